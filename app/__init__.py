@@ -1,0 +1,1 @@
+"""The device: joins the indexer and the learning core, and keeps local state."""

@@ -1,0 +1,1 @@
+"""The commands of foltr-search, one file per group."""

@@ -1,0 +1,186 @@
+"""What a search gives: frozen records that the command line and the screen both show.
+
+One query path serves both, so they always agree on the order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+FloatMatrix = npt.NDArray[np.float64]
+
+ORDERS = ("learned", "bm25", "modified", "name")
+"""`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the query that was not understood; the rest of the query was still answered."""
+
+    position: int
+    """offset in the query text of the first character concerned"""
+    length: int
+    message: str
+    """one line for a person"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One result."""
+
+    rank: int
+    """1 for the first"""
+    doc_id: int
+    path: str
+    """as os.fsdecode gives it; use indexer.documents.display_path to show it"""
+    part: str
+    """"" for a whole file, else where in it: "message 3", "docs/a.txt" """
+    title: str
+    type: str
+    author: str
+    modified: float
+    """seconds since the epoch"""
+    size: int
+    """bytes"""
+    truncated: str
+    score: float
+    bm25_rank: int
+    """where plain BM25F would have put it, 1 for the first"""
+    copies: tuple[str, ...] = ()
+    """paths of other files with the same content, collapsed into this result"""
+    missing: bool = False
+    """the file is gone since it was indexed"""
+
+
+@dataclass(frozen=True, slots=True)
+class FacetCount:
+    """How many of the matching documents have one value: type "pdf", folder "/home/a/notes", time "last week"."""
+
+    value: str
+    """what `SearchRequest` takes to narrow to it"""
+    label: str
+    n_documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    types: tuple[FacetCount, ...] = ()
+    folders: tuple[FacetCount, ...] = ()
+    times: tuple[FacetCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """One question. Frozen and hashable, so that a screen can drop a stale answer by comparing."""
+
+    text: str
+    order: str = "learned"
+    limit: int = 100
+    as_you_type: bool = False
+    """the last word is still being typed: treat it as a prefix"""
+    explore: bool = True
+    """False: never shuffle, whatever the configured temperature"""
+    type: str = ""
+    folder: str = ""
+    """narrow to this folder and all below it; "" for everywhere"""
+    time: str = ""
+    """narrow to a time facet's value; "" for any time"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResultPage:
+    """The answer to one request: the page that is shown is the page that is learned from."""
+
+    request: SearchRequest
+    hits: tuple[Hit, ...]
+    n_matches: int
+    """all matching documents; `hits` holds the first `limit` after duplicates were collapsed"""
+    n_documents: int
+    """documents in the index at that moment"""
+    seconds: float
+    problems: tuple[Problem, ...] = ()
+    suggestion: str = ""
+    """the query with its misspelt words replaced, "" when there is nothing to suggest"""
+    relaxed: bool = False
+    """too few documents held all words, so documents with some of them were added"""
+    facets: Facets = field(default_factory=Facets)
+    features: FloatMatrix = field(default_factory=lambda: np.zeros((0, 0)))
+    """[n_hits, n_features], rows in the order of `hits`, normalised per query to [0, 1]"""
+    words: tuple[str, ...] = ()
+    """the folded words and prefixes ("trans*") that results are highlighted by"""
+    page_id: int = 0
+    """names this page to `Search.open` and `Search.leave`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A few lines of a document around its best match."""
+
+    text: str
+    """one line: white space folded"""
+    spans: tuple[tuple[int, int], ...]
+    """[start, end) offsets in `text` to highlight"""
+    line: int
+    """line number in the document of the first match, 1 for the first; 0 when unknown"""
+    page: int
+    """page number of the first match where the format has pages, else 0"""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The whole extracted text of one document, for the preview pane."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    """[start, end) offsets of all matches, ascending (at most 1,000)"""
+    pages: tuple[int, ...]
+    """offsets at which pages begin; () where the format has none"""
+    note: str
+    """"" or one line: "first 2 MB", "the file is gone" """
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one feature did to the score of one result."""
+
+    feature: str
+    description: str
+    value: float
+    """in [0, 1], normalised over the query's candidates"""
+    prior: float
+    """points from the shipped ranker: its weight times the value"""
+    learned: float
+    """points added by what was learned on this device, after its bound"""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why one result stands where it stands."""
+
+    hit: Hit
+    score: float
+    contributions: tuple[Contribution, ...]
+    """those that moved it most come first"""
+    summary: str
+    """one sentence: "BM25 alone would put this at 8; opened 3 times for this query (+4.1)." """
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """What the index holds and whether someone is writing to it."""
+
+    n_files: int
+    n_documents: int
+    n_failures: int
+    n_skipped: int
+    generation: int
+    """grows with each commit"""
+    index_bytes: int
+    roots: tuple[str, ...]
+    writer: str
+    """"" or who holds the write lock: "foltr-search watch (process 4711, since 10:02)" """
+    last_update: float
+    """seconds since the epoch, 0 for never"""

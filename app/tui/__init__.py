@@ -1,0 +1,1 @@
+"""The terminal screen: the only place that knows Textual."""

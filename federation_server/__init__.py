@@ -1,0 +1,1 @@
+"""The federation server: never sees a document, a query or a click."""

@@ -1,0 +1,1 @@
+"""The learning core: vectors only, no files, no network, no screen."""

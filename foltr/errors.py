@@ -1,0 +1,25 @@
+"""The errors of the learning core.
+
+FoltrError
+├── ShapeError        an array has another shape than the docstring asks for
+├── ValueRangeError   a number is outside its range, or not finite
+└── ModelError        a stored or imported model does not fit this program
+
+Front ends turn any of them into one line and exit code 2.
+"""
+
+
+class FoltrError(Exception):
+    """The root: every error of the learning core, with a message for a person."""
+
+
+class ShapeError(FoltrError):
+    """An array has another shape than the docstring asks for."""
+
+
+class ValueRangeError(FoltrError):
+    """A number is outside its range, or not finite."""
+
+
+class ModelError(FoltrError):
+    """A stored or imported model does not fit this program."""

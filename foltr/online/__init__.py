@@ -1,0 +1,1 @@
+"""One device learns from its own interactions."""

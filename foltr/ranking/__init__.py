@@ -1,0 +1,1 @@
+"""One result page: rankers, the Plackett-Luce model, interactions and metrics."""

@@ -1,0 +1,1 @@
+"""Personal files become candidates and features. Documents only: no learning."""

@@ -1,0 +1,74 @@
+"""The records that pass between crawling, extraction and the index.
+
+A path is a `str` as `os.fsdecode` gives it (surrogateescape), so a name that is not UTF-8 survives the
+round trip; `display_path` makes it printable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+TYPES = (
+    "text", "markdown", "source", "html", "pdf", "document", "presentation", "spreadsheet",
+    "mail", "ebook", "data", "notebook", "calendar", "archive",
+)  # fmt: skip
+"""What a document is, as in `type:mail`; the column value is the position in this tuple."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One regular file as the crawl saw it; nothing of its content was read."""
+
+    path: str
+    size: int
+    """bytes"""
+    modified_ns: int
+    """nanoseconds since the epoch, UTC"""
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """One path that the crawl passed over, and why."""
+
+    path: str
+    rule: str
+    """a fixed word: ignored, default-ignore, hidden, too-large, symlink, loop, unreadable, special, mount, type"""
+    reason: str
+    """one line for a person: the pattern and its file, the limit and the size, the error"""
+
+
+class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The text and metadata of one document; a mailbox or an archive gives several."""
+
+    text: str
+    type: str
+    """one of TYPES"""
+    part: str = ""
+    """where in the file: "" for the whole file, "message 3" in a mailbox, "docs/a.txt" in an archive"""
+    title: str = ""
+    author: str = ""
+    """author, or sender of a mail"""
+    recipients: str = ""
+    modified: float | None = None
+    """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
+    pages: tuple[int, ...] = ()
+    """offsets in `text` at which each page begins, where the format has pages"""
+    truncated: str = ""
+    """what was kept when a limit cut the text, as "first 2 MB"; "" when nothing was cut"""
+
+
+class Extraction(msgspec.Struct, frozen=True, kw_only=True):
+    """What one file gave: its documents, and one line for each part that could not be read."""
+
+    documents: tuple[ExtractedDocument, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def display_path(path: str) -> str:
+    """`path` with undecodable bytes and control characters made visible, safe to print on one line."""
+    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)

@@ -1,0 +1,158 @@
+"""The tree that a query is parsed into.
+
+Nodes are frozen and hashable. `position` and `length` say where in the query text a node stands; they do not
+take part in comparison, so that two spellings of the same question are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+TEXT_FIELDS = ("title", "body", "name", "path", "from")
+"""Fields a word or phrase can be tied to; None means all of them."""
+
+FILTER_KINDS = ("ext", "type", "dir", "lang", "modified", "size")
+"""What a filter looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the query that was not understood; the rest of the query still holds."""
+
+    position: int
+    """offset in the query text of the first character concerned"""
+    length: int
+    message: str
+    """one line for a person"""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as typed: `text[position:position + length]` of the query, case kept.
+
+    It may hold punctuation ("foo_bar", "3.2.20", "http://x"): the index's own analysis splits it.
+    """
+
+    text: str
+    field: str | None = None
+    """one of TEXT_FIELDS, None for all"""
+    prefix: bool = False
+    """any word that begins so: `trans*`"""
+    exact: bool = False
+    """this very form, unstemmed: `=house`"""
+    position: int = field(default=0, compare=False)
+    length: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words next to each other in this order; `text` is the raw text between the quotes."""
+
+    text: str
+    field: str | None = None
+    exact: bool = False
+    """these very forms, unstemmed: `="new houses"`"""
+    position: int = field(default=0, compare=False)
+    """of the text between the quotes"""
+    length: int = field(default=0, compare=False)
+
+
+Range = tuple[int | None, int | None]
+
+FilterValue = str | Range
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on a document that does not touch its score."""
+
+    kind: str
+    """one of FILTER_KINDS"""
+    op: str
+    """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
+    value: FilterValue
+    """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
+    lang: a code such as "en"; modified: (start, end) seconds since the epoch, half-open [start, end);
+    size: (smallest, largest) bytes, both included; None is an open end"""
+    position: int = field(default=0, compare=False)
+    length: int = field(default=0, compare=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Filter):
+            return NotImplemented
+        return (self.kind, self.value) == (other.kind, other.value)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All children hold; at least two, none of them an And."""
+
+    children: tuple[Node, ...]
+    position: int = field(default=0, compare=False)
+    length: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One child or more holds; at least two, none of them an Or."""
+
+    children: tuple[Node, ...]
+    position: int = field(default=0, compare=False)
+    length: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """All documents but those of `child`, which is never a Not."""
+
+    child: Node
+    position: int = field(default=0, compare=False)
+    length: int = field(default=0, compare=False)
+
+
+Node = Word | Phrase | Filter | And | Or | Not
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query; `root` is None when there is nothing to search for."""
+
+    text: str
+    root: Node | None
+    problems: tuple[Problem, ...] = ()
+    plain: bool = True
+    """only words and phrases joined by blanks, beside conditions for which `is_filter` holds: when too few
+    documents hold all the words, those that hold some of them may be added (the conditions always stay)"""
+
+
+def is_filter(node: Node) -> bool:
+    """Whether `node` is made of filters only, as `-ext:pdf` or `(type:mail OR type:pdf)`: it has no score."""
+    match node:
+        case Filter():
+            return True
+        case Not(child):
+            return is_filter(child)
+        case And(children) | Or(children):
+            return all(is_filter(child) for child in children)
+        case _:
+            return False
+
+
+def positive_words(query: Query) -> tuple[Word | Phrase, ...]:
+    """The words and phrases that a document may be found by (not those under a NOT), in query order."""
+    return tuple(_positive(query.root)) if query.root is not None else ()
+
+
+def _positive(node: Node) -> Iterator[Word | Phrase]:
+    match node:
+        case Word() | Phrase():
+            yield node
+        case And(children) | Or(children):
+            for child in children:
+                yield from _positive(child)
+        case _:
+            return

@@ -1,0 +1,153 @@
+"""The folders of this program, what lies in them, and the index roots that it remembers."""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+_BYTES = "base64:"
+"""marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
+
+class SettingsError(Exception):
+    """A setting cannot be used; the message names it and its source, what was wanted and what came."""
+
+
+class _Roots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of roots.json."""
+
+    v: Literal[1]
+    roots: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """The two folders of this program and what lies in them."""
+
+    config_dir: Path
+    data_dir: Path
+
+    @classmethod
+    def from_environment(cls, env: Mapping[str, str] | None = None) -> Paths:
+        """FOLTR_CONFIG_DIR and FOLTR_DATA_DIR, else the platform's folders."""
+        env = os.environ if env is None else env
+        config, data = env.get("FOLTR_CONFIG_DIR", ""), env.get("FOLTR_DATA_DIR", "")
+        return cls(
+            config_dir=Path(config).expanduser().absolute() if config else _platform_dir("config"),
+            data_dir=Path(data).expanduser().absolute() if data else _platform_dir("data"),
+        )
+
+    @property
+    def config_file(self) -> Path:
+        return self.config_dir / "config.toml"
+
+    @property
+    def index(self) -> Path:
+        """The folder of the search index."""
+        return self.data_dir / "index"
+
+    @property
+    def catalogue(self) -> Path:
+        return self.data_dir / "catalogue.sqlite"
+
+    @property
+    def state(self) -> Path:
+        """What was learned, and what it was learned from."""
+        return self.data_dir / "state.sqlite"
+
+    @property
+    def key(self) -> Path:
+        """32 random bytes that key the hashes of picks."""
+        return self.data_dir / "key"
+
+    @property
+    def roots(self) -> Path:
+        """The folders that `index FOLDER` remembered."""
+        return self.data_dir / "roots.json"
+
+    def create_data_dir(self) -> None:
+        """Make the data folder, for its owner only (0700), whatever it was before."""
+        self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.data_dir.chmod(0o700)
+
+
+def _platform_dir(kind: Literal["config", "data"]) -> Path:
+    import platformdirs
+
+    if kind == "config":
+        return platformdirs.user_config_path("foltr-search", appauthor=False)
+    return platformdirs.user_data_path("foltr-search", appauthor=False)
+
+
+def remembered_roots(paths: Paths) -> tuple[str, ...]:
+    """The folders that were added by `index FOLDER` or on the first start, in that order; raises SettingsError."""
+    try:
+        stored = msgspec.json.decode(paths.roots.read_bytes(), type=_Roots)
+        return tuple(_from_json(name) for name in stored.roots)
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:  # msgspec's errors and base64's are ValueErrors
+        raise SettingsError(f"{paths.roots}: wanted the list of remembered folders, got: {error}") from error
+
+
+def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
+    """Add a folder to the remembered roots and give its real path; raises SettingsError where there is none."""
+    name = os.path.realpath(Path(folder).expanduser())
+    if not Path(name).is_dir():
+        raise SettingsError(f"{os.fspath(folder)}: wanted a folder to index, and there is none")
+    known = remembered_roots(paths)
+    if name not in known:
+        _write_roots(paths, [*known, name])
+    return name
+
+
+def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
+    """Take a folder from the remembered roots; False when it was not among them. The folder itself may be gone."""
+    given = Path(folder).expanduser()
+    names = {os.path.realpath(given), str(given.absolute())}
+    known = remembered_roots(paths)
+    kept = [root for root in known if root not in names]
+    if len(kept) == len(known):
+        return False
+    _write_roots(paths, kept)
+    return True
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file at once and for its owner only (0600): it holds the old content or the new, never half of it."""
+    descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _write_roots(paths: Paths, roots: Sequence[str]) -> None:
+    paths.create_data_dir()
+    content = msgspec.json.encode(_Roots(v=1, roots=[_to_json(root) for root in roots]))
+    write_private(paths.roots, msgspec.json.format(content) + b"\n")
+
+
+def _to_json(name: str) -> str:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return _BYTES + base64.b64encode(os.fsencode(name)).decode("ascii")
+    return name
+
+
+def _from_json(name: str) -> str:
+    if name.startswith(_BYTES):
+        return os.fsdecode(base64.b64decode(name.removeprefix(_BYTES), validate=True))
+    return name

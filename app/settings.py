@@ -1,0 +1,185 @@
+"""What a user can set, where it is kept, and which folders the program uses.
+
+The structs below are the one source of every key, its type, its range, its default and its description: the
+commented default file, the environment variables, `--set`, `config show` and docs/configuration.md all come from them.
+Precedence: flag, then environment variable, then config.toml, then the default (`app.settings_sources`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots
+
+__all__ = [
+    "HistorySettings",
+    "IndexSettings",
+    "LearningSettings",
+    "OpenSettings",
+    "Paths",
+    "ScreenSettings",
+    "SearchSettings",
+    "Settings",
+    "SettingsError",
+    "forget_root",
+    "remember_root",
+    "remembered_roots",
+]
+
+Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search index FOLDER` adds to them.")]
+Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
+
+
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group of settings: a table of config.toml."""
+
+
+def default_caps() -> dict[str, float]:
+    """Size caps in MB by document type; `default` serves the types that are not listed."""
+    return {"default": 64.0, "archive": 256.0, "mail": 1024.0, "pdf": 256.0, "ebook": 256.0, "data": 32.0}
+
+
+class IndexSettings(Section, frozen=True):
+    """What is indexed, and how much of the machine that may take."""
+
+    roots: Folders = []
+    exclude: Annotated[
+        list[str], Meta(description="Patterns to leave out, written as in .gitignore, relative to each root.")
+    ] = []
+    hidden: Annotated[bool, Meta(description="Index files and folders whose name begins with a dot.")] = False
+    ignore_files: Annotated[bool, Meta(description="Respect .gitignore and .ignore files.")] = True
+    follow_symlinks: Annotated[bool, Meta(description="Follow symbolic links; loops are still seen once.")] = False
+    cross_mounts: Annotated[bool, Meta(description="Enter other file systems mounted below a root.")] = False
+    max_file_mb: Annotated[
+        dict[str, Megabytes],
+        Meta(description="Larger files are skipped, in MB by type (text, pdf, mail, ...); `default` for the others."),
+    ] = msgspec.field(default_factory=default_caps)
+    max_text_mb: Annotated[
+        float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
+    ] = 4.0
+    archives: Annotated[bool, Meta(description="Index the plain members of ZIP and TAR archives.")] = True
+    workers: Annotated[
+        int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
+    ] = 0
+    seconds_per_file: Annotated[
+        float, Meta(gt=0, le=3600, description="A file that takes longer to read is given up, in seconds.")
+    ] = 30.0
+    memory_mb: Annotated[
+        int, Meta(ge=128, le=1_000_000, description="Memory that reading one file may take, in MB.")
+    ] = 1024
+    scan_minutes: Annotated[
+        float, Meta(gt=0, le=10_080, description="Minutes between scans where changes cannot be watched.")
+    ] = 15.0
+
+
+class SearchSettings(Section, frozen=True):
+    """How a query is answered."""
+
+    limit: Annotated[int, Meta(ge=1, le=1000, description="Candidates that are ranked; the longest result list.")] = 100
+    page_size: Annotated[
+        int, Meta(ge=1, le=100, description="Results on one page: what is explored and learned from.")
+    ] = 10
+    min_matches: Annotated[
+        int,
+        Meta(ge=0, le=1000, description="With fewer documents holding all words, those holding some are added."),
+    ] = 3
+    languages: Annotated[
+        list[str],
+        Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
+    ] = []
+    debounce_ms: Annotated[
+        int, Meta(ge=0, le=2000, description="Pause in typing after which the screen searches, in milliseconds.")
+    ] = 60
+
+
+class LearningSettings(Section, frozen=True):
+    """How the order learns from what is opened."""
+
+    enabled: Annotated[bool, Meta(description="Learn from opened results; off: order by the shipped ranker.")] = True
+    strength: Annotated[
+        float, Meta(ge=0, le=2, description="How far learning may move results; 0 not at all, 1 as shipped.")
+    ] = 1.0
+    exploration: Annotated[
+        float, Meta(ge=0, le=10, description="Temperature at which results of close score change places; 0 never.")
+    ] = 0.05
+    ranker: Annotated[
+        Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
+    ] = "linear"
+    learning_rate: Annotated[
+        float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
+    ] = 0.1
+    bound: Annotated[
+        float,
+        Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
+    ] = 1.0
+    remember_picks: Annotated[
+        bool, Meta(description="Let documents that were opened, and for which query, rise; kept as keyed hashes.")
+    ] = True
+    interleave: Annotated[
+        bool, Meta(description="Mix the learned order with plain BM25 to measure which one serves better (see stats).")
+    ] = False
+    max_interactions: Annotated[
+        int, Meta(ge=0, le=1_000_000, description="Interactions kept (features, ranking and clicks; no text).")
+    ] = 10_000
+
+
+class HistorySettings(Section, frozen=True):
+    """The list of past queries; nothing is kept unless it is switched on."""
+
+    enabled: Annotated[bool, Meta(description="Keep the text of past queries, on this device.")] = False
+    max_entries: Annotated[int, Meta(ge=0, le=1_000_000, description="Queries kept; the oldest go first.")] = 1000
+
+
+class ScreenSettings(Section, frozen=True):
+    """The terminal screen."""
+
+    theme: Annotated[
+        str, Meta(description="Name of a theme, as in the command palette: textual-dark, textual-light, ansi-dark, ...")
+    ] = "textual-dark"
+    preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
+    keys: Annotated[
+        dict[str, str],
+        Meta(description='Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'),
+    ] = {}
+
+
+class OpenSettings(Section, frozen=True):
+    """Programs that open a result; {path}, {line} and {page} are filled in, and no shell is involved."""
+
+    editor: Annotated[str, Meta(description='As in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.')] = ""
+    pager: Annotated[str, Meta(description='As in "less +{line} {path}"; empty: $PAGER, then less.')] = ""
+    opener: Annotated[str, Meta(description="Empty: the system's own (xdg-open, open, the Windows shell).")] = ""
+    pdf: Annotated[
+        str, Meta(description='As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.')
+    ] = ""
+    enter: Annotated[
+        Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
+    ] = "system"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Every setting, checked; made once at the edge and passed inward."""
+
+    index: IndexSettings = IndexSettings()
+    search: SearchSettings = SearchSettings()
+    learning: LearningSettings = LearningSettings()
+    history: HistorySettings = HistorySettings()
+    screen: ScreenSettings = ScreenSettings()
+    open: OpenSettings = OpenSettings()
+
+    @classmethod
+    def load(
+        cls, paths: Paths, env: Mapping[str, str] | None = None, *, flags: Mapping[str, str] | None = None
+    ) -> Settings:
+        """The settings in force: flags over environment over config.toml over defaults.
+
+        `flags` maps dotted keys to text, as `--set index.workers=2` gives them. Raises SettingsError.
+        """
+        from app.settings_sources import resolve  # the sources are built on the structs above
+
+        return resolve(paths, os.environ if env is None else env, flags=flags or {}).settings

@@ -6,8 +6,9 @@ take part in comparison, so that two spellings of the same question are equal.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 TEXT_FIELDS = ("title", "body", "name", "path", "from")
 """Fields a word or phrase can be tied to; None means all of them."""
@@ -41,8 +42,8 @@ class Word:
     """any word that begins so: `trans*`"""
     exact: bool = False
     """this very form, unstemmed: `=house`"""
-    position: int = field(default=0, compare=False)
-    length: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,9 @@ class Phrase:
     field: str | None = None
     exact: bool = False
     """these very forms, unstemmed: `="new houses"`"""
-    position: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
     """of the text between the quotes"""
-    length: int = field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
 
 Range = tuple[int | None, int | None]
@@ -75,8 +76,8 @@ class Filter:
     """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
     lang: a code such as "en"; modified: (start, end) seconds since the epoch, half-open [start, end);
     size: (smallest, largest) bytes, both included; None is an open end"""
-    position: int = field(default=0, compare=False)
-    length: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Filter):
@@ -92,8 +93,8 @@ class And:
     """All children hold; at least two, none of them an And."""
 
     children: tuple[Node, ...]
-    position: int = field(default=0, compare=False)
-    length: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ class Or:
     """One child or more holds; at least two, none of them an Or."""
 
     children: tuple[Node, ...]
-    position: int = field(default=0, compare=False)
-    length: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +111,8 @@ class Not:
     """All documents but those of `child`, which is never a Not."""
 
     child: Node
-    position: int = field(default=0, compare=False)
-    length: int = field(default=0, compare=False)
+    position: int = dataclasses.field(default=0, compare=False)
+    length: int = dataclasses.field(default=0, compare=False)
 
 
 Node = Word | Phrase | Filter | And | Or | Not

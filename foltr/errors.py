@@ -3,7 +3,8 @@
 FoltrError
 ├── ShapeError        an array has another shape than the docstring asks for
 ├── ValueRangeError   a number is outside its range, or not finite
-└── ModelError        a stored or imported model does not fit this program
+├── ModelError        a stored or imported model does not fit this program
+└── RecordError       a stored record cannot be read
 
 Front ends turn any of them into one line and exit code 2.
 """
@@ -23,3 +24,7 @@ class ValueRangeError(FoltrError):
 
 class ModelError(FoltrError):
     """A stored or imported model does not fit this program."""
+
+
+class RecordError(FoltrError):
+    """A stored record cannot be read."""

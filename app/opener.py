@@ -1,0 +1,230 @@
+"""Handing a result over to the user's own programs: editor, pager, the system's opener, the containing folder.
+
+Programs are started from an argument list and never through a shell, and a file is always named by its absolute path,
+so no file name can be taken for an option or a command.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from app.opener_programs import EDITOR_LINE, PAGER_LINE, PDF_PAGE, SCREEN_EDITORS
+from app.settings import Settings
+from indexer.documents import display_path
+
+How = Literal["system", "editor", "pager", "folder"]
+
+START_SECONDS = 0.3
+"""How long a detached program is watched for failing at once."""
+
+
+class OpenError(Exception):
+    """A file could not be handed to a program; the message says what is missing and how to set it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program about to be started."""
+
+    argv: tuple[str, ...]
+    needs_terminal: bool
+    """True: it takes over this terminal, and `run` waits for its end"""
+    startfile: bool = False
+    """True: `argv` is one path, for the Windows shell"""
+
+
+def plan(
+    path: str, how: How = "system", *, settings: Settings, line: int = 0, page: int = 0,
+    env: Mapping[str, str] | None = None,
+) -> Command:  # fmt: skip
+    """The program that opens `path`, at `line` or `page` (from 1; 0 for unknown) where it can be told to.
+
+    Raises OpenError where the file is gone or no program is found. May ask the desktop for its PDF viewer (a short
+    child process), so a screen calls it from a worker.
+    """
+    env = os.environ if env is None else env
+    target = str(Path(path).absolute())
+    wanted = str(Path(target).parent) if how == "folder" else target
+    if not os.path.lexists(wanted):
+        raise OpenError(f"{display_path(wanted)}: it is gone")
+    if how not in _PLANNERS:
+        raise OpenError(f"wanted one of {', '.join(_PLANNERS)} to open with, got {how!r}")
+    return _PLANNERS[how](_Target(target, line, page), settings, env)
+
+
+def run(command: Command) -> int:
+    """Start a planned program and give its exit code; 0 for one that was detached and did not fail at once.
+
+    Raises OpenError where it cannot be started or fails at once.
+    """
+    if command.startfile:
+        return _startfile(command.argv[0])
+    try:
+        if command.needs_terminal:
+            return subprocess.run(command.argv, check=False).returncode
+        process = subprocess.Popen(
+            command.argv,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+    except OSError as error:
+        raise OpenError(f"cannot start {display_path(command.argv[0])}: {error.strerror}") from error
+    try:
+        code = process.wait(timeout=START_SECONDS)
+    except subprocess.TimeoutExpired:
+        threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end
+        return 0
+    if code:
+        shown = display_path(shlex.join(command.argv))
+        raise OpenError(f"{shown} failed with exit code {code}; set open.opener, or use the editor or pager")
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    path: str
+    line: int
+    page: int
+
+    def values(self) -> dict[str, str]:
+        return {"path": self.path, "line": str(max(self.line, 1)), "page": str(max(self.page, 1))}
+
+
+def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+    is_pdf = target.path.lower().endswith(".pdf")
+    if is_pdf and settings.open.pdf:
+        return Command(_fill(settings.open.pdf, target, "open.pdf"), needs_terminal=False)
+    if settings.open.opener:
+        return Command(_fill(settings.open.opener, target, "open.opener"), needs_terminal=False)
+    if sys.platform == "win32":
+        return Command((target.path,), needs_terminal=False, startfile=True)
+    if sys.platform == "darwin":
+        return Command(("open", target.path), needs_terminal=False)
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        return _plan_without_display(target, settings, env)
+    viewer = _pdf_viewer(env) if is_pdf and target.page > 1 else ""
+    if viewer:
+        return Command((viewer, *_fill(PDF_PAGE[viewer], target, viewer)), needs_terminal=False)
+    return Command((_found("xdg-open", env), target.path), needs_terminal=False)
+
+
+def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+    """On a machine without a desktop (over SSH) text opens in the terminal; nothing else can be shown there."""
+    with open(target.path, "rb") as file:
+        start = file.read(4096)
+    if b"\0" in start or start.startswith(b"%PDF"):
+        name = display_path(Path(target.path).name)
+        raise OpenError(f"{name}: there is no graphical display to open it on; set open.opener to a terminal program")
+    has_editor = bool(settings.open.editor or env.get("VISUAL") or env.get("EDITOR"))
+    return (_plan_editor if has_editor else _plan_pager)(target, settings, env)
+
+
+def _plan_editor(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+    if settings.open.editor:
+        argv = _fill(settings.open.editor, target, "open.editor")
+        return Command(argv, needs_terminal=_program(argv[0]) not in SCREEN_EDITORS)
+    words = _words(env.get("VISUAL") or env.get("EDITOR") or "", "$VISUAL")
+    if not words:
+        fallback = ("notepad",) if sys.platform == "win32" else ("sensible-editor", "vi", "nano")
+        words = [_first_found(fallback, env, hint="set $EDITOR or open.editor")]
+    program = _program(words[0])
+    place = _fill(EDITOR_LINE[program], target, program) if target.line and program in EDITOR_LINE else (target.path,)
+    return Command((*words, *place), needs_terminal=program not in SCREEN_EDITORS)
+
+
+def _plan_pager(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+    if settings.open.pager:
+        return Command(_fill(settings.open.pager, target, "open.pager"), needs_terminal=True)
+    words = _words(env.get("PAGER") or "", "$PAGER")
+    words = words or [_first_found(("less", "more"), env, hint="set $PAGER or open.pager")]
+    program = _program(words[0])
+    place = _fill(PAGER_LINE[program], target, program) if target.line and program in PAGER_LINE else (target.path,)
+    return Command((*words, *place), needs_terminal=True)
+
+
+def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+    folder = str(Path(target.path).parent)
+    if sys.platform == "win32":
+        return Command(("explorer", f"/select,{target.path}"), needs_terminal=False)
+    if sys.platform == "darwin":
+        return Command(("open", "-R", target.path), needs_terminal=False)
+    if settings.open.opener:
+        return Command(_fill(settings.open.opener, _Target(folder, 0, 0), "open.opener"), needs_terminal=False)
+    return Command((_found("xdg-open", env), folder), needs_terminal=False)
+
+
+_PLANNERS: Mapping[str, Callable[[_Target, Settings, Mapping[str, str]], Command]] = {
+    "system": _plan_system,
+    "editor": _plan_editor,
+    "pager": _plan_pager,
+    "folder": _plan_folder,
+}
+
+
+def _fill(template: str, target: _Target, source: str) -> tuple[str, ...]:
+    """The words of a command with its placeholders filled in; the path comes last where it has no place of its own.
+
+    The words are split before they are filled, so blanks and quotes in a file name split nothing.
+    """
+    values = target.values()
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise OpenError(f"{source}: wanted {{path}}, {{line}} or {{page}}, got {match[0]} in {template!r}")
+        return values[match[1]]
+
+    words = tuple(re.sub(r"\{(\w+)\}", value, word) for word in _words(template, source))
+    return words if "{path}" in template else (*words, target.path)
+
+
+def _words(command: str, source: str) -> list[str]:
+    try:
+        return shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        raise OpenError(f"{source}: wanted a command, got {command!r}: {error}") from error
+
+
+def _program(word: str) -> str:
+    return Path(word).name.lower().removesuffix(".exe").removesuffix(".cmd")
+
+
+def _found(program: str, env: Mapping[str, str]) -> str:
+    return _first_found((program,), env, hint="set open.opener, or use the editor or pager")
+
+
+def _first_found(programs: tuple[str, ...], env: Mapping[str, str], *, hint: str) -> str:
+    for program in programs:
+        if shutil.which(program, path=env.get("PATH")):
+            return program
+    raise OpenError(f"{' and '.join(programs)} not found; {hint}")
+
+
+def _pdf_viewer(env: Mapping[str, str]) -> str:
+    """The desktop's PDF viewer where we know how it is told a page, else ""."""
+    try:
+        answer = subprocess.run(
+            ("xdg-mime", "query", "default", "application/pdf"), capture_output=True, timeout=1, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    name = answer.stdout.decode("utf-8", "replace").strip().removesuffix(".desktop").lower()
+    return next((v for v in PDF_PAGE if v in name and shutil.which(v, path=env.get("PATH"))), "")
+
+
+def _startfile(path: str) -> int:
+    if sys.platform == "win32":
+        try:
+            os.startfile(path)
+        except OSError as error:
+            raise OpenError(f"{display_path(path)}: {error.strerror}") from error
+        return 0
+    raise OpenError(f"{display_path(path)}: the Windows shell is not on this system")

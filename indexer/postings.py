@@ -1,0 +1,95 @@
+"""Postings as arrays: grouping a document's terms, and the byte code of positions.
+
+Positions are stored as gaps (the first as itself) in variable-length bytes: seven bits a byte, the lowest
+first, the high bit set on all but the last byte of a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.integer[Any]]
+Bytes = npt.NDArray[np.uint8]
+
+MAX_TF = 65_535
+
+
+class FieldPostings(msgspec.Struct, frozen=True):
+    """One field of one document: its distinct terms, how often and where."""
+
+    terms: str
+    """the n_terms distinct terms, joined by line feeds (no term holds one)"""
+    tf: bytes
+    """uint16 [n_terms]: occurrences, at most 65,535"""
+    position_lengths: bytes
+    """uint32 [n_terms]: bytes of each term's run in `positions`"""
+    positions: bytes
+    length: int
+    """how many positions the field has: its length in words"""
+
+
+EMPTY = FieldPostings("", b"", b"", b"", 0)
+
+
+def group_postings(
+    terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int
+) -> FieldPostings:
+    """Group occurrences (terms [n], positions [n]) by term."""
+    if terms.size == 0:
+        return FieldPostings("", b"", b"", b"", length)
+    order = np.lexsort((positions, terms))
+    terms, positions = terms[order], positions[order]
+    starts = np.flatnonzero(np.concatenate(([True], terms[1:] != terms[:-1])))
+    gaps = np.diff(positions, prepend=0)
+    gaps[starts] = positions[starts]
+    code, sizes = encode(gaps)
+    tf = np.diff(np.append(starts, terms.size))
+    return FieldPostings(
+        "\n".join([names[i] for i in terms[starts].tolist()]),
+        np.minimum(tf, MAX_TF).astype("<u2").tobytes(),
+        np.add.reduceat(sizes, starts).astype("<u4").tobytes(),
+        code.tobytes(),
+        length,
+    )
+
+
+def encode(numbers: Ints) -> tuple[Bytes, Ints]:
+    """Variable-length bytes of `numbers` [n] (each in 0..2^28-1), and the size in bytes of each [n]."""
+    numbers = numbers.astype(np.int64)
+    sizes = 1 + (numbers >= 1 << 7) + (numbers >= 1 << 14) + (numbers >= 1 << 21)
+    ends = np.cumsum(sizes)
+    starts = ends - sizes
+    code = np.zeros(int(ends[-1]) if ends.size else 0, dtype=np.uint8)
+    for i in range(4):
+        has = sizes > i
+        more = np.where(sizes[has] > i + 1, 0x80, 0)
+        code[starts[has] + i] = ((numbers[has] >> (7 * i)) & 0x7F) | more
+    return code, sizes
+
+
+def decode(code: Bytes) -> Ints:
+    """The numbers that `encode` wrote."""
+    if code.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    last = code < 0x80
+    ends = np.flatnonzero(last)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    group = np.repeat(np.arange(ends.size), ends - starts + 1)
+    shift = 7 * (np.arange(code.size) - starts[group])
+    return np.bincount(group, weights=((code & 0x7F).astype(np.int64) << shift)).astype(np.int64)
+
+
+def gather(code: Bytes, starts: Ints, sizes: Ints) -> Bytes:
+    """The runs [start, start + size) of `code`, one after the other."""
+    total = int(sizes.sum())
+    if total == 0:
+        return np.zeros(0, dtype=np.uint8)
+    ends = np.cumsum(sizes)
+    index = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - sizes), sizes)
+    chosen: Bytes = code[index]
+    return chosen

@@ -66,7 +66,7 @@ def _ranking(values: npt.ArrayLike, *, n_docs: int) -> IntVector:
     if given.size and not np.issubdtype(given.dtype, np.integer):
         raise ValueRangeError(f"ranking must hold row indices, not {given.dtype}")
     ranking = np.array(given, dtype=np.intp)
-    if ranking.size and not (0 <= ranking.min() and ranking.max() < n_docs):
+    if ranking.size and (ranking.min() < 0 or ranking.max() >= n_docs):
         raise ValueRangeError(f"ranking must hold rows 0 to {n_docs - 1}, not {ranking.min()} to {ranking.max()}")
     if len(np.unique(ranking)) != len(ranking):
         raise ValueRangeError("ranking names a row twice")

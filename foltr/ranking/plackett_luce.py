@@ -1,0 +1,81 @@
+"""The Plackett-Luce model: a random ranking drawn from scores, and its probability.
+
+    P(R) = prod_i  e^{s(d_i)} / sum of e^{s(d)} over the documents not yet placed before rank i
+    (thesis Eq. 3.7 and 3.8)
+
+Everything works on logarithms after the largest score was subtracted, so scores of any finite size are safe.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+
+FloatVector = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+
+_LOWEST = -1e100
+"""Where shifted scores end: e to this power is 0 as it is for -1e4, and differences of such numbers stay finite."""
+
+
+def shifted(scores: npt.ArrayLike) -> FloatVector:
+    """Scores `[n_docs]` moved so that the largest is 0, which leaves every probability as it was.
+
+    Raises ShapeError unless one-dimensional, ValueRangeError unless finite.
+    """
+    s = np.asarray(scores, dtype=np.float64)
+    if s.ndim != 1:
+        raise ShapeError(f"scores must be [n_docs], not {list(s.shape)}")
+    if not np.isfinite(s).all():
+        raise ValueRangeError("scores must be finite")
+    if not s.size:
+        return s
+    with np.errstate(over="ignore"):
+        moved: FloatVector = np.maximum(s - s.max(), _LOWEST)
+    return moved
+
+
+def gumbel_noise(n_docs: int, rng: np.random.Generator) -> FloatVector:
+    """Standard Gumbel noise `[n_docs]`: adding it to scores and sorting is drawing from Plackett-Luce."""
+    return rng.gumbel(size=n_docs)
+
+
+def rank_with_noise(scores: npt.ArrayLike, noise: npt.ArrayLike, *, k: int) -> IntVector:
+    """The `min(k, n_docs)` rows with the largest score plus noise, best first; equal ones by row.
+
+    With Gumbel noise this is an exact Plackett-Luce sample of the first k places; with zeros it is sorting.
+    """
+    s = shifted(scores)
+    g = np.asarray(noise, dtype=np.float64)
+    if g.shape != s.shape:
+        raise ShapeError(f"noise must be {list(s.shape)} as the scores are, not {list(g.shape)}")
+    return np.argsort(-(s + g), kind="stable")[: max(k, 0)]
+
+
+def sample(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
+    """A Plackett-Luce ranking of `min(k, n_docs)` rows."""
+    s = shifted(scores)
+    return rank_with_noise(s, gumbel_noise(len(s), rng), k=k)
+
+
+def log_denominators(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> tuple[FloatVector, FloatVector]:
+    """Shifted scores of the ranked documents `[k]`, and log of what was still to be placed at each rank `[k + 1]`.
+
+    The second array at rank r is log sum e^s over the documents at ranks >= r and those not ranked at all; its
+    last entry holds the unranked alone, -inf when there are none.
+    """
+    s = shifted(scores)
+    order = np.asarray(ranking, dtype=np.intp)
+    unranked = np.ones(len(s), dtype=np.bool_)
+    unranked[order] = False
+    rest = np.logaddexp.reduce(s[unranked]) if unranked.any() else -np.inf
+    ranked = s[order]
+    return ranked, np.logaddexp.accumulate(np.concatenate([[rest], ranked[::-1]]))[::-1]
+
+
+def log_probability(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> float:
+    """log P(R) of a ranking `[k]` of distinct rows, k <= n_docs (thesis Eq. 3.8)."""
+    ranked, remaining = log_denominators(scores, ranking)
+    return float(np.sum(ranked - remaining[:-1]))

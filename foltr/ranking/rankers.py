@@ -1,0 +1,173 @@
+"""Rankers: a score for each document, from one flat parameter vector theta `[n_params]`.
+
+A ranker knows shapes, never values: theta is always an argument, so that a device, a server and a simulation can
+add, average and send it without knowing what it parametrises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+
+
+class Ranker(Protocol):
+    """What every ranker can do."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def n_features(self) -> int: ...
+    @property
+    def n_params(self) -> int: ...
+
+    def initial(self, rng: np.random.Generator) -> FloatVector:
+        """A starting theta `[n_params]` that knows nothing."""
+
+    def from_linear(self, theta0: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """The theta `[n_params]` whose score is theta0 . x for every x with no negative feature."""
+
+    def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
+        """f_theta(x_d) for each row of features `[n_docs, n_features]`: `[n_docs]`."""
+
+    def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
+        """sum over d of weights[d] * (gradient of f_theta(x_d) by theta): `[n_params]`."""
+
+    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
+        """f(x) - f(reference) shared out over the features `[n_features]`; the shares add up to it.
+
+        Integrated gradients along the straight line (Sundararajan et al. 2017, Eq. 1), in closed form.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """f_theta(x) = theta . x."""
+
+    n_features: int
+    name: str = "linear"
+
+    @property
+    def n_params(self) -> int:
+        return self.n_features
+
+    def initial(self, rng: np.random.Generator) -> FloatVector:
+        """A random direction of length 0.01, as in the published FPDGD code."""
+        direction = rng.standard_normal(self.n_features)
+        return 0.01 * direction / max(float(np.linalg.norm(direction)), 1e-12)
+
+    def from_linear(self, theta0: FloatVector, rng: np.random.Generator) -> FloatVector:
+        return np.array(_vector(theta0, self.n_features, "theta0"))
+
+    def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
+        return _matrix(features, self.n_features) @ _vector(theta, self.n_params, "theta")
+
+    def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
+        x = _matrix(features, self.n_features)
+        return _vector(weights, len(x), "weights") @ x
+
+    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
+        return _vector(theta, self.n_params, "theta") * (x - reference)
+
+
+@dataclass(frozen=True, slots=True)
+class Neural:
+    """f_theta(x) = v . relu(W x + b): one hidden layer and no output bias, which no order would depend on.
+
+    theta is W `[n_hidden, n_features]` row by row, then b `[n_hidden]`, then v `[n_hidden]`.
+    """
+
+    n_features: int
+    n_hidden: int = 64
+    name: str = "neural"
+
+    @property
+    def n_params(self) -> int:
+        return self.n_hidden * (self.n_features + 2)
+
+    def initial(self, rng: np.random.Generator) -> FloatVector:
+        """Both layers drawn with variance 1 / fan-in, no bias: hidden units of the inputs' size."""
+        w = self._random_inputs(rng)
+        v = rng.standard_normal(self.n_hidden) / np.sqrt(self.n_hidden)
+        return np.concatenate([w.ravel(), np.zeros(self.n_hidden), v])
+
+    def from_linear(self, theta0: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """Unit 0 carries the positive part of theta0, unit 1 the negative part.
+
+        The other units see random inputs and have output weight zero: they change no score until they learn.
+        """
+        if self.n_hidden < 2:
+            raise ValueRangeError(f"a net that begins as a linear ranker needs 2 hidden units, not {self.n_hidden}")
+        linear = _vector(theta0, self.n_features, "theta0")
+        w, v = self._random_inputs(rng), np.zeros(self.n_hidden)
+        w[0], w[1] = np.maximum(linear, 0.0), np.maximum(-linear, 0.0)
+        v[0], v[1] = 1.0, -1.0
+        return np.concatenate([w.ravel(), np.zeros(self.n_hidden), v])
+
+    def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
+        w, b, v = self.layers(theta)
+        return np.maximum(_matrix(features, self.n_features) @ w.T + b, 0.0) @ v
+
+    def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
+        x = _matrix(features, self.n_features)
+        w, b, v = self.layers(theta)
+        hidden = x @ w.T + b
+        by_hidden = _vector(weights, len(x), "weights")[:, None] * (hidden > 0) * v
+        by_v = weights @ np.maximum(hidden, 0.0)
+        return np.concatenate([(by_hidden.T @ x).ravel(), by_hidden.sum(axis=0), by_v])
+
+    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
+        w, b, v = self.layers(theta)
+        slope: FloatVector = (v * _share_above_zero(w @ reference + b, w @ x + b)) @ w
+        return (x - reference) * slope
+
+    def layers(self, theta: FloatVector) -> tuple[FloatMatrix, FloatVector, FloatVector]:
+        """W `[n_hidden, n_features]`, b `[n_hidden]` and v `[n_hidden]`, views into theta."""
+        flat = _vector(theta, self.n_params, "theta")
+        n_weights = self.n_hidden * self.n_features
+        w = flat[:n_weights].reshape(self.n_hidden, self.n_features)
+        return w, flat[n_weights : n_weights + self.n_hidden], flat[n_weights + self.n_hidden :]
+
+    def _random_inputs(self, rng: np.random.Generator) -> FloatMatrix:
+        drawn: FloatMatrix = rng.standard_normal((self.n_hidden, self.n_features)) / np.sqrt(max(self.n_features, 1))
+        return drawn
+
+
+RANKERS: dict[str, Callable[[int], Ranker]] = {"linear": Linear, "neural": Neural}
+"""Rankers by the name used in settings and stored models, each made from n_features."""
+
+
+def make_ranker(name: str, n_features: int) -> Ranker:
+    """The ranker of that name; ValueRangeError lists the names there are."""
+    if name not in RANKERS:
+        raise ValueRangeError(f"no ranker {name!r}; there are {', '.join(RANKERS)}")
+    return RANKERS[name](n_features)
+
+
+def _share_above_zero(start: FloatVector, end: FloatVector) -> FloatVector:
+    """Which share of the way from `start` to `end` lies above zero, in [0, 1]."""
+    low, high = np.minimum(start, end), np.maximum(start, end)
+    share = (high > 0).astype(np.float64)
+    crosses = (low < 0) & (high > 0)
+    share[crosses] = high[crosses] / (high[crosses] - low[crosses])
+    return share
+
+
+def _vector(values: FloatVector, n: int, what: str) -> FloatVector:
+    if values.shape != (n,):
+        raise ShapeError(f"{what} must be [{n}], not {list(values.shape)}")
+    return values
+
+
+def _matrix(features: FloatMatrix, n_features: int) -> FloatMatrix:
+    if features.ndim != 2 or features.shape[1] != n_features:
+        raise ShapeError(f"features must be [n_docs, {n_features}], not {list(features.shape)}")
+    return features

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,34 @@ class Paths:
         """Make the data folder, for its owner only (0700), whatever it was before."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.data_dir.chmod(0o700)
+
+    def make_private(self) -> None:
+        """Take other users' access from the data folder and what lies in it (0700, 0600), where there is one."""
+        for entry in _entries(self.data_dir):
+            if entry.is_dir() and not entry.is_symlink():
+                for inner in _entries(entry):
+                    _close(inner)
+            _close(entry)
+        if self.data_dir.is_dir():
+            _close(self.data_dir)
+
+
+def _entries(folder: Path) -> tuple[Path, ...]:
+    try:
+        return tuple(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+
+
+def _close(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+        if mode & 0o077 and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & 0o700)
+    except FileNotFoundError:
+        return  # a file of SQLite or of the index that has just gone
+    except PermissionError as error:
+        raise SettingsError(f"{path}: wanted a file of yours alone, got one of another user") from error
 
 
 def _platform_dir(kind: Literal["config", "data"]) -> Path:

@@ -1,0 +1,186 @@
+"""The command line: `foltr-search [FOLDER]` opens the screen, and each file in app/commands is one command.
+
+Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FOLTR_DEBUG=1 shows the traceback),
+130 interrupted. stdout carries results only.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FAILED, INTERRUPTED, Group, say
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+NAME = "foltr-search"
+
+COMMANDS: Mapping[str, str] = {
+    "index": "app.commands.index",
+    "search": "app.commands.search",
+    "open": "app.commands.open",
+    "watch": "app.commands.watch",
+    "why": "app.commands.why",
+    "status": "app.commands.status",
+    "model": "app.commands.model",
+    "stats": "app.commands.stats",
+    "history": "app.commands.history",
+    "config": "app.commands.config",
+    "doctor": "app.commands.doctor",
+    "completion": "app.commands.completion",
+    "man": "app.commands.man",
+}
+"""Each command's module, whose `command` it is; imported only when it is asked for."""
+
+EXAMPLES = """
+foltr-search                          the screen, over everything indexed
+foltr-search ~/Documents              the screen, on one folder
+foltr-search index ~/Documents        index a folder, and remember it
+foltr-search search 'tax 2024 ext:pdf'
+foltr-search open 1                   open the first result of the last search
+foltr-search search -h                every command has help with examples
+"""
+
+
+class Program(Group):
+    """The top command: its subcommands by name; any other first word is a folder for the screen."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] == "--simulate":  # what follows is the laboratory's own command line
+            ctx.meta["foltr.simulate"] = args[1:]
+            args = []
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name in COMMANDS or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        if os.sep in name or Path(name).expanduser().is_dir():
+            from app.commands.screen import command
+
+            return "screen", command, args
+        like = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean `{like[0]}`?" if like else f"to search for it: {NAME} search {name}"
+        raise click.UsageError(f"`{name}` is neither a command nor a folder; {hint}", ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        folders = click.Path(file_okay=False).shell_complete(ctx, self.params[0], incomplete)
+        return super().shell_complete(ctx, incomplete) + folders
+
+
+def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            click.echo(f"{NAME} {version(NAME)}")
+        except PackageNotFoundError:
+            click.echo(f"{NAME} (run from its source folder, not installed)")
+        ctx.exit()
+
+
+@click.group(
+    cls=Program,
+    examples=EXAMPLES,
+    invoke_without_command=True,
+    subcommand_metavar="[FOLDER] | COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
+)
+@click.option("--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate NAME [ARGS]...")
+@click.pass_context
+def program(ctx: click.Context) -> int:
+    """Search your own files from the terminal, ranked by what you open.
+
+    Without a command the screen opens, on FOLDER where one is given (write ./NAME for a folder that is
+    named like a command).
+    """
+    if "foltr.simulate" in ctx.meta:
+        return _simulate(ctx.meta["foltr.simulate"])
+    if ctx.invoked_subcommand is not None:
+        return 0
+    from app.commands.screen import open_screen
+
+    return open_screen(ctx, folder=None)
+
+
+def _simulate(arguments: Sequence[str]) -> int:
+    """The laboratory's command line; it is a package of its own, which this version may not have."""
+    try:
+        laboratory = importlib.import_module("simulation.cli")
+    except ModuleNotFoundError as error:
+        if error.name not in ("simulation", "simulation.cli"):
+            raise
+        say("--simulate: this version does not include the laboratory")
+        return FAILED
+    code: int = laboratory.main(list(arguments))
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and give its exit code; nothing but the exit code leaves this function."""
+    os.umask(0o077)  # whatever a command writes is for its owner only
+    try:
+        code = program.main(
+            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False
+        )
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). What is still buffered goes nowhere, so that exiting stays quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("FOLTR_DEBUG"):
+            raise
+        say(describe(error))
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def describe(error: Exception) -> str:
+    """One line for a person: the message of our own errors, with its kind for any other."""
+    import sqlite3
+
+    from app.opener import OpenError
+    from app.settings import SettingsError
+    from foltr.errors import FoltrError
+    from indexer.errors import IndexerError
+
+    message = " ".join(str(error).split())
+    if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
+        return message
+    if isinstance(error, sqlite3.Error):
+        return f"database: {message}; `{NAME} doctor` looks for the cause"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""What every command shares: `--set`, examples under its help, and the settings in force.
+
+Importing a command loads click and nothing heavier; each imports what it works with inside its function, so that
+`--help`, `--version` and completion answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from app.settings import Paths, Settings
+
+FOUND = 0
+NOTHING_FOUND = 1
+FAILED = 2
+INTERRUPTED = 130
+"""128 + SIGINT, as a shell reports it"""
+
+_FLAGS = "foltr.flags"
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Command(click.Command):
+    """A command that takes `--set` and whose help ends with examples."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+        self.params.append(set_option())
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        write_examples(self.examples, formatter)
+
+
+class Group(click.Group):
+    """A command with subcommands, as `config`."""
+
+    command_class = Command
+    group_class = type
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+        self.params.append(set_option())
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        write_examples(self.examples, formatter)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a command works with."""
+
+    settings: Settings
+    paths: Paths
+
+
+def set_option() -> click.Option:
+    """The option `--set KEY=VALUE`, which writes into the flags of this run."""
+    return click.Option(
+        ["--set", "assignments"],
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override one setting, as in --set index.workers=2; may be repeated.",
+        callback=_remember_assignments,
+        expose_value=False,
+        shell_complete=_complete_key,
+    )
+
+
+def setting_option(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
+    """A named flag for one setting, equal to `--set key=value`."""
+
+    def remember(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value is not None:
+            flags(ctx)[key] = str(value).lower() if isinstance(value, bool) else str(value)
+
+    return click.option(*names, callback=remember, expose_value=False, default=None, **attributes)
+
+
+def flags(ctx: click.Context) -> MutableMapping[str, str]:
+    """The settings that this command line overrides, by dotted key."""
+    found: MutableMapping[str, str] = ctx.meta.setdefault(_FLAGS, {})
+    return found
+
+
+def load() -> Context:
+    """The folders and the settings in force for this run; raises SettingsError."""
+    from app.settings import Paths, Settings
+
+    paths = Paths.from_environment()
+    paths.make_private()
+    return Context(Settings.load(paths, os.environ, flags=flags(click.get_current_context())), paths)
+
+
+def wants_colour(choice: str = "auto") -> bool:
+    """Whether stdout gets colour: as chosen, else on a terminal unless NO_COLOR is set (no-color.org)."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def say(message: str) -> None:
+    """One diagnostic line, on stderr: stdout carries results only."""
+    click.echo(f"foltr-search: {message}", err=True)
+
+
+def write_examples(examples: str, formatter: click.HelpFormatter) -> None:
+    """Example command lines as they were written, not re-wrapped."""
+    if examples:
+        formatter.write("\nExamples:\n")
+        formatter.write("".join(f"  {line}\n" for line in examples.strip().splitlines()))
+
+
+def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    for assignment in values:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.BadParameter(f"wanted KEY=VALUE, got {assignment!r}", ctx, parameter)
+        flags(ctx)[name.strip()] = value
+
+
+def _complete_key(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from app.settings_keys import keys
+
+    return [CompletionItem(f"{name}=", help=key.description) for name, key in keys().items() if incomplete in name]

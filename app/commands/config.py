@@ -1,0 +1,102 @@
+"""`foltr-search config`: where the settings are, which are in force and from where, and whether they can be used."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from app.commands.command import FAILED, Group, flags, load, say
+
+EXAMPLES = """
+foltr-search config                       every setting in force, and where it comes from
+foltr-search config show learning         those of one table
+foltr-search config edit                  open the file in your editor, then check it
+foltr-search config default > "$(foltr-search config path)"
+FOLTR_LEARNING__STRENGTH=0.5 foltr-search config show learning.strength
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Show, check and edit the settings.
+
+    A flag (--set KEY=VALUE) wins over an environment variable (FOLTR_SECTION__KEY), that over config.toml,
+    and that over the default.
+    """
+    return 0 if ctx.invoked_subcommand else _show("")
+
+
+@command.command("path", examples="foltr-search config path")
+def path() -> int:
+    """Print where config.toml is, whether or not it exists yet."""
+    from app.settings import Paths
+
+    click.echo(Paths.from_environment().config_file)
+    return 0
+
+
+@command.command("show", examples="foltr-search config show index")
+@click.argument("prefix", default="")
+def show(prefix: str) -> int:
+    """Print the settings in force with their source; PREFIX narrows to one table or key."""
+    return _show(prefix)
+
+
+@command.command("check", examples="foltr-search config check && echo fine")
+@click.pass_context
+def check(ctx: click.Context) -> int:
+    """Check config.toml and the environment, and list every problem (exit code 2)."""
+    from app.settings import Paths
+    from app.settings_sources import examine
+
+    _, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
+    for problem in problems:
+        say(problem)
+    return FAILED if problems else 0
+
+
+@command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')
+def default() -> int:
+    """Print the commented default file."""
+    from app.settings_file import default_file
+
+    click.echo(default_file(), nl=False)
+    return 0
+
+
+@command.command("edit", examples="foltr-search config edit")
+@click.pass_context
+def edit(ctx: click.Context) -> int:
+    """Open config.toml in your editor, made from the default where there is none, and check it after."""
+    from app.opener import plan, run
+    from app.settings import Paths
+    from app.settings_file import default_file
+    from app.settings_sources import examine
+
+    paths = Paths.from_environment()
+    paths.config_dir.mkdir(parents=True, exist_ok=True)
+    if not paths.config_file.exists():
+        paths.config_file.write_text(default_file(), encoding="utf-8")
+    settings = examine(paths, os.environ, flags=flags(ctx))[0].settings  # a broken file is what may need editing
+    run(plan(str(paths.config_file), "editor", settings=settings))
+    result: int = ctx.invoke(check)
+    return result
+
+
+def _show(prefix: str) -> int:
+    from app.settings_file import toml_value
+    from app.settings_keys import keys, nearest
+    from app.settings_sources import resolve
+
+    context = load()
+    sources = resolve(context.paths, os.environ, flags=flags(click.get_current_context())).sources
+    shown = [name for name in keys() if not prefix or name == prefix or name.startswith(prefix + ".")]
+    if not shown:
+        raise click.UsageError(f"no setting `{prefix}`; {nearest(prefix)}")
+    for name in shown:
+        table, _, field = name.partition(".")
+        value = getattr(getattr(context.settings, table), field)
+        click.echo(f"{name} = {toml_value(value)}  # {sources[name]}")
+    return 0

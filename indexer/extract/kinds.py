@@ -1,0 +1,178 @@
+"""Which files are indexed and what they are, decided from the name alone; nothing is opened.
+
+A *kind* names an extractor ("docx"), a *type* is what a user filters by ("document").
+"""
+
+from __future__ import annotations
+
+from indexer.extract.limits import MEGABYTE
+
+TYPE_OF_KIND: dict[str, str] = {
+    "text": "text",
+    "manual": "text",
+    "markdown": "markdown",
+    "rst": "markdown",
+    "org": "markdown",
+    "latex": "document",
+    "pod": "markdown",
+    "asciidoc": "markdown",
+    "source": "source",
+    "html": "html",
+    "xml": "data",
+    "pdf": "pdf",
+    "docx": "document",
+    "odt": "document",
+    "rtf": "document",
+    "pptx": "presentation",
+    "odp": "presentation",
+    "xlsx": "spreadsheet",
+    "ods": "spreadsheet",
+    "epub": "ebook",
+    "eml": "mail",
+    "mbox": "mail",
+    "delimited": "data",
+    "json": "data",
+    "notebook": "notebook",
+    "calendar": "calendar",
+    "zip": "archive",
+    "tar": "archive",
+    "compressed": "archive",
+    "ole": "document",
+}
+
+_NAMES: dict[str, str] = {
+    "text": "txt text log nfo asc lst out err diz list changelog",
+    "manual": "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc",
+    "markdown": "md markdown mdown mkd mkdn mdx rmd qmd",
+    "rst": "rst rest",
+    "org": "org",
+    "latex": "tex latex ltx",
+    "pod": "pod",
+    "asciidoc": "adoc asciidoc",
+    "source": """
+        py pyi pyx pxd c h cc cpp cxx c++ hpp hh hxx h++ inl m mm cs java kt kts scala groovy gradle go rs
+        swift js mjs cjs jsx ts tsx vue svelte rb erb php pl pm t r jl lua tcl sh bash zsh fish ksh csh bat
+        cmd ps1 psm1 awk sed sql hs lhs ml mli fs fsx fsi elm clj cljs cljc edn lisp lsp cl el scm ss rkt erl
+        hrl ex exs dart d nim zig v vhd vhdl sv svh asm s f for f77 f90 f95 f03 pas pp ada adb ads cob cbl vb
+        vbs bas cu cl cuh glsl hlsl vert frag proto thrift graphql gql cmake mk mak makefile am ac m4 in tf
+        hcl nix dockerfile vim css scss sass less styl ini cfg conf cnf config toml yaml yml properties env
+        service timer socket desktop reg diff patch po pot gd sol cr hx odin raku prolog pro ipp tpp bzl bazel
+        coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
+    "html": "html htm xhtml xht shtml",
+    "xml": "xml xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita",
+    "pdf": "pdf",
+    "docx": "docx docm dotx dotm",
+    "odt": "odt ott odm",
+    "rtf": "rtf",
+    "pptx": "pptx pptm ppsx ppsm potx potm",
+    "odp": "odp otp odg",
+    "xlsx": "xlsx xlsm xltx xltm",
+    "ods": "ods ots",
+    "epub": "epub",
+    "eml": "eml emlx",
+    "mbox": "mbox mbx",
+    "delimited": "csv tsv tab psv",
+    "json": "json jsonl ndjson geojson json5 jsonc webmanifest har",
+    "notebook": "ipynb",
+    "calendar": "ics ical ifb vcs",
+    "zip": "zip jar war ear whl xpi",
+    "tar": "tar tgz tbz tbz2 txz",
+    "compressed": "gz bz2 xz lzma",
+    "ole": "doc dot xls ppt",
+}
+"""The extensions of each kind, lower case."""
+
+KIND_OF_EXTENSION: dict[str, str] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+
+_SOURCE_NAMES = """
+    makefile gnumakefile dockerfile containerfile vagrantfile rakefile gemfile procfile justfile jenkinsfile
+    cmakelists.txt meson.build .bashrc .zshrc .profile .gitconfig .vimrc"""
+
+KIND_OF_NAME: dict[str, str] = dict.fromkeys(_SOURCE_NAMES.split(), "source") | dict.fromkeys(
+    ("mbox", "inbox", "sent"), "mbox"
+)
+"""Whole file names, lower case, that decide before the extension does."""
+
+_WITHOUT_TEXT = """
+    png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf raw cr2 nef arw dng eps ai indd
+    sketch fig mp3 m4a aac ogg oga opus flac wav aif aiff wma mid midi mp4 m4v mkv webm avi mov wmv flv mpg
+    mpeg 3gp vob ttf otf woff woff2 eot pfb pfm afm exe dll so dylib o obj a lib ko elf bin com msi sys class
+    pyc pyo pyd wasm rlib rmeta pdb idb ilk exp pch gch map db sqlite sqlite3 db3 mdb accdb ldb wal shm frm
+    ibd myd myi iso img dmg vdi vmdk qcow2 vhdx ova deb rpm apk ipa snap flatpak appimage cab 7z rar zst lz4
+    lz br zpaq npy npz pkl pickle pt pth onnx h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta
+    safetensors gguf ggml tflite pb ckpt swp swo swn tmp part crdownload torrent lock lck pid sock pem key crt
+    cer der p12 pfx jks gpg pgp sig kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
+    azw azw3 djvu"""
+
+NOT_INDEXED: frozenset[str] = frozenset(_WITHOUT_TEXT.split())
+"""Extensions of files without text that could be read; the crawler passes over them unopened."""
+
+MAX_FILE_BYTES: dict[str, int] = {
+    "text": 4_000 * MEGABYTE,
+    "markdown": 4_000 * MEGABYTE,
+    "source": 4_000 * MEGABYTE,
+    "data": 4_000 * MEGABYTE,
+    "html": 64 * MEGABYTE,
+    "pdf": 256 * MEGABYTE,
+    "document": 128 * MEGABYTE,
+    "presentation": 512 * MEGABYTE,
+    "spreadsheet": 128 * MEGABYTE,
+    "mail": 4_000 * MEGABYTE,
+    "ebook": 256 * MEGABYTE,
+    "notebook": 64 * MEGABYTE,
+    "calendar": 64 * MEGABYTE,
+    "archive": 512 * MEGABYTE,
+}
+"""Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
+
+PACKED = frozenset({"gz", "bz2", "xz", "lzma"})
+
+
+def base_name(path: str) -> str:
+    """The last component of `path`, also of a member name written with backslashes."""
+    return path.rpartition("/")[2].rpartition("\\")[2]
+
+
+def extension(path: str) -> str:
+    """The extension of `path` without its dot, lower case; "" when there is none ("README", ".bashrc")."""
+    stem, dot, last = base_name(path).rpartition(".")
+    return last.lower() if dot and stem else ""
+
+
+def kind_of(path: str) -> str | None:
+    """The kind that the name of `path` says: "" when the name says nothing, None when it is not indexed."""
+    name = base_name(path).lower()
+    if name in KIND_OF_NAME:
+        return KIND_OF_NAME[name]
+    last = extension(name)
+    if last in NOT_INDEXED:
+        return None
+    if ".so." in name:
+        return None
+    if last in PACKED and extension(name[: -len(last) - 1]) == "tar":
+        return "tar"
+    return KIND_OF_EXTENSION.get(last, "")
+
+
+def document_type(path: str) -> str | None:
+    """The type of the file at `path` by its name: one of `documents.TYPES`, or None when it is not indexed.
+
+    A name that says nothing counts as "text": the content decides when the file is read, and a binary file
+    then becomes a failure of kind "unsupported". `notes.txt.gz` has the type of `notes.txt`.
+    """
+    kind = kind_of(path)
+    if kind is None:
+        return None
+    if kind == "compressed":
+        name = base_name(path)
+        inner = kind_of(name[: -len(extension(name)) - 1])
+        return TYPE_OF_KIND[inner] if inner else ("archive" if inner == "" else None)
+    if kind == "ole":
+        return {"xls": "spreadsheet", "ppt": "presentation"}.get(extension(path), "document")
+    return TYPE_OF_KIND[kind or "text"]
+
+
+def size_cap(path: str) -> int:
+    """The largest file, in bytes, that is read for the type of `path`; 0 when it is not indexed."""
+    found = document_type(path)
+    return 0 if found is None else MAX_FILE_BYTES[found]

@@ -1,0 +1,103 @@
+"""PDF through PDFium: the text of each page and the title and author of the file."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
+from indexer.extract.limits import Limits, cut, shown_size
+from indexer.extract.source import Source
+
+_JUNK_TITLE = re.compile(
+    r"^(?:untitled|unknown|document\d*|title|slide 1|powerpoint presentation|none|null|layout 1|\(.*\)|.{0,2})$"
+    r"|\.(?:docx?|xlsx?|pptx?|pdf|indd|qxd|qxp|tex|dvi|fm|odt|rtf|wpd|eps|ps|html?)$|^[\W\d_]+$",
+    re.IGNORECASE,
+)
+_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel|office)|presentation)\s*-\s*", re.IGNORECASE)
+
+
+def extract(source: Source, limits: Limits) -> Extraction:
+    """One document with the offset of each page; raises "encrypted" when it needs a password."""
+    import pypdfium2
+
+    data = source.data
+    try:
+        pdf = pypdfium2.PdfDocument(source.path if data is None else data)
+    except pypdfium2.PdfiumError as error:
+        raise _reason(str(error)) from error
+    try:
+        text, pages, truncated, notes = _read_pages(pdf, limits)
+        facts = pdf.get_metadata_dict(skip_empty=True)
+    finally:
+        pdf.close()
+    if not pages and notes:
+        raise ExtractionError("malformed", notes[0])
+    document = ExtractedDocument(
+        text=text,
+        type="pdf",
+        title=real_title(clean(facts.get("Title", ""))),
+        author=" ".join(clean(facts.get("Author", "")).split()),
+        pages=pages,
+        truncated=truncated,
+    )
+    return Extraction(documents=(document,), notes=notes)
+
+
+def real_title(title: str) -> str:
+    """`title` as one line, "" when a program left it there: "Microsoft Word - report.doc", "untitled"."""
+    shown = " ".join(title.split())[:300]
+    shown = _PREFIX.sub("", shown)
+    return "" if _JUNK_TITLE.search(shown) else shown
+
+
+def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tuple[str, ...]]:
+    """(text, offset of each page, what was kept, a note when pages could not be read)."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    n_chars, n_bytes, broken = 0, 0, []
+    for number in range(len(pdf)):
+        try:
+            text = _page_text(pdf, number)
+        except (RuntimeError, UnicodeError) as error:
+            broken.append(f"page {number + 1}: {error}")
+            text = ""
+        text, truncated = cut(text, limits.max_text_bytes - n_bytes)
+        offsets.append(n_chars)
+        parts.append(text)
+        n_chars += len(text) + 1
+        n_bytes += len(text.encode()) + 1
+        if truncated or (n_bytes >= limits.max_text_bytes and number + 1 < len(pdf)):
+            kept = f"first {shown_size(limits.max_text_bytes)} ({number + 1} of {len(pdf)} pages)"
+            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
+    return "\f".join(parts), tuple(offsets), "", _notes(broken)
+
+
+def _notes(broken: list[str]) -> tuple[str, ...]:
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return (f"{broken[0]}{more}",) if broken else ()
+
+
+def _page_text(pdf: Any, number: int) -> str:
+    page = pdf[number]
+    try:
+        text_page = page.get_textpage()
+        try:
+            return _join_hyphens(clean(text_page.get_text_range(errors="replace")))
+        finally:
+            text_page.close()
+    finally:
+        page.close()
+
+
+def _join_hyphens(text: str) -> str:
+    """PDFium marks a word broken at a line end with U+FFFE or U+0002; join its halves."""
+    return text.replace("\ufffe\n", "").replace("\ufffe", "")
+
+
+def _reason(message: str) -> ExtractionError:
+    if "assword" in message or "ecurity" in message:
+        return ExtractionError("encrypted", "the PDF needs a password")
+    return ExtractionError("malformed", "not a readable PDF (damaged or cut off)")

@@ -1,0 +1,223 @@
+"""The worker pool under hostile files: real crashes, hangs, exits and memory hogs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from indexer.documents import FileEntry
+from indexer.errors import ExtractionError, IndexerError
+from indexer.extract import Limits, WorkerPool
+
+READERS = """
+import os, signal, sys, time
+
+BASE = []
+
+def read(path, limits):
+    word = path.rpartition("/")[2].partition(".")[0]
+    if word == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if word == "exit":
+        os._exit(3)
+    if word == "sleep":
+        time.sleep(3600)
+    if word == "loop":
+        while True:
+            pass
+    if word == "hog":
+        held = []
+        while True:
+            held.append(bytearray(10_000_000))
+    if word == "fault":
+        raise KeyError("a bug")
+    if word == "deep":
+        return (lambda f: f(f))(lambda f: f(f))
+    if word == "noise":
+        os.write(2, b"native noise\\\\n"); print("loud"); sys.stderr.write("louder")
+    if word == "big":
+        return "x" * 3_000_000
+    return (word, limits.max_text_bytes, *BASE)
+
+def begin(*values):
+    BASE.extend(values)
+
+def begin_badly():
+    os._exit(9)
+
+def pid(path, limits):
+    return os.getpid()
+"""
+
+
+@pytest.fixture
+def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    (tmp_path / "pool_readers.py").write_text(READERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    import pool_readers
+
+    yield pool_readers
+    del sys.modules["pool_readers"]
+
+
+def entry(name: str, size: int = 10) -> FileEntry:
+    return FileEntry(path=f"/x/{name}", size=size, modified_ns=0, device=0, inode=0)
+
+
+def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
+    found = [(one.path.rpartition("/")[2], outcome) for one, outcome in pool.run(map(entry, names))]
+    assert len(found) == len(names)
+    return dict(found)
+
+
+def test_every_hostile_file_fails_alone(readers):
+    """A crash, an exit, a hang, a loop, a hog and a bug each fail their own file and lose no neighbour."""
+    hostile = {
+        "crash.1": "crashed", "exit.1": "crashed", "sleep.1": "timeout", "loop.1": "timeout", "hog.1": "memory",
+        "fault.1": "crashed", "deep.1": "malformed", "crash.2": "crashed",
+    }  # fmt: skip
+    names = [name for bad in hostile for name in (f"ok{bad}.a", bad, f"ok{bad}.b")]
+    with WorkerPool(readers.read, n_workers=2, seconds=1.0, memory_mb=200) as pool:
+        found = outcomes(pool, names)
+    for name, outcome in found.items():
+        if name in hostile:
+            assert isinstance(outcome, ExtractionError)
+            assert outcome.kind == hostile[name]
+            assert "\n" not in str(outcome)
+        else:
+            assert outcome[0] == name.partition(".")[0]
+
+
+def test_reasons_name_the_signal_and_the_limit(readers):
+    """The reason of a crash names its signal, that of a timeout its limit."""
+    with WorkerPool(readers.read, n_workers=1, seconds=0.5, memory_mb=200) as pool:
+        found = outcomes(pool, ["crash.1", "exit.1", "sleep.1", "hog.1"])
+    assert "SIGSEGV" in str(found["crash.1"])
+    assert "3" in str(found["exit.1"])
+    assert "0.5 s" in str(found["sleep.1"])
+    assert "memory" in str(found["hog.1"])
+
+
+def test_many_files_come_back_once_each(readers):
+    """A thousand small files and some large results all come back, exactly once each."""
+    names = [f"n{i}.txt" for i in range(1000)] + [f"big.{i}" for i in range(20)]
+    with WorkerPool(readers.read, n_workers=2, seconds=20, memory_mb=500, limits=Limits(max_text_bytes=7)) as pool:
+        found = outcomes(pool, names)
+    assert set(found) == set(names)
+    assert found["n5.txt"] == ("n5", 7)
+    assert found["big.3"] == "x" * 3_000_000
+
+
+def test_initialise_runs_in_each_worker(readers):
+    """What `initialise` sets up is there when files are read, also after a crash."""
+    with WorkerPool(
+        readers.read, n_workers=1, seconds=20, memory_mb=200, initialise=readers.begin, initial_args=("de", 2)
+    ) as pool:
+        found = outcomes(pool, ["a.1", "crash.1", "b.1"])
+    assert found["a.1"][2:] == found["b.1"][2:] == ("de", 2)
+
+
+def test_workers_stay_between_runs(readers):
+    """A second run uses the process of the first."""
+    with WorkerPool(readers.pid, n_workers=1, seconds=20, memory_mb=200) as pool:
+        first = outcomes(pool, ["a", "b"])
+        second = outcomes(pool, ["c"])
+    assert len(set(first.values()) | set(second.values())) == 1
+
+
+def test_a_worker_killed_while_idle_is_replaced(readers):
+    """A worker that something killed between two runs costs no file."""
+    with WorkerPool(readers.pid, n_workers=1, seconds=20, memory_mb=200) as pool:
+        first = outcomes(pool, ["a"])["a"]
+        os.kill(first, signal.SIGKILL)
+        pool._workers[0]._process.join()
+        assert isinstance(outcomes(pool, ["b"])["b"], int)
+
+
+def test_entries_are_taken_only_as_workers_can_hold(readers):
+    """Before the first result is taken, at most a few files per worker left the iterable."""
+    taken = []
+
+    def entries() -> Iterator[FileEntry]:
+        for i in range(10_000):
+            taken.append(i)
+            yield entry(f"n{i}")
+
+    with WorkerPool(readers.read, n_workers=2, seconds=20, memory_mb=200) as pool:
+        results = pool.run(entries())
+        next(results)
+        assert len(taken) <= 2 * 3 * 16
+        results.close()
+
+
+def test_stop_ends_the_run_and_kills_workers_at_work(readers):
+    """When the event is set, a run ends though a file hangs, and no process is left."""
+    stop = threading.Event()
+    with WorkerPool(readers.read, n_workers=1, seconds=1000, memory_mb=200) as pool:
+        threading.Timer(0.5, stop.set).start()
+        assert list(pool.run([entry("sleep.1"), entry("a")], stop)) == []
+        assert pool._workers == []
+
+
+def test_workers_that_cannot_start_are_an_error(readers):
+    """When no worker gets ready, the run says so instead of trying for ever."""
+    pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200, initialise=readers.begin_badly)
+    with pool, pytest.raises(IndexerError, match="do not start"):
+        list(pool.run([entry("a")]))
+
+
+def test_bad_arguments_are_refused(readers):
+    """Zero workers or no time is refused with what was wanted and what came."""
+    with pytest.raises(ValueError, match="n_workers >= 1"):
+        WorkerPool(readers.read, n_workers=0, seconds=1, memory_mb=100)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs /proc to see processes")
+@pytest.mark.parametrize("word", ["loop", "sleep"])
+def test_no_orphans_when_the_parent_is_killed(readers, tmp_path, word):
+    """A worker at work ends when its parent is killed with SIGKILL, and its noise reaches nobody."""
+    program = tmp_path / "parent.py"
+    program.write_text(
+        textwrap.dedent(f"""
+        import sys
+        import pool_readers
+        from indexer.documents import FileEntry
+        from indexer.extract import WorkerPool
+
+        if __name__ == "__main__":
+            pool = WorkerPool(pool_readers.read, n_workers=1, seconds=1000, memory_mb=200)
+            names = ["noise.1", "{word}.1"]
+            for one, outcome in pool.run([FileEntry(n, 1, 0, 0, 0) for n in names]):
+                print(pool._workers[0]._process.pid, flush=True)
+        """)
+    )
+    repo = Path(__file__).resolve().parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{repo}:{tmp_path}"}
+    parent = subprocess.Popen(
+        [sys.executable, str(program)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    pid = int(parent.stdout.readline())
+    assert Path(f"/proc/{pid}").exists()
+    parent.kill()
+    assert "nois" not in parent.stderr.read()
+    parent.wait()
+    deadline = time.monotonic() + 60
+    while _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(pid)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False

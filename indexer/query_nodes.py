@@ -157,3 +157,40 @@ def _positive(node: Node) -> Iterator[Word | Phrase]:
                 yield from _positive(child)
         case _:
             return
+
+
+def render(query: Query) -> str:
+    """The canonical text of a query: `parse(render(query))` gives the same tree, and is as plain."""
+    return "" if query.root is None else _render(query.root, " " if query.plain else " AND ")
+
+
+def _render(node: Node, conjunction: str) -> str:
+    match node:
+        case Word():
+            return _tie(node) + node.text + "*" * node.prefix
+        case Phrase():
+            return f'{_tie(node)}"{node.text}"'
+        case Filter():
+            return f"{node.kind}:{_filter_value(node)}"
+        case Not(child):
+            return f"NOT {_inner(child, conjunction)}"
+        case Or(children):
+            return " OR ".join(_inner(child, conjunction) for child in children)
+        case And(children):
+            return conjunction.join(_inner(child, conjunction) for child in children)
+
+
+def _inner(node: Node, conjunction: str) -> str:
+    text = _render(node, conjunction)
+    return f"({text})" if isinstance(node, And | Or) else text
+
+
+def _tie(node: Word | Phrase) -> str:
+    return (f"{node.field}:" if node.field else "") + "=" * node.exact
+
+
+def _filter_value(node: Filter) -> str:
+    if isinstance(node.value, str):
+        return f'"{node.value}"'
+    low, high = ("" if end is None else f"@{end}" if node.kind == "modified" else f"{end}b" for end in node.value)
+    return f"{low}..{high}"

@@ -40,8 +40,11 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def default_caps() -> dict[str, float]:
-    """Size caps in MB by document type; `default` serves the types that are not listed."""
-    return {"default": 64.0, "archive": 256.0, "mail": 1024.0, "pdf": 256.0, "ebook": 256.0, "data": 32.0}
+    """Size caps in MB (of a million bytes) by document type, as the extractors state them."""
+    from indexer.extract.kinds import MAX_FILE_BYTES
+    from indexer.extract.limits import MEGABYTE
+
+    return {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()}
 
 
 class IndexSettings(Section, frozen=True):
@@ -57,7 +60,7 @@ class IndexSettings(Section, frozen=True):
     cross_mounts: Annotated[bool, Meta(description="Enter other file systems mounted below a root.")] = False
     max_file_mb: Annotated[
         dict[str, Megabytes],
-        Meta(description="Larger files are skipped, in MB by type (text, pdf, mail, ...); `default` for the others."),
+        Meta(description="Larger files are skipped; in MB, by type. Types that are not named here keep their default."),
     ] = msgspec.field(default_factory=default_caps)
     max_text_mb: Annotated[
         float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")

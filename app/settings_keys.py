@@ -16,7 +16,7 @@ import msgspec
 from app.settings import Section, Settings, SettingsError
 from indexer.documents import TYPES
 
-ENTRIES: Mapping[str, tuple[str, ...]] = {"index.max_file_mb": ("default", *TYPES)}
+ENTRIES: Mapping[str, tuple[str, ...]] = {"index.max_file_mb": TYPES}
 """The entries that a table accepts; a table that is not named here accepts any."""
 
 _WORDS = {

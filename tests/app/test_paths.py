@@ -1,0 +1,84 @@
+"""The program's folders: where they are, that they are private, and the roots remembered in them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from app.settings import Paths, SettingsError, forget_root, remember_root, remembered_roots
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_variables_move_both_folders(tmp_path: Path) -> None:
+    """FOLTR_CONFIG_DIR and FOLTR_DATA_DIR move everything; without them the platform's folders serve."""
+    moved = Paths.from_environment({"FOLTR_CONFIG_DIR": str(tmp_path / "c"), "FOLTR_DATA_DIR": str(tmp_path / "d")})
+    assert moved == Paths(tmp_path / "c", tmp_path / "d")
+    usual = Paths.from_environment({})
+    assert usual.config_dir.name == usual.data_dir.name == "foltr-search"
+
+
+def test_the_data_folder_and_its_files_are_closed_to_others(tmp_path: Path) -> None:
+    """A folder that others could read becomes 0700 and its files 0600."""
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    paths.index.mkdir(parents=True, mode=0o755)
+    paths.data_dir.chmod(0o755)
+    for file in (paths.state, paths.index / "segment"):
+        file.write_bytes(b"")
+        file.chmod(0o644)
+    paths.make_private()
+    assert [mode(p) for p in (paths.data_dir, paths.index)] == [0o700, 0o700]
+    assert [mode(p) for p in (paths.state, paths.index / "segment")] == [0o600, 0o600]
+
+
+def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:
+    """A remembered root survives as its real path, is kept once, and can be forgotten after it is gone."""
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    notes, mail = tmp_path / "notes", tmp_path / "mail"
+    notes.mkdir()
+    mail.mkdir()
+    assert remembered_roots(paths) == ()
+    for folder in (notes, mail, str(notes) + "/", notes / ".." / "notes"):
+        remember_root(paths, folder)
+    assert remembered_roots(paths) == (str(notes), str(mail))
+    assert mode(paths.roots) == 0o600
+    assert mode(paths.data_dir) == 0o700
+    notes.rmdir()
+    assert forget_root(paths, notes)
+    assert not forget_root(paths, notes)
+    assert remembered_roots(paths) == (str(mail),)
+
+
+def test_a_root_whose_name_is_not_utf8_survives(tmp_path: Path) -> None:
+    """Any folder name that the system allows comes back byte for byte."""
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    try:
+        os.mkdir(folder)  # a name that is not text
+    except OSError:
+        pytest.skip("this file system takes UTF-8 names only")
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    remember_root(paths, os.fsdecode(folder))
+    assert [os.fsencode(root) for root in remembered_roots(paths)] == [folder]
+
+
+def test_what_is_no_folder_is_no_root(tmp_path: Path) -> None:
+    """A missing folder and a file are refused by name."""
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    (tmp_path / "file").write_bytes(b"")
+    for name in ("missing", "file"):
+        with pytest.raises(SettingsError, match=name):
+            remember_root(paths, tmp_path / name)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"v": 2, "roots": []}', b'{"v": 1, "roots": [1]}'])
+def test_a_damaged_list_of_roots_is_one_line(tmp_path: Path, content: bytes) -> None:
+    """A roots.json that is not ours is refused by name, not lost silently."""
+    paths = Paths(tmp_path / "config", tmp_path)
+    paths.roots.write_bytes(content)
+    with pytest.raises(SettingsError, match=r"roots\.json"):
+        remembered_roots(paths)

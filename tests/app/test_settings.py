@@ -1,0 +1,160 @@
+"""Settings come from four sources with one precedence, and what cannot be used says so."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from app.settings import Paths, Settings, SettingsError
+from app.settings_file import default_file, toml_value
+from app.settings_keys import keys
+from app.settings_sources import examine, resolve
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    (tmp_path / "config").mkdir()
+    return Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
+
+
+def load(paths: Paths, text: str = "", env: dict[str, str] | None = None, **flags: str) -> Settings:
+    paths.config_file.write_text(text, encoding="utf-8")
+    return Settings.load(paths, env or {}, flags={name.replace("__", "."): value for name, value in flags.items()})
+
+
+def refusal(paths: Paths, text: str = "", env: dict[str, str] | None = None, **flags: str) -> str:
+    with pytest.raises(SettingsError) as refused:
+        load(paths, text, env, **flags)
+    return str(refused.value)
+
+
+def test_without_any_source_the_defaults_hold(paths: Paths) -> None:
+    """A machine without a file and without variables has the defaults of the structs."""
+    assert Settings.load(paths, {}) == Settings()
+
+
+def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(paths: Paths) -> None:
+    """Each source overrides the ones below it, and what it does not name it leaves alone."""
+    text = "[index]\nworkers = 1\nmemory_mb = 256\nscan_minutes = 5\n"
+    env = {"FOLTR_INDEX__WORKERS": "2", "FOLTR_INDEX__MEMORY_MB": "512"}
+    index = load(paths, text, env, index__workers="3").index
+    assert (index.workers, index.memory_mb, index.scan_minutes, index.hidden) == (3, 512, 5.0, False)
+
+
+def test_show_names_the_source_of_each_value(paths: Paths) -> None:
+    """The source of a value is its flag, its variable, its line in the file, or the default."""
+    paths.config_file.write_text("\n[search]\n# a comment\nlimit = 50\n", encoding="utf-8")
+    effective = resolve(paths, {"FOLTR_HISTORY__ENABLED": "yes"}, flags={"learning.strength": "0.5"})
+    assert effective.settings.search.limit == 50
+    assert effective.sources["search.limit"] == f"{paths.config_file}, line 4"
+    assert effective.sources["history.enabled"] == "FOLTR_HISTORY__ENABLED"
+    assert effective.sources["learning.strength"] == "--set learning.strength"
+    assert effective.sources["index.hidden"] == "default"
+
+
+@pytest.mark.parametrize("name", [name for name, key in keys().items() if key.default != ""])
+def test_every_key_can_be_set_by_file_variable_and_flag(paths: Paths, name: str) -> None:
+    """Any key takes its own default from any source, and comes back as it was."""
+    key = keys()[name]
+    written = toml_value(key.default)
+    table, _, field = name.partition(".")
+    text = written if isinstance(key.default, (list, dict)) else str(key.default)
+    for settings in (
+        load(paths, f"[{table}]\n{field} = {written}\n"),
+        load(paths, env={key.variable: text}),
+        Settings.load(paths, {}, flags={name: text}),
+    ):
+        assert getattr(getattr(settings, table), field) == key.default
+
+
+def test_lists_and_tables_can_be_written_as_plain_text(paths: Paths) -> None:
+    """A variable writes a list with commas or as a TOML array, and a table as pairs."""
+    env = {
+        "FOLTR_INDEX__EXCLUDE": "*.o, build/",
+        "FOLTR_SEARCH__LANGUAGES": '["german", "english"]',
+        "FOLTR_SCREEN__KEYS": "open=enter,preview=ctrl+o",
+    }
+    settings = load(paths, env=env)
+    assert settings.index.exclude == ["*.o", "build/"]
+    assert settings.search.languages == ["german", "english"]
+    assert settings.screen.keys == {"open": "enter", "preview": "ctrl+o"}
+
+
+def test_one_entry_of_a_table_leaves_the_others(paths: Paths) -> None:
+    """A cap for one type, from any source, keeps the caps of the other types."""
+    caps = Settings().index.max_file_mb
+    by_file = load(paths, "[index.max_file_mb]\npdf = 3\n").index.max_file_mb
+    by_variable = load(paths, env={"FOLTR_INDEX__MAX_FILE_MB__PDF": "3"}).index.max_file_mb
+    assert by_file == by_variable == {**caps, "pdf": 3.0}
+
+
+def test_unknown_keys_name_their_path_their_line_and_the_nearest_known_one(paths: Paths) -> None:
+    """A misspelt key is an error that shows where it is and what was probably meant."""
+    assert refusal(paths, "[index]\nhidden = true\nworker = 3\n") == (
+        f"{paths.config_file}, line 3: unknown key `index.worker`; the nearest known one is `index.workers`"
+    )
+    assert "nearest known one is `learning.exploration`" in refusal(paths, "[learning]\nexplore = 0\n")
+    assert "nearest known one is `index.hidden`" in refusal(paths, "[search]\nhidden = true\n")
+    assert "nearest table is `[search]`" in refusal(paths, "[serch]\nlimit = 3\n")
+    assert "FOLTR_INDX__WORKERS: unknown key `indx.workers`" in refusal(paths, env={"FOLTR_INDX__WORKERS": "1"})
+    assert "--set index.wrkers" in refusal(paths, index__wrkers="1")
+    assert "unknown key `index.max_file_mb.pfd`" in refusal(paths, "[index.max_file_mb]\npfd = 3\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "came"),
+    [
+        ("[index]\nworkers = 'many'", "index.workers wants a whole number from 0 to 256", "'many'"),
+        ("[index]\nworkers = true", "index.workers wants a whole number", "True"),
+        ("[index]\nhidden = 1", "index.hidden wants true or false", "1"),
+        ("[learning]\nstrength = 2.5", "learning.strength wants a number from 0 to 2", "2.5"),
+        ("[learning]\nexploration = nan", "learning.exploration wants a number", "nan"),
+        ("[learning]\nranker = 'tree'", "learning.ranker wants one of linear, neural", "'tree'"),
+        ("[index]\nroots = 'a'", "index.roots wants a list", "'a'"),
+        ("[index]\nroots = ['notes']", "index.roots wants absolute folders", "'notes'"),
+        ("[index.max_file_mb]\npdf = -3", "index.max_file_mb wants a table", "-3"),
+        ("[index", "wanted a TOML file", "Expected"),
+    ],
+)
+def test_a_value_that_cannot_be_used_says_what_was_wanted_and_what_came(
+    paths: Paths, text: str, wanted: str, came: str
+) -> None:
+    """A wrong type, range or choice is one line with both sides of the misunderstanding."""
+    message = refusal(paths, text)
+    assert wanted in message
+    assert came in message
+    assert "\n" not in message
+
+
+def test_check_lists_every_problem_and_keeps_what_can_be_used(paths: Paths) -> None:
+    """One bad value hides neither the next bad one nor the good ones."""
+    paths.config_file.write_text("[index]\nworkers = -1\nhidden = true\nx = 1\n", encoding="utf-8")
+    effective, problems = examine(paths, {"FOLTR_SEARCH__LIMIT": "0"}, flags={})
+    assert len(problems) == 3
+    assert effective.settings.index.hidden
+    assert effective.settings.index.workers == Settings().index.workers
+
+
+def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) -> None:
+    """The commented file parses as it is, and with every comment sign of a key taken away it gives the defaults."""
+    assert load(paths, default_file()) == Settings()
+    active = "\n".join(
+        line.removeprefix("# ") if line.removeprefix("# ").partition(" = ")[0].isidentifier() else line
+        for line in default_file().splitlines()
+    )
+    written = tomllib.loads(active)
+    assert {f"{table}.{field}" for table, fields in written.items() for field in fields} == set(keys())
+    assert load(paths, active) == Settings()
+
+
+def test_roots_may_begin_with_the_home_folder(paths: Paths) -> None:
+    """`~` in a root is the user's home."""
+    assert load(paths, '[index]\nroots = ["~/notes"]').index.roots == [str(Path.home() / "notes")]
+
+
+def test_variables_of_the_server_are_not_settings_of_the_device(paths: Paths) -> None:
+    """FOLTR_SERVER__... and variables without two underscores are left alone."""
+    env = {"FOLTR_SERVER__PORT": "1", "FOLTR_DATA_DIR": "/x", "FOLTR_DEBUG": "1", "FOLTR_INDEX__WORKERS": ""}
+    assert load(paths, env=env) == Settings()

@@ -1,8 +1,9 @@
-"""Plain text in any encoding, and manual pages."""
+"""Plain text in any encoding; what the other text formats read with."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
@@ -12,6 +13,10 @@ from indexer.extract.source import Source
 
 HEAD = 8_192
 """bytes that decide whether a file is text at all"""
+
+
+TITLE_WITHIN = 20_000
+"""characters at the beginning in which a title is looked for"""
 
 
 def read_text(source: Source, limits: Limits, *, declared: str = "") -> tuple[str, str]:
@@ -30,38 +35,24 @@ def read_text(source: Source, limits: Limits, *, declared: str = "") -> tuple[st
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
-    """The whole file as one document without a title: the file name serves."""
+    """The whole file as one document, titled by an underlined first heading; without one the file name serves."""
+    return text_document(source, limits, "text", underlined_title)
+
+
+def text_document(source: Source, limits: Limits, type_: str, title_of: Callable[[str], str]) -> Extraction:
+    """A document whose lines are those of the file, so that line numbers mean the same; titled by its beginning."""
     text, truncated = read_text(source, limits)
-    return Extraction(documents=(ExtractedDocument(text=text, type="text", truncated=truncated),))
+    title = " ".join(title_of(text[:TITLE_WITHIN]).split())[:300]
+    if "base64," in text:
+        text = _DATA_URI.sub("", text)
+    return Extraction(documents=(ExtractedDocument(text=text, type=type_, title=title, truncated=truncated),))
 
 
-def extract_manual(source: Source, limits: Limits) -> Extraction:
-    """A manual page without its requests; a file that has none is plain text."""
-    text, truncated = read_text(source, limits)
-    title = ""
-    if _HEADING.search(text):
-        title = manual_title(text)
-        text = _ESCAPES.sub(_escape, _REQUEST.sub("", text))
-    return Extraction(documents=(ExtractedDocument(text=text, type="text", title=title, truncated=truncated),))
+def underlined_title(head: str) -> str:
+    """The first line that is underlined with a run of one sign, where it stands among the first lines."""
+    found = _UNDERLINED.search(head[:2_000])
+    return found[1].strip() if found and len(found[2]) * 2 >= len(found[1].strip()) else ""
 
 
-def manual_title(text: str) -> str:
-    """The NAME line of a manual page, "ls - list directory contents"; else the name of its .TH line."""
-    for pattern in (_NAME, _HEADING):
-        if found := pattern.search(text):
-            return _ESCAPES.sub(_escape, _REQUEST.sub("", found[1])).strip(' "\n')
-    return ""
-
-
-_HEADING = re.compile(r"^[.'](?:TH|Dt)\s+(\S+)", re.M)
-_NAME = re.compile(r"^\.S[Hh]\s+\"?NAME\"?\s*\n((?:\.[A-Z]\w*\s)?[^.\n][^\n]*)", re.M)
-_REQUEST = re.compile(r"^[.']\\\".*\n?|^[.'][ \t]*[A-Za-z]{1,4}\b[ \t]*", re.M)
-_ESCAPES = re.compile(r"\\(?:f(?:\[\w*\]|\(\w\w|\w)|s[+-]?\d+|\((\w\w|..)|([-&|^%:e\\ ])|\*\(\w\w)")
-
-_GLYPHS = {"em": "—", "en": "–", "aq": "'", "dq": '"', "co": "©", "bu": "•", "lq": "“", "rq": "”"}
-
-
-def _escape(found: re.Match[str]) -> str:
-    if found[1]:
-        return _GLYPHS.get(found[1], " ")
-    return {"-": "-", "e": "\\", "\\": "\\", " ": " "}.get(found[2] or "", "")
+_DATA_URI = re.compile(r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=]+")
+_UNDERLINED = re.compile(r"^[ \t]*(\S[^\n]{0,200})\n[ \t]*(([=*#~^\"'+-])\3{3,})[ \t]*$", re.M)

@@ -6,7 +6,7 @@ import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract import html, pdf, plain
+from indexer.extract import asciidoc, html, latex, manual, markdown, org, pdf, plain, pod, rst, source_code
 from indexer.extract.kinds import kind_of
 from indexer.extract.limits import Limits
 from indexer.extract.sniff import HEAD, kind_by_content
@@ -14,7 +14,14 @@ from indexer.extract.source import Extractor, NestedExtractor, Source
 
 EXTRACTORS: dict[str, Extractor] = {
     "text": plain.extract,
-    "manual": plain.extract_manual,
+    "manual": manual.extract,
+    "markdown": markdown.extract,
+    "rst": rst.extract,
+    "org": org.extract,
+    "latex": latex.extract,
+    "pod": pod.extract,
+    "asciidoc": asciidoc.extract,
+    "source": source_code.extract,
     "html": html.extract,
     "pdf": pdf.extract,
 }

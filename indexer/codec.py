@@ -84,7 +84,8 @@ def write_segment(
 
 
 def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[_FieldTable, bytes]:
-    ends, df, cf = [[np.zeros(0, dtype=np.int64)] for _ in range(3)]
+    nothing: Ints = np.zeros(0, dtype=np.int64)
+    ends, df, cf = [nothing], [nothing], [nothing]
     texts: list[bytes] = []
     offsets = [np.array([postings.tell()])]
     for lists in runs:
@@ -160,7 +161,8 @@ class SegmentFiles:
             for kind, count in (("<u4", n), ("<u4", n), ("<u4", n), ("<u8", n + 1)):
                 arrays.append(np.frombuffer(self._terms, dtype=kind, count=count, offset=at))
                 at += count * int(kind[2])
-            tables[field] = _Table(*arrays, at)
+            text_ends, df, cf, offsets = arrays
+            tables[field] = _Table(text_ends, df, cf, offsets, at)
             at += table.n_bytes
         return tables
 
@@ -209,19 +211,23 @@ class SegmentFiles:
         docs, tf, _, _ = self._read(field, i)
         return docs, tf
 
-    def positions(self, field: str, i: int, wanted: Ints) -> list[Ints]:
-        """The positions of the i-th term in each of the document numbers `wanted` (each must hold it)."""
+    def positions(self, field: str, i: int, wanted: Ints) -> tuple[Ints, Ints]:
+        """The positions of the i-th term in the documents `wanted` (ascending; each must hold it).
+
+        Returns the document of each position [n] and the positions [n], ascending within a document.
+        """
         docs, _, sizes, at = self._read(field, i)
-        if not sizes.size:
-            return [np.zeros(0, dtype=np.int64) for _ in wanted]
+        if not sizes.size or not wanted.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         rows = np.searchsorted(docs, wanted)
         starts = np.cumsum(sizes) - sizes
         end = int(self._tables[field].offsets[i + 1])
         code = np.frombuffer(self._postings, dtype=np.uint8, count=end - at, offset=at)
         chosen = gather(code, starts[rows], sizes[rows])
         counts = np.add.reduceat(chosen < 0x80, np.cumsum(sizes[rows]) - sizes[rows])
-        gaps = np.split(decode(chosen), np.cumsum(counts)[:-1])
-        return [np.cumsum(run) for run in gaps]
+        running = np.cumsum(decode(chosen))
+        before = np.concatenate(([0], running[np.cumsum(counts)[:-1] - 1]))
+        return np.repeat(wanted, counts), running - np.repeat(before, counts)
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         table = self._tables[field]
@@ -240,7 +246,8 @@ class SegmentFiles:
 
     def field_lists(self, field: str, start: int, stop: int) -> FieldLists:
         """All postings of the terms number `start` to before `stop`, for merging."""
-        docs, tfs, lengths = [[np.zeros(0, dtype=np.int64)] for _ in range(3)]
+        nothing: Ints = np.zeros(0, dtype=np.int64)
+        docs, tfs, lengths = [nothing], [nothing], [nothing]
         positions: list[bytes] = []
         offsets = self._tables[field].offsets[start : stop + 1].tolist()
         for i in range(start, stop):

@@ -36,9 +36,7 @@ class FieldPostings(msgspec.Struct, frozen=True):
 EMPTY = FieldPostings("", b"", b"", b"", 0)
 
 
-def group_postings(
-    terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int
-) -> FieldPostings:
+def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int) -> FieldPostings:
     """Group occurrences (terms [n], positions [n]) by term."""
     if terms.size == 0:
         return FieldPostings("", b"", b"", b"", length)

@@ -81,5 +81,3 @@ def document_row(
         int.from_bytes(document.content_hash[:8], "little") >> 1, TYPES.index(document.type),
         LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths,
     )  # fmt: skip
-
-

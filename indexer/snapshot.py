@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,8 @@ from indexer.postings import Ints
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 
 CACHE_BYTES = 48 << 20
+PLACE_BITS = 24
+"""a place key is document number << PLACE_BITS | position"""
 Key = tuple[str, str, bytes]
 
 
@@ -70,6 +72,7 @@ class Snapshot:
 
     def __init__(self, segments: Sequence[tuple[SegmentFiles, frozenset[int]]], *, generation: int) -> None:
         self.generation = generation
+        self._remembered: dict[Hashable, tuple[str, ...]] = {}
         self._segments = [files for files, _ in segments]
         sizes = [len(files.documents) for files in self._segments]
         self._bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
@@ -98,6 +101,13 @@ class Snapshot:
         living = np.flatnonzero(self.alive)
         return dict(zip(self.documents["doc_id"][living].tolist(), living.tolist(), strict=True))
 
+    def remember(self, question: Hashable, look_up: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """The answer to a question about this commit's terms, looked up once."""
+        answer = self._remembered.get(question)
+        if answer is None:
+            answer = self._remembered[question] = look_up()
+        return answer
+
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold `term` (folded) in `field`."""
         name = term.encode("utf-8", "surrogatepass")
@@ -123,19 +133,20 @@ class Snapshot:
             _CACHE.put(key, lists)
         return lists
 
-    def positions(self, field: str, term: str, docs: Ints) -> dict[int, Ints]:
-        """Where `term` stands in those of the documents `docs` (ascending numbers) that hold it."""
+    def places(self, field: str, term: str, docs: Ints) -> Ints:
+        """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
         name = term.encode("utf-8", "surrogatepass")
-        found: dict[int, Ints] = {}
+        found: list[Ints] = [np.zeros(0, dtype=np.int64)]
         for base, files in zip(self._bases, self._segments, strict=True):
-            own = docs[(docs >= base) & (docs < base + len(files.documents))] - base
-            if not own.size or (i := files.find(field, name)) < 0:
+            first, last = np.searchsorted(docs, (base, base + len(files.documents)))
+            if first == last or (i := files.find(field, name)) < 0:
                 continue
-            held = np.intersect1d(own, self._lists(files, field, i, name)[0], assume_unique=True)
-            if held.size:
-                places = files.positions(field, i, held)
-                found.update(zip((held + base).tolist(), places, strict=True))
-        return found
+            holders = self._lists(files, field, i, name)[0]
+            own = docs[first:last] - base
+            rows = np.minimum(np.searchsorted(holders, own), holders.size - 1)
+            in_docs, positions = files.positions(field, i, own[holders[rows] == own])
+            found.append((in_docs + base) << PLACE_BITS | positions)
+        return np.concatenate(found)
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
@@ -152,13 +163,12 @@ class Snapshot:
         start = prefix.encode("utf-8", "surrogatepass")
         found: dict[str, int] = {}
         for files in self._segments:
-            i = files.position_of(field, start)
-            last = min(files.n_terms(field), i + limit)
-            df = files.document_frequencies(field)
-            while i < last and (term := files.term(field, i)).startswith(start):
+            first, last = files.position_of(field, start), files.position_of(field, start + b"\xff")
+            last = min(last, first + limit)
+            df = files.document_frequencies(field)[first:last].tolist()
+            for term, count in zip(files.all_terms(field, first, last), df, strict=True):
                 word = term.decode("utf-8", "surrogatepass")
-                found[word] = found.get(word, 0) + int(df[i])
-                i += 1
+                found[word] = found.get(word, 0) + count
         return found
 
     def vocabulary(self, field: str) -> dict[str, int]:

@@ -24,7 +24,6 @@ with warnings.catch_warnings():
     from whoosh.reading import TermInfo, TermNotFound
 
 
-
 class Segment(whoosh3.W3Segment):  # type: ignore[misc]
     """A Whoosh segment whose files are ours; pickled in the table of contents."""
 
@@ -131,13 +130,15 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
     def matcher(self, field: str, term: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
         i = self._number(field, term)
         docs, tf = self._files.postings(field, i)
-        values = [whole_positions(run) for run in self._files.positions(field, i, docs)]
-        weights = tf.astype(float).tolist()
+        in_docs, positions = self._files.positions(field, i, docs)
+        ends = np.searchsorted(in_docs, docs, side="right")
+        values = [position_value(run) for run in np.split(positions, ends[:-1])]
         return ListMatcher(
-            docs.tolist(), weights, values, format_, scorer, term=(field, term), terminfo=self.term_info(field, term)
-        )
+            docs.tolist(), tf.astype(float).tolist(), values, format_, scorer,
+            term=(field, term), terminfo=self.term_info(field, term),
+        )  # fmt: skip
 
 
-def whole_positions(positions: Ints) -> bytes:
+def position_value(positions: Ints) -> bytes:
     """The byte code of ascending positions, as one posting's value."""
     return encode(np.diff(positions, prepend=0))[0].tobytes()

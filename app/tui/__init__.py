@@ -1,1 +1,24 @@
-"""The terminal screen: the only place that knows Textual."""
+"""The screen: the only place that knows Textual.
+
+It asks `app.search.Search` for everything it shows and holds no rule of its own about ranking or learning.
+Textual is imported when `run` is called, so that importing this package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from app.settings import Paths, Settings
+
+__all__ = ["run"]
+
+
+def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
+    """Show the screen until the user leaves it, and give the exit code (0, or 1 after a crash).
+
+    `folder` narrows the search to one folder and has it indexed. The terminal is restored however the screen ends.
+    """
+    from app.tui.starting import start
+
+    return start(settings, paths, folder=folder)

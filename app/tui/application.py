@@ -1,0 +1,83 @@
+"""The Textual application: themes, keys, how it ends, and the first start."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+from typing import ClassVar
+
+from rich.console import Console
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from app.tui.search_screen import SearchScreen
+from app.tui.setup import Setup
+
+THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
+"""short names for `screen.theme`; every other name is Textual's own"""
+NO_COLOR_THEME = "ansi-dark"
+"""with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
+
+
+class FoltrApp(App[int]):
+    """One search screen; it may be covered by help, statistics or the first start."""
+
+    TITLE = "foltr-search"
+    CSS_PATH = "styles.tcss"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_quit", "Copy or quit", show=False, priority=True, system=True),
+        Binding("ctrl+q", "quit", "Quit", show=False, system=True),
+    ]
+
+    def __init__(self, setup: Setup) -> None:
+        # NO_COLOR is decided before the theme is known; True makes Textual strip colours instead of turning them grey,
+        # which would print black on black wherever a theme leaves a colour to the terminal.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.setup = setup
+        self.search_screen = SearchScreen(setup)
+        self.crash_report = io.StringIO()
+        self.error_console = Console(file=self.crash_report, markup=False, highlight=False, width=120)
+        self.set_keymap(dict(setup.keymap))
+
+    @property
+    def crash(self) -> Exception | None:
+        """The error that ended the program, if one did."""
+        return self._exception
+
+    def on_mount(self) -> None:
+        self._choose_theme()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.exit, 128 + number)
+        self.push_screen(self.search_screen)
+
+    def action_copy_or_quit(self) -> None:
+        """Ctrl+C copies where something is marked, as everywhere else; otherwise it leaves."""
+        marked = self.screen.get_selected_text()
+        if not marked and isinstance(self.focused, Input):
+            marked = self.focused.selected_text
+        if marked:
+            self.copy_to_clipboard(marked)
+        else:
+            self.exit(0)
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Keys as people write them: F1, ^S, Alt+E."""
+        shown = super().get_key_display(binding)
+        return "+".join(part.capitalize() if len(part) > 1 and part.isascii() else part for part in shown.split("+"))
+
+    async def action_quit(self) -> None:
+        self.exit(0)
+
+    def _choose_theme(self) -> None:
+        wanted = self.setup.settings.screen.theme
+        name = NO_COLOR_THEME if self.no_color else THEMES.get(wanted, wanted)
+        if name in self.available_themes:
+            self.theme = name
+        else:
+            known = ", ".join((*THEMES, *sorted(self.available_themes)))
+            self.notify(f"screen.theme: there is no theme {wanted}; known are {known}", severity="warning", timeout=10)

@@ -1,0 +1,66 @@
+"""What the screen needs of `app.search.Search`, `app.indexing.BackgroundIndexer` and the store, as protocols.
+
+The screen knows no more than this, so its tests can put in an engine that answers slowly, or never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
+
+
+class Engine(Protocol):
+    """The one query path, as in `app.search.Search`; every method may take its time and runs in a worker."""
+
+    def search(self, request: SearchRequest) -> ResultPage: ...
+    def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet: ...
+    def preview(self, page: ResultPage, hit: Hit) -> Preview: ...
+    def opened(self, page: ResultPage, hit: Hit) -> None: ...
+    def leave(self, page: ResultPage) -> str | None: ...
+    def explain(self, page: ResultPage, hit: Hit) -> Explanation: ...
+    def status(self) -> IndexStatus: ...
+    def refresh(self) -> bool: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that may be indexed."""
+
+    path: str
+    n_files: int
+    """-1 where nobody has counted"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressLine:
+    """How far indexing is, in words."""
+
+    text: str
+    generation: int
+    busy: bool
+
+
+class Indexing(Protocol):
+    """Indexing in the background while the screen is up."""
+
+    def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
+        """Index what changed, add `folders`, follow changes, and report until `stop`."""
+
+    def suggest(self) -> Sequence[Folder]:
+        """Folders that exist and are worth indexing, with their file counts."""
+
+    def has_index(self) -> bool:
+        """Whether anything was ever indexed or chosen for it; quick, for it is asked before the first frame."""
+
+    def stop(self) -> None: ...
+
+
+class History(Protocol):
+    """Past queries, newest first; empty where the user keeps none."""
+
+    def queries(self) -> Sequence[str]: ...
+    def add(self, query: str) -> None: ...

@@ -1,0 +1,74 @@
+"""Why the selected result stands where it stands."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from app.results import Contribution, Explanation
+from app.tui.result_row import title_of
+from app.tui.wording import fit, safe_line
+
+SHOWN = 14
+"""features that are listed"""
+BAR = 6
+"""cells of a bar that stands for a value of 1"""
+
+
+class ExplainPane(VerticalScroll):
+    """The summary, then the features that moved the result most."""
+
+    HELP = "Why the result stands where it stands: the features that moved it most, shipped and learned."
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._explanation: Explanation | None = None
+        self._text = Static(id="explain-text", markup=False)
+
+    def compose(self) -> ComposeResult:
+        yield self._text
+
+    def show(self, explanation: Explanation | None) -> None:
+        self._explanation = explanation
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        width = max(24, self.size.width - 2)
+        self._text.update(explanation_text(self._explanation, width) if self._explanation else Text())
+
+
+def explanation_text(explanation: Explanation, width: int) -> Text:
+    """The whole pane as text, `width` cells wide."""
+    hit = explanation.hit
+    text = Text()
+    text.append(fit(title_of(hit), width) + "\n", style="bold")
+    text.append(f"place {hit.rank} · BM25 alone {hit.bm25_rank or '–'} · score {explanation.score:.2f}\n", style="dim")
+    text.append("\n" + safe_line(explanation.summary) + "\n\n")
+    text.append("shipped".rjust(width - 9) + "learned".rjust(9) + "\n", style="dim")
+    for contribution in explanation.contributions[:SHOWN]:
+        text.append_text(_line(contribution, width))
+    return text
+
+
+def _line(contribution: Contribution, width: int) -> Text:
+    room = max(8, width - BAR - 1 - 18)
+    line = Text()
+    filled = max(0, min(BAR, round(contribution.value * BAR)))
+    line.append("▪" * filled, style="bold")
+    line.append("·" * (BAR - filled) + " ", style="dim")
+    line.append(fit(safe_line(contribution.description or contribution.feature), room).ljust(room))
+    line.append(points(contribution.prior).rjust(9))
+    line.append(points(contribution.learned).rjust(9), style="bold" if abs(contribution.learned) >= 0.005 else "dim")
+    return line.append("\n")
+
+
+def points(value: float) -> str:
+    """+1.25, −0.30, or a dot for nothing."""
+    if abs(value) < 0.005:
+        return "·"
+    return f"{'+' if value > 0 else '−'}{abs(value):.2f}"

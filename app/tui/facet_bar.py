@@ -1,0 +1,132 @@
+"""Three rows of chips that narrow the results: by type, by folder, by time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.strip import Strip
+from textual.widget import Widget
+
+from app.results import FacetCount, Facets
+from app.tui.messages import FacetChosen
+from app.tui.wording import count, fit, safe_line
+
+FACETS = ("type", "folder", "time")
+LABEL_WIDTH = 9
+CHIP_WIDTH = 32
+"""cells that one chip may take at most"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One value to narrow to; "" stands for no narrowing."""
+
+    value: str
+    text: str
+
+
+class FacetBar(Widget, can_focus=True):
+    """Left and right choose a chip, up and down a row, Enter narrows."""
+
+    HELP = "The filters. Arrows choose one, Enter narrows to it, Enter on it again takes it away."
+    DEFAULT_CSS = "FacetBar { height: 3; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"facet--label", "facet--active", "facet--cursor"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", "Left", show=False),
+        Binding("right,l", "step(1)", "Right", show=False),
+        Binding("up,k", "row(-1)", "Up", show=False),
+        Binding("down,j", "row(1)", "Down", show=False),
+        Binding("enter,space", "choose", "Narrow", show=True),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.active = {"type": "", "folder": "", "time": ""}
+        self._facets = Facets()
+        self._row = 0
+        self._columns = [0, 0, 0]
+
+    def show_facets(self, facets: Facets, active: dict[str, str]) -> None:
+        """Show the counts of one page, and what is narrowed to."""
+        self._facets, self.active = facets, dict(active)
+        self._columns = [min(c, len(self.chips(n)) - 1) for c, n in zip(self._columns, FACETS, strict=True)]
+        self.refresh()
+
+    def chips(self, facet: str) -> list[Chip]:
+        """The chips of one row; the active value is there even when nothing matches it any more."""
+        counts: tuple[FacetCount, ...] = {
+            "type": self._facets.types,
+            "folder": self._facets.folders,
+            "time": self._facets.times,
+        }[facet]
+        active = self.active[facet]
+        chips = [Chip("", "all")]
+        if active and active not in {c.value for c in counts}:
+            chips.append(Chip(active, fit(safe_line(active), CHIP_WIDTH)))
+        for facet_count in counts:
+            number = count(facet_count.n_documents)
+            label = fit(safe_line(facet_count.label), CHIP_WIDTH - len(number) - 1)
+            chips.append(Chip(facet_count.value, f"{label} {number}"))
+        return chips
+
+    def action_step(self, step: int) -> None:
+        n_chips = len(self.chips(FACETS[self._row]))
+        self._columns[self._row] = max(0, min(n_chips - 1, self._columns[self._row] + step))
+        self.refresh()
+
+    def action_row(self, step: int) -> None:
+        self._row = max(0, min(len(FACETS) - 1, self._row + step))
+        self.refresh()
+
+    def action_choose(self) -> None:
+        facet = FACETS[self._row]
+        value = self.chips(facet)[self._columns[self._row]].value
+        self.post_message(FacetChosen(facet, "" if value == self.active[facet] else value))
+
+    def on_click(self, event: events.Click) -> None:
+        if not 0 <= event.y < len(FACETS):
+            return
+        for column, (left, right, _) in enumerate(self._placed(event.y)):
+            if left <= event.x < right:
+                self._row, self._columns[event.y] = event.y, column
+                self.action_choose()
+                return
+
+    def render_line(self, y: int) -> Strip:
+        base, width = self.rich_style, self.size.width
+        if y >= len(FACETS):
+            return Strip.blank(width, base)
+        label = self.get_component_rich_style("facet--label")
+        segments = [Segment(f" {FACETS[y]}".ljust(LABEL_WIDTH), label)]
+        position = LABEL_WIDTH
+        for column, (left, right, chip) in enumerate(self._placed(y)):
+            style = base
+            if chip.value == self.active[FACETS[y]]:
+                style = self.get_component_rich_style("facet--active")
+            if self.has_focus and y == self._row and column == self._columns[y]:
+                style = self.get_component_rich_style("facet--cursor")
+            segments.append(Segment(" " * (left - position), base))
+            segments.append(Segment(f" {chip.text} ", style))
+            position = right
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _placed(self, row: int) -> list[tuple[int, int, Chip]]:
+        """(left, right, chip) in cells; the row slides so that the chip under the cursor is in view."""
+        chips = self.chips(FACETS[row])
+        first = 0
+        while True:
+            placed, left = [], LABEL_WIDTH
+            for chip in chips[first:]:
+                right = left + cell_len(chip.text) + 2
+                placed.append((left, right, chip))
+                left = right + 1
+            cursor = self._columns[row] - first
+            if cursor <= 0 or placed[cursor][1] <= self.size.width:
+                break
+            first += 1
+        return [(0, 0, chip) for chip in chips[:first]] + placed

@@ -1,0 +1,117 @@
+"""The first start: which folders to index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, SelectionList, Static
+from textual.widgets.selection_list import Selection
+
+from app.tui.engine import Folder
+from app.tui.messages import FoldersSuggested
+from app.tui.wording import count, safe_line, short_path
+
+
+class FirstStart(ModalScreen[tuple[str, ...]]):
+    """Gives the chosen folders; none when the user wants to look around first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "begin", "Start indexing"),
+        Binding("escape", "skip", "Not now"),
+    ]
+
+    def __init__(self, suggest: Callable[[], Sequence[Folder]]) -> None:
+        """`suggest` may take its time (it counts files); it runs in a worker."""
+        super().__init__()
+        self._suggest = suggest
+        self._known: set[str] = set()
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="first-panel"):
+            yield Static("Which folders shall be searchable?", id="first-title")
+            yield Static(
+                "Their text is read once, then followed. All of it stays on this device, where only you can read it.",
+                id="first-about",
+            )
+            yield SelectionList[str](id="first-folders")
+            yield Static("Looking for folders …", id="first-note", markup=False)
+            yield Input(placeholder="Another folder, as in ~/papers", id="first-other", compact=True)
+            with Horizontal(id="first-buttons"):
+                yield Button("Start indexing", variant="primary", id="first-begin", compact=True)
+                yield Button("Not now", id="first-skip", compact=True)
+
+    def on_mount(self) -> None:
+        self.run_worker(self._look, thread=True, exit_on_error=False)
+
+    def _look(self) -> None:
+        self.post_message(FoldersSuggested(tuple(self._suggest())))
+
+    @on(FoldersSuggested)
+    def _show_folders(self, message: FoldersSuggested) -> None:
+        for index, folder in enumerate(message.folders):
+            self._add(folder, chosen=index == 0)
+        self._note("Space chooses, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below.")
+        if self._folders.option_count:
+            self._folders.focus()
+            self._folders.highlighted = 0
+        else:
+            self.query_one("#first-other", Input).focus()
+
+    @on(Input.Submitted, "#first-other")
+    def _add_other(self, event: Input.Submitted) -> None:
+        error = self._take(event.value)
+        self._note(error or "Added.")
+        if not error:
+            event.input.value = ""
+
+    @on(Button.Pressed, "#first-begin")
+    def action_begin(self) -> None:
+        other = self.query_one("#first-other", Input)
+        error = self._take(other.value) if other.value.strip() else ""
+        if error:
+            self._note(error)
+        elif not self._folders.selected:
+            self._note("No folder is chosen yet.")
+        else:
+            self.dismiss(tuple(self._folders.selected))
+
+    @on(Button.Pressed, "#first-skip")
+    def action_skip(self) -> None:
+        self.dismiss(())
+
+    @property
+    def _folders(self) -> SelectionList[str]:
+        return self.query_one("#first-folders", SelectionList)
+
+    def _take(self, text: str) -> str:
+        """Add a folder the user typed; "" or one line that says why not."""
+        path = Path(text.strip()).expanduser()
+        if not text.strip():
+            return "Wanted the path of a folder."
+        try:
+            if not path.is_dir():
+                return f"{safe_line(str(path))}: there is no such folder."
+            next(path.iterdir(), None)
+        except OSError as error:
+            return f"{safe_line(str(path))}: {error.strerror}"
+        self._add(Folder(str(path.resolve()), -1), chosen=True)
+        return ""
+
+    def _add(self, folder: Folder, *, chosen: bool) -> None:
+        if folder.path in self._known:
+            self._folders.select(folder.path)
+            return
+        self._known.add(folder.path)
+        label = short_path(folder.path).replace("[", r"\[")
+        counted = f"  {count(folder.n_files, 'file')}" if folder.n_files >= 0 else ""
+        self._folders.add_option(Selection(f"{label}[dim]{counted}[/dim]", folder.path, chosen))
+
+    def _note(self, text: str) -> None:
+        self.query_one("#first-note", Static).update(text)

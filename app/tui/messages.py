@@ -1,0 +1,194 @@
+"""Everything the worker threads and the widgets tell the screen, in one place.
+
+Workers post these and change nothing; the handlers of the screen alone change what is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.message import Message
+
+from app.opener import Command
+from app.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
+from app.tui.engine import Folder
+from app.tui.preview_layout import Layout
+
+
+@dataclass
+class EngineReady(Message):
+    """The index is open and questions can be answered."""
+
+    status: IndexStatus
+
+
+@dataclass
+class Failed(Message):
+    """A worker could not do what it was asked; `what` names the job and `error` is one line."""
+
+    what: str
+    error: str
+
+
+@dataclass
+class Answered(Message):
+    """The answer to the request with this sequence number."""
+
+    sequence: int
+    page: ResultPage
+
+
+@dataclass
+class SnippetsMade(Message):
+    """Snippets of some rows of one page, by row index."""
+
+    page: ResultPage
+    snippets: dict[int, Snippet]
+
+
+@dataclass
+class PreviewMade(Message):
+    """The text of one hit, wrapped to a width in cells."""
+
+    hit: Hit
+    preview: Preview
+    layout: Layout
+
+
+@dataclass
+class Explained(Message):
+    """Why one hit stands where it stands."""
+
+    explanation: Explanation
+
+
+@dataclass
+class Learned(Message):
+    """What was learned from the page that was left, as one sentence."""
+
+    sentence: str
+
+
+@dataclass
+class IndexChanged(Message):
+    """The index was looked at again; `newer` when it holds a commit that the shown page does not."""
+
+    status: IndexStatus
+    newer: bool
+
+
+@dataclass
+class Progressed(Message):
+    """How far the background indexing is, ready to be shown."""
+
+    text: str
+    generation: int
+    busy: bool
+
+
+@dataclass
+class RowsShown(Message):
+    """These rows of the list have come into view without a snippet."""
+
+    page: ResultPage
+    rows: tuple[int, ...]
+    width: int
+    """cells that a snippet may take"""
+
+
+@dataclass
+class HitSelected(Message):
+    """The cursor of the list moved to this hit, or to none."""
+
+    hit: Hit | None
+
+
+@dataclass
+class HitChosen(Message):
+    """The user wants this hit opened."""
+
+    hit: Hit
+
+
+@dataclass
+class PreviewResized(Message):
+    """The preview pane has another width, in cells: its text must be wrapped again."""
+
+    width: int
+
+
+@dataclass
+class FacetChosen(Message):
+    """Narrow to a facet's value; "" takes the narrowing away."""
+
+    facet: str
+    """type, folder or time"""
+    value: str
+
+
+@dataclass
+class Moved(Message):
+    """A key in the search box asks the list to move its cursor by so many rows."""
+
+    rows: int
+
+
+@dataclass
+class HistoryAsked(Message):
+    """The up key in an empty search box asks for an earlier query."""
+
+    back: bool
+
+
+@dataclass
+class SuggestionTaken(Message):
+    """The user takes the spelling that was suggested."""
+
+    text: str
+
+
+@dataclass
+class FoldersChosen(Message):
+    """The folders to index, from the first start."""
+
+    folders: tuple[str, ...]
+
+
+@dataclass
+class FoldersSuggested(Message):
+    """Folders that exist and are worth indexing, with their file counts."""
+
+    folders: tuple[Folder, ...]
+
+
+@dataclass
+class HandedOver(Message):
+    """A program was started for a hit and runs beside the screen."""
+
+    hit: Hit
+    program: str
+
+
+@dataclass
+class TerminalWanted(Message):
+    """A program for a hit needs this terminal, so the screen must step aside."""
+
+    hit: Hit
+    command: Command
+    temporary: str = ""
+    """a file to delete afterwards"""
+
+
+@dataclass
+class NotOpened(Message):
+    """A hit could not be opened; one line says why."""
+
+    hit: Hit
+    error: str
+
+
+@dataclass
+class HistoryRead(Message):
+    """The past queries, newest first."""
+
+    queries: tuple[str, ...]

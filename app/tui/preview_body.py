@@ -1,0 +1,139 @@
+"""The text of one document, drawn a row at a time with its matches."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from app.results import Preview
+from app.tui.keys import actions_of
+from app.tui.messages import PreviewResized
+from app.tui.preview_layout import TAB, Layout
+from app.tui.wording import safe_text
+
+
+class PreviewBody(ScrollView, can_focus=True):
+    """A wrapped text that scrolls, and a current match."""
+
+    HELP = "The text of the selected result. n and N go from match to match; Esc goes back to the search box."
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"preview--match", "preview--current", "preview--page"}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
+        for action in actions_of("preview")
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.preview: Preview | None = None
+        self._layout: Layout | None = None
+        self._starts: list[int] = []
+        self.current = -1
+        """index of the current match, -1 for none"""
+
+    def show_text(self, preview: Preview | None, layout: Layout | None, *, same: bool = False) -> None:
+        """Show a text at its first match; with `same`, it is the text shown before, wrapped anew."""
+        current = self.current if same else 0
+        self.preview, self._layout = preview, layout
+        self._starts = [start for start, _ in preview.spans] if preview else []
+        self.current = min(current, len(self._starts) - 1)
+        self.virtual_size = Size(self.size.width, len(layout) if layout else 0)
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self.refresh()
+        self._show_current()
+
+    def step_match(self, step: int) -> None:
+        """Go to the next match (1) or the previous one (-1), around the ends."""
+        if self._starts:
+            self.current = (self.current + step) % len(self._starts)
+            self._show_current()
+            self.refresh()
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """(line, page) of the current match, or of the first row in view; 0 where there is none."""
+        if self.preview is None or self._layout is None or not len(self._layout):
+            return 0, 0
+        row = min(int(self.scroll_offset.y), len(self._layout) - 1)
+        offset = self._starts[self.current] if self.current >= 0 else self._layout.starts[row]
+        page = sum(start <= offset for start in self.preview.pages)
+        return self.preview.text.count("\n", 0, offset) + 1, page
+
+    def on_resize(self) -> None:
+        if self._layout is not None and self._layout.width != self.size.width and self.size.width:
+            self.post_message(PreviewResized(self.size.width))
+
+    def render_line(self, y: int) -> Strip:
+        row, base = y + int(self.scroll_offset.y), self.rich_style
+        width = self.size.width
+        if self.preview is None or self._layout is None or row >= len(self._layout):
+            return Strip.blank(width, base)
+        if row in self._layout.pages:
+            text = f"── page {self._layout.pages[row]} "
+            style = self.get_component_rich_style("preview--page")
+            return Strip([Segment(text + "─" * max(0, width - len(text)), style)]).adjust_cell_length(width, base)
+        segments = self._segments(self._layout.starts[row], self._layout.ends[row], base)
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def action_preview_down(self) -> None:
+        self.scroll_relative(y=1, animate=False)
+
+    def action_preview_up(self) -> None:
+        self.scroll_relative(y=-1, animate=False)
+
+    def action_preview_top(self) -> None:
+        self.scroll_to(y=0, animate=False)
+
+    def action_preview_bottom(self) -> None:
+        self.scroll_to(y=self.virtual_size.height, animate=False)
+
+    def action_preview_half_down(self) -> None:
+        self.scroll_relative(y=max(1, self.size.height // 2), animate=False)
+
+    def action_preview_half_up(self) -> None:
+        self.scroll_relative(y=-max(1, self.size.height // 2), animate=False)
+
+    def action_preview_page_down(self) -> None:
+        self.scroll_relative(y=max(1, self.size.height - 1), animate=False)
+
+    def action_preview_page_up(self) -> None:
+        self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
+
+    def _show_current(self) -> None:
+        """Bring the current match into view, a third from the top."""
+        if self._layout is not None and self.current >= 0:
+            row = self._layout.row_of(self._starts[self.current])
+            height = max(1, self.size.height)
+            if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
+                y = max(0, row - height // 3)
+                self.scroll_to(y=y, animate=False, force=True, immediate=True)
+            self.refresh(Region(0, 0, self.size.width, height))
+
+    def _segments(self, start: int, end: int, base: Style) -> list[Segment]:
+        """The pieces of one row, matches in their own style."""
+        assert self.preview is not None
+        text, spans = self.preview.text, self.preview.spans
+        index = max(0, bisect_left(self._starts, start) - 1)
+        segments, position = [], start
+        while index < len(spans) and spans[index][0] < end:
+            left, right = max(start, spans[index][0]), min(end, spans[index][1])
+            if left < right and left >= position:
+                segments.append(Segment(_shown(text[position:left]), base))
+                segments.append(Segment(_shown(text[left:right]), self._match_style(index)))
+                position = right
+            index += 1
+        segments.append(Segment(_shown(text[position:end]), base))
+        return segments
+
+    def _match_style(self, index: int) -> Style:
+        return self.get_component_rich_style("preview--current" if index == self.current else "preview--match")
+
+
+def _shown(text: str) -> str:
+    return safe_text(text).replace("\t", " " * TAB).replace("\n", " ")

@@ -1,0 +1,38 @@
+"""The search box: a line of text that hands the keys of the result list on to it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.widgets import Input
+
+from app.tui.messages import HistoryAsked, Moved
+
+PAGE = 5
+"""rows that Page Up and Page Down move by from the search box"""
+
+
+class QueryInput(Input):
+    """Where the query is typed; arrows move through the results meanwhile."""
+
+    HELP = "The search box. Results appear as you type; the arrows choose one and Enter opens it."
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", show=True)]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(placeholder="Search your files", id=id, compact=True, select_on_focus=False)
+        self.browsing_history = False
+
+    def on_key(self, event: events.Key) -> None:
+        rows = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE}.get(event.key)
+        if rows is None:
+            self.browsing_history = False
+            return
+        event.stop()
+        event.prevent_default()
+        if event.key in ("up", "down") and (self.browsing_history or not self.value):
+            self.post_message(HistoryAsked(back=event.key == "up"))
+        else:
+            self.post_message(Moved(rows))

@@ -1,0 +1,229 @@
+"""The list of results: three lines each, drawn only where they are in view.
+
+Only visible rows are styled and only visible rows ask for a snippet, so that a page of any length appears at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import ClassVar
+
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from app.results import Hit, ResultPage, Snippet
+from app.tui.keys import actions_of
+from app.tui.messages import HitChosen, HitSelected, RowsShown
+from app.tui.result_row import HEIGHT, RowStyles, row_lines
+
+KEPT_SNIPPETS = 500
+TALL = 32
+"""lines from which on results are set apart by a blank line"""
+
+SnippetKey = tuple[int, tuple[str, ...], str]
+
+
+class ResultsList(ScrollView, can_focus=True):
+    """The results of one page, with a cursor."""
+
+    HELP = "The results. Enter opens the selected one; letters act on it; Esc goes back to the search box."
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "results--title",
+        "results--snippet",
+        "results--match",
+        "results--dim",
+        "results--mark",
+        "results--warning",
+        "results--bar",
+        "results--selected",
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
+        for action in actions_of("list")
+    ]
+
+    cursor: reactive[int] = reactive(0, init=False)
+    """row of the selected result; 0 for the first"""
+
+    def __init__(self, *, now: float | None = None, id: str | None = None) -> None:
+        """`now` is the moment that dates are told from, for screenshots; None for the real one."""
+        super().__init__(id=id)
+        self.page: ResultPage | None = None
+        self._now = now
+        self._snippets: OrderedDict[SnippetKey, Snippet] = OrderedDict()
+        self._asked: set[int] = set()
+        self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+
+    @property
+    def selected(self) -> Hit | None:
+        """The hit under the cursor."""
+        hits = self.page.hits if self.page else ()
+        return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
+
+    def show_page(self, page: ResultPage | None, *, keep: Hit | None = None) -> None:
+        """Show another page from its start, or with the cursor on the document of `keep` where it is still there."""
+        self.page = page
+        self._asked.clear()
+        self._lines.clear()
+        hits = page.hits if page else ()
+        self.virtual_size = Size(self.size.width, len(hits) * self.row_height)
+        same = [row for row, hit in enumerate(hits) if keep is not None and hit.doc_id == keep.doc_id]
+        self.set_reactive(ResultsList.cursor, same[0] if same else 0)
+        self._follow_cursor()
+        self.refresh()
+        self.post_message(HitSelected(self.selected))
+        self.call_after_refresh(self.ask_for_snippets)
+
+    def add_snippets(self, page: ResultPage, snippets: dict[int, Snippet]) -> None:
+        """Keep snippets that a worker made, and draw those that belong to the page shown."""
+        for row, snippet in snippets.items():
+            self._snippets[self._snippet_key(page, row)] = snippet
+            if page is self.page:
+                self._forget_lines(row)
+        while len(self._snippets) > KEPT_SNIPPETS:
+            self._snippets.popitem(last=False)
+        self.refresh()
+
+    def snippet_of(self, row: int) -> Snippet | None:
+        """The snippet of one row, once it was made."""
+        return self._snippets.get(self._snippet_key(self.page, row)) if self.page else None
+
+    def mark_missing(self, hit: Hit) -> None:
+        """Strike out a result whose file turned out to be gone."""
+        if self.page is not None and hit in self.page.hits:
+            self._forget_lines(self.page.hits.index(hit))
+            self.refresh()
+
+    def ask_for_snippets(self) -> None:
+        """Ask once for the snippets of the rows in view that have none yet."""
+        if self.page is None or not self.size.height:
+            return
+        first = max(0, int(self.scroll_offset.y) // self.row_height)
+        last = min(len(self.page.hits), first + self.size.height // self.row_height + 2)
+        rows = tuple(r for r in range(first, last) if r not in self._asked and self.snippet_of(r) is None)
+        if rows:
+            self._asked.update(rows)
+            self.post_message(RowsShown(self.page, rows, max(20, self.size.width - 4)))
+
+    def move(self, rows: int) -> None:
+        """Move the cursor by so many rows, stopping at both ends."""
+        if self.page is not None and self.page.hits:
+            self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
+
+    def watch_cursor(self, old: int, new: int) -> None:
+        self._follow_cursor()
+        self.refresh()
+        self.post_message(HitSelected(self.selected))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self.ask_for_snippets()
+
+    def on_resize(self) -> None:
+        self._lines.clear()
+        self.virtual_size = Size(self.size.width, len(self.page.hits) * self.row_height if self.page else 0)
+        self._follow_cursor()
+        self.ask_for_snippets()
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._lines.clear()
+
+    def on_click(self, event: events.Click) -> None:
+        row = (event.y + int(self.scroll_offset.y)) // self.row_height
+        if self.page is None or not 0 <= row < len(self.page.hits):
+            return
+        self.cursor = row
+        if event.chain == 2:
+            self.post_message(HitChosen(self.page.hits[row]))
+
+    def render_line(self, y: int) -> Strip:
+        row, line = divmod(y + int(self.scroll_offset.y), self.row_height)
+        if self.page is None or row >= len(self.page.hits) or line >= HEIGHT:
+            return Strip.blank(self.size.width, self.rich_style)
+        return self._row(row)[line]
+
+    def action_list_down(self) -> None:
+        self.move(1)
+
+    def action_list_up(self) -> None:
+        self.move(-1)
+
+    def action_list_top(self) -> None:
+        self.move(-len(self.page.hits) if self.page else 0)
+
+    def action_list_bottom(self) -> None:
+        self.move(len(self.page.hits) if self.page else 0)
+
+    def action_list_half_down(self) -> None:
+        self.move(max(1, self.rows_in_view // 2))
+
+    def action_list_half_up(self) -> None:
+        self.move(-max(1, self.rows_in_view // 2))
+
+    def action_list_page_down(self) -> None:
+        self.move(max(1, self.rows_in_view - 1))
+
+    def action_list_page_up(self) -> None:
+        self.move(-max(1, self.rows_in_view - 1))
+
+    @property
+    def row_height(self) -> int:
+        """Lines from one result to the next: a tall screen has room for a blank one."""
+        return HEIGHT + 1 if self.size.height >= TALL else HEIGHT
+
+    @property
+    def rows_in_view(self) -> int:
+        """How many whole results fit."""
+        return self.size.height // self.row_height
+
+    def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
+        return (page.hits[row].doc_id, page.words, page.hits[row].part)
+
+    def _forget_lines(self, row: int) -> None:
+        for chosen in (False, True):
+            for focused in (False, True):
+                self._lines.pop((row, chosen, focused), None)
+
+    def _follow_cursor(self) -> None:
+        region = Region(0, self.cursor * self.row_height, max(1, self.size.width), HEIGHT)
+        self.scroll_to_region(region, animate=False, force=True, immediate=True)
+
+    def _row(self, row: int) -> tuple[Strip, Strip, Strip]:
+        assert self.page is not None
+        key = (row, row == self.cursor, self.has_focus)
+        if key not in self._lines:
+            self._lines[key] = row_lines(
+                self.page.hits[row],
+                snippet=self.snippet_of(row),
+                order=self.page.request.order,
+                width=self.size.width,
+                styles=self._styles(chosen=key[1]),
+                now=time.time() if self._now is None else self._now,
+                chosen=key[1],
+            )
+        return self._lines[key]
+
+    def _styles(self, *, chosen: bool) -> RowStyles:
+        base = self.get_component_rich_style("results--selected") if chosen else self.rich_style
+
+        def part(name: str) -> Style:
+            own = self.get_component_rich_style(f"results--{name}")
+            return base + own + Style.from_color(None, base.bgcolor)
+
+        return RowStyles(
+            base=base,
+            bar=part("bar"),
+            title=part("title"),
+            snippet=part("snippet"),
+            match=part("match"),
+            dim=part("dim"),
+            mark=part("mark"),
+            warning=part("warning"),
+        )

@@ -1,0 +1,319 @@
+"""The search screen: hands what the user does to the session, and shows what comes back.
+
+Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal, Vertical
+from textual.timer import Timer
+from textual.widgets import Footer, Input, Static
+
+from app.results import Facets, SearchRequest
+from app.tui.commands import SearchCommands
+from app.tui.engine import ProgressLine
+from app.tui.explain_pane import ExplainPane
+from app.tui.facet_bar import FacetBar
+from app.tui.first_start import FirstStart
+from app.tui.hint_line import HintLine
+from app.tui.keys import BY_ID, actions_of, keys_of
+from app.tui.messages import (
+    Answered,
+    EngineReady,
+    Explained,
+    FacetChosen,
+    Failed,
+    HistoryAsked,
+    HistoryRead,
+    HitSelected,
+    IndexChanged,
+    Learned,
+    Moved,
+    PreviewMade,
+    PreviewResized,
+    Progressed,
+    RowsShown,
+    SnippetsMade,
+    SuggestionTaken,
+)
+from app.tui.preview_pane import PreviewPane
+from app.tui.query_input import QueryInput
+from app.tui.recall import Recall
+from app.tui.results_list import ResultsList
+from app.tui.screen_actions import ScreenActions
+from app.tui.session import same_question
+from app.tui.status_line import StatusLine
+from app.tui.welcome import Welcome
+
+IDLE_SECONDS = 0.7
+"""rest after which the last word is taken as finished"""
+REST_SECONDS = 0.08
+"""rest of the cursor after which the preview is read"""
+LOOK_SECONDS = 3.0
+"""time between two looks at the index for commits of other processes"""
+
+
+class SearchScreen(ScreenActions):
+    """The one screen most people ever see."""
+
+    COMMANDS: ClassVar = {SearchCommands}
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-wide")]  # noqa: RUF012 -- declared so by Textual
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(a.keys, a.id.replace("-", "_"), a.title, show=a.shown, id=a.id, tooltip=a.description)
+        for a in actions_of("search")
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield Static("❯", id="prompt")
+            yield QueryInput(id="query")
+        yield HintLine(id="hint")
+        yield FacetBar(id="facets")
+        with Container(id="body"):
+            with Vertical(id="found"):
+                yield Welcome(id="welcome")
+                yield ResultsList(id="results", now=self.setup.now)
+            with Vertical(id="side"):
+                yield PreviewPane(id="preview")
+                yield ExplainPane(id="explain")
+        learning = self.setup.settings.learning
+        yield StatusLine(id="status", exploring=learning.exploration > 0, learning=learning.enabled)
+        yield Footer(show_command_palette=False)
+
+    def on_mount(self) -> None:
+        self._typing: Timer | None = None
+        self._resting: Timer | None = None
+        self.recall = Recall()
+        self.query_one(Welcome).show_start(None)
+        self.query_one(StatusLine).show_index(None)
+        self.show_side()
+        self.query_one(QueryInput).focus()
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        """After the first frame: open the index, ask for folders where there are none, read the past queries."""
+        self.session.start()
+        self.session.run(self._read_history)
+        for problem in self.setup.problems:
+            self.notify(problem, severity="warning", timeout=10, markup=False)
+        if self.setup.indexing.has_index() or self.setup.folder:
+            self.start_indexing((self.setup.folder,) if self.setup.folder else ())
+        else:
+            self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
+        self.set_interval(LOOK_SECONDS, self.session.look_again)
+
+    def start_indexing(self, folders: Sequence[str]) -> None:
+        """Index in the background, in a worker, for starting takes a moment as well."""
+        self.session.run(partial(self.setup.indexing.start, folders, self._report_progress))
+
+    def _report_progress(self, line: ProgressLine) -> None:
+        """Called in a worker."""
+        self.session.tell(Progressed(line.text, line.generation, line.busy))
+
+    def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
+        if folders:
+            self.start_indexing(folders)
+
+    def _read_history(self) -> None:
+        """Runs in a worker."""
+        self.session.tell(HistoryRead(tuple(self.setup.history.queries())))
+
+    # asking
+
+    @on(Input.Changed, "#query")
+    def _typed(self, event: Input.Changed) -> None:
+        _stop(self._typing)
+        if event.value.strip():
+            self._typing = self.set_timer(self.settings.search.debounce_ms / 1000, self._ask_while_typing)
+        else:
+            self.clear()
+
+    @on(Input.Submitted, "#query")
+    def _entered(self) -> None:
+        """Enter opens what is shown for what is typed; when that is not there yet, it asks at once."""
+        page = self.session.page
+        text = self.query_one(QueryInput).value
+        if page is not None and page.request.text.split() == text.split():
+            self.action_open()
+        elif text.strip():
+            _stop(self._typing)
+            self.ask()
+
+    def _ask_while_typing(self) -> None:
+        self.ask(as_you_type=True)
+        self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
+
+    def _ask_when_idle(self) -> None:
+        """The last word is finished now; but a page that is being read stays as it is."""
+        page = self.session.page
+        if page is not None and page.request.as_you_type and page.hits and not self.is_reading:
+            self.ask()
+
+    def ask(self, *, as_you_type: bool = False) -> None:
+        """Ask for what is typed, narrowed and ordered as chosen."""
+        text = self.query_one(QueryInput).value
+        if text.strip():
+            request = SearchRequest(
+                text,
+                order=self.order,
+                limit=self.settings.search.limit,
+                as_you_type=as_you_type,
+                type=self.narrowed["type"],
+                folder=self.narrowed["folder"],
+                time=self.narrowed["time"],
+            )
+            self.session.ask(request)
+
+    def clear(self) -> None:
+        """Nothing is asked: show how to begin."""
+        self.session.forget_question()
+        self.session.shown(None)
+        self.query_one(ResultsList).show_page(None)
+        self.query_one(HintLine).show_page(None, key="", width=0)
+        self.query_one(FacetBar).show_facets(Facets(), self.narrowed)
+        self._show_start()
+
+    @property
+    def is_reading(self) -> bool:
+        """The user is past typing: the cursor was moved, or another part has the focus."""
+        results = self.query_one(ResultsList)
+        return results.cursor > 0 or not self.query_one(QueryInput).has_focus
+
+    # answers
+
+    @on(EngineReady)
+    def _ready(self, message: EngineReady) -> None:
+        self.status = message.status
+        if self.query_one(QueryInput).value.strip():
+            self.ask(as_you_type=True)
+        else:
+            self._show_start()
+
+    @on(Answered)
+    def _answered(self, message: Answered) -> None:
+        page, old = message.page, self.session.page
+        if message.sequence != self.session.sequence:
+            return
+        again = old is not None and same_question(old.request, page.request)
+        if again and old is not None and old.hits and not page.hits and not page.request.as_you_type:
+            return  # as a whole word the last one is nowhere: the results for its beginning are worth more
+        results = self.query_one(ResultsList)
+        keep = results.selected if again else None
+        self.session.shown(page)
+        results.show_page(page, keep=keep)
+        narrowed = self.narrowing()
+        self.query_one(StatusLine).show_page(page, narrowed=narrowed)
+        suggestion_key = keys_of(BY_ID["suggestion"], self.setup.keymap)
+        key = self.app.get_key_display(Binding(suggestion_key[0], "")) if suggestion_key else ""
+        self.query_one(HintLine).show_page(page, key=key, width=max(20, self.size.width - 4))
+        self.query_one(FacetBar).show_facets(page.facets, self.narrowed)
+        if not page.hits:
+            self.query_one(Welcome).show_nothing(page, narrowed=narrowed, indexing=self.indexing_busy)
+        self.show_found(bool(page.hits))
+
+    @on(RowsShown)
+    def _rows_shown(self, message: RowsShown) -> None:
+        self.session.want_snippets(message.page, message.rows, message.width)
+
+    @on(SnippetsMade)
+    def _snippets_made(self, message: SnippetsMade) -> None:
+        self.query_one(ResultsList).add_snippets(message.page, message.snippets)
+
+    @on(HitSelected)
+    def _selected(self, message: HitSelected) -> None:
+        self.query_one(PreviewPane).expect(message.hit)
+        _stop(self._resting)
+        if message.hit is not None:
+            self._resting = self.set_timer(REST_SECONDS, self.read_side)
+
+    @on(PreviewResized)
+    def _preview_resized(self) -> None:
+        self.read_side()
+
+    @on(PreviewMade)
+    def _preview_made(self, message: PreviewMade) -> None:
+        self.query_one(PreviewPane).show(message.hit, message.preview, message.layout)
+
+    @on(Explained)
+    def _explained(self, message: Explained) -> None:
+        self.query_one(ExplainPane).show(message.explanation)
+
+    @on(Learned)
+    def _learned(self, message: Learned) -> None:
+        self.query_one(StatusLine).say(message.sentence)
+
+    @on(Failed)
+    def _failed(self, message: Failed) -> None:
+        if self.status is None:
+            self.query_one(Welcome).show_trouble(message.error)
+            self.query_one(StatusLine).say("the index cannot be searched")
+        else:
+            self.notify(message.error, title=f"{message.what} failed", severity="error")
+
+    # the index
+
+    @on(Progressed)
+    def _progressed(self, message: Progressed) -> None:
+        self.query_one(StatusLine).show_doing(message.text)
+        self.indexing_busy = message.busy
+        if message.generation != self.generation:
+            self.generation = message.generation
+            self.session.look_again()
+
+    @on(IndexChanged)
+    def _index_changed(self, message: IndexChanged) -> None:
+        self.status = message.status
+        if not self.query_one(QueryInput).value.strip():
+            self._show_start()
+        elif message.newer and self.is_reading:
+            self.query_one(StatusLine).say("the index has changed, F5 asks again")
+        elif message.newer:
+            page = self.session.page
+            self.ask(as_you_type=page.request.as_you_type if page else True)
+
+    def _show_start(self) -> None:
+        self.query_one(Welcome).show_start(self.status)
+        self.query_one(StatusLine).show_index(self.status)
+        self.show_found(False)
+
+    def show_found(self, found: bool) -> None:
+        self.query_one(ResultsList).display = found
+        self.query_one(Welcome).display = not found
+        self.set_class(found, "-found")
+
+    # moving about
+
+    @on(Moved)
+    def _moved(self, message: Moved) -> None:
+        self.query_one(ResultsList).move(message.rows)
+
+    @on(HistoryAsked)
+    def _history_asked(self, message: HistoryAsked) -> None:
+        text = self.recall.step(back=message.back)
+        if text is not None:
+            self.set_query(text)
+            self.query_one(QueryInput).browsing_history = bool(text)
+
+    @on(HistoryRead)
+    def _history_read(self, message: HistoryRead) -> None:
+        self.recall.fill(message.queries)
+
+    @on(FacetChosen)
+    def _facet_chosen(self, message: FacetChosen) -> None:
+        self.narrow(message.facet, message.value)
+
+    @on(SuggestionTaken)
+    def _suggestion_taken(self, message: SuggestionTaken) -> None:
+        self.set_query(message.text)
+
+
+def _stop(timer: Timer | None) -> None:
+    if timer is not None:
+        timer.stop()

@@ -1,0 +1,178 @@
+"""The conversation with the engine: which question is the newest, which page is shown, what was opened on it.
+
+Every call to the engine happens in a lane (a worker thread); every answer comes back as a message. Three promises:
+an overtaken answer is never posted, opening a hit records exactly one click, and a page on which something was
+opened is left exactly once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from textual.message import Message
+
+from app.results import Hit, ResultPage, SearchRequest
+from app.tui.engine import Engine
+from app.tui.lane import Lane
+from app.tui.messages import (
+    Answered,
+    EngineReady,
+    Explained,
+    Failed,
+    IndexChanged,
+    Learned,
+    PreviewMade,
+    SnippetsMade,
+)
+from app.tui.preview_layout import lay_out
+from app.tui.wording import safe_line
+
+CLOSING_SECONDS = 3.0
+"""how long leaving the program waits for the last lesson to be kept"""
+
+
+class Session:
+    """One user at one engine. All methods return at once; only the screen's thread calls them."""
+
+    def __init__(self, open_engine: Callable[[], Engine], post: Callable[[Message], object]) -> None:
+        self._open_engine = open_engine
+        self._post_to_screen = post
+        self._engine: Engine | None = None
+        self._closed = False
+        self.sequence = 0
+        self.page: ResultPage | None = None
+        self._opened: ResultPage | None = None
+        names = ("search", "snippets", "preview", "record")
+        self._lanes = {name: Lane(name, failed=self._failed) for name in names}
+
+    def start(self) -> None:
+        """Open the index, away from the screen's thread."""
+        self._lanes["search"].put(self._open)
+
+    def ask(self, request: SearchRequest) -> int:
+        """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped."""
+        self.sequence += 1
+        self._lanes["search"].replace(partial(self._answer, self.sequence, request))
+        return self.sequence
+
+    def forget_question(self) -> None:
+        """No answer is wanted any more, as when the search box was cleared."""
+        self.sequence += 1
+
+    def shown(self, page: ResultPage | None) -> None:
+        """This page is on the screen now; one on which something was opened is left when the question is another."""
+        if self._opened is not None and (page is None or not same_question(page.request, self._opened.request)):
+            self.leave()
+        self.page = page
+
+    def opened(self, hit: Hit) -> None:
+        """Record one click on a hit of the page shown."""
+        if self.page is not None:
+            if self._opened is not None and self._opened is not self.page:
+                self.leave()
+            self._opened = self.page
+            self._lanes["record"].put(partial(self._open_hit, self.page, hit))
+
+    def leave(self) -> None:
+        """Learn from the page on which something was opened, if there is one."""
+        page, self._opened = self._opened, None
+        if page is not None:
+            self._lanes["record"].put(partial(self._leave, page))
+
+    def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
+        self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
+
+    def want_preview(self, hit: Hit, width: int) -> None:
+        if self.page is not None:
+            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width))
+
+    def want_explanation(self, hit: Hit) -> None:
+        if self.page is not None:
+            self._lanes["preview"].replace(partial(self._explain, self.page, hit))
+
+    def look_again(self) -> None:
+        """See whether the index has a newer commit."""
+        self._lanes["record"].put(self._look_again)
+
+    def run(self, job: Callable[[], None]) -> None:
+        """Run any other job after the clicks and lessons that wait."""
+        self._lanes["record"].put(job)
+
+    def text_of(self, page: ResultPage, hit: Hit) -> str:
+        """The extracted text of a hit; the one method that waits, for use inside a job of `run`."""
+        return self._engine.preview(page, hit).text if self._engine is not None else ""
+
+    def close(self) -> None:
+        """Leave the page, wait for the last lesson, close the engine."""
+        if self._closed:
+            return
+        self.leave()
+        self.sequence += 1
+        self._closed = True
+        for name in ("search", "snippets", "preview"):
+            self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
+        self._lanes["record"].put(self._close_engine)
+        self._lanes["record"].close(finish=True, seconds=CLOSING_SECONDS)
+
+    def _open(self) -> None:
+        engine = self._open_engine()
+        status = engine.status()
+        self._engine = engine
+        self.tell(EngineReady(status))
+
+    def _answer(self, sequence: int, request: SearchRequest) -> None:
+        if self._engine is None or sequence != self.sequence:
+            return
+        page = self._engine.search(request)
+        if sequence == self.sequence:
+            self.tell(Answered(sequence, page))
+
+    def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
+        if self._engine is not None and page is self.page:
+            made = {row: self._engine.snippet(page, page.hits[row], width) for row in rows}
+            self.tell(SnippetsMade(page, made))
+
+    def _make_preview(self, page: ResultPage, hit: Hit, width: int) -> None:
+        if self._engine is not None:
+            preview = self._engine.preview(page, hit)
+            self.tell(PreviewMade(hit, preview, lay_out(preview.text, width, pages=preview.pages)))
+
+    def _explain(self, page: ResultPage, hit: Hit) -> None:
+        if self._engine is not None:
+            self.tell(Explained(self._engine.explain(page, hit)))
+
+    def _open_hit(self, page: ResultPage, hit: Hit) -> None:
+        if self._engine is not None:
+            self._engine.opened(page, hit)
+
+    def _leave(self, page: ResultPage) -> None:
+        sentence = self._engine.leave(page) if self._engine is not None else None
+        if sentence:
+            self.tell(Learned(sentence))
+
+    def _look_again(self) -> None:
+        if self._engine is not None:
+            newer = self._engine.refresh()
+            self.tell(IndexChanged(self._engine.status(), newer))
+
+    def _close_engine(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+
+    def _failed(self, what: str, error: Exception) -> None:
+        self.tell(Failed(what, safe_line(f"{error}") or type(error).__name__))
+
+    def tell(self, message: Message) -> None:
+        """Post to the screen from a worker; once the screen is closing nobody listens."""
+        if not self._closed:
+            try:
+                self._post_to_screen(message)
+            except RuntimeError:  # the event loop ended between the question and the answer
+                self._closed = True
+
+
+def same_question(one: SearchRequest, other: SearchRequest) -> bool:
+    """Whether two requests ask the same thing, however it was typed and ordered."""
+    narrowed = (one.type, one.folder, one.time) == (other.type, other.folder, other.time)
+    return narrowed and one.text.split() == other.text.split()

@@ -1,0 +1,52 @@
+"""Starting the screen with its real parts, and ending it with the terminal as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from app.settings import Paths, Settings
+from app.tui.application import FoltrApp
+from app.tui.background import Background
+from app.tui.engine import Engine
+from app.tui.keys import problems_of, usable
+from app.tui.setup import Setup
+from app.tui.wording import safe_line
+
+
+def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
+    """Show the screen until the user leaves it, and give the exit code."""
+
+    def open_engine() -> Engine:
+        from app.search import Search  # numpy and the index are loaded while the first frame is already shown
+
+        return Search(settings, paths)
+
+    setup = Setup(
+        settings=settings,
+        data_dir=paths.data_dir,
+        open_engine=open_engine,
+        indexing=Background(settings, paths),
+        folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
+        keymap=usable(settings.screen.keys),
+        problems=problems_of(settings.screen.keys),
+    )
+    return show(FoltrApp(setup))
+
+
+def show(app: FoltrApp) -> int:
+    """Run the application; a crash is one line, or with FOLTR_DEBUG the whole traceback."""
+    try:
+        code = app.run()
+    finally:
+        app.search_screen.session.close()
+        app.setup.indexing.stop()
+    if app.crash is None:
+        return code or 0
+    if os.environ.get("FOLTR_DEBUG"):
+        print(app.crash_report.getvalue(), file=sys.stderr)
+    name = type(app.crash).__name__
+    print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
+    print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
+    return 1

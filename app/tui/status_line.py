@@ -1,0 +1,65 @@
+"""One line of facts: what was found and how, on the left; what the program is doing or has learned, on the right."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.widget import Widget
+
+from app.results import IndexStatus, ResultPage
+from app.tui.wording import count, fit
+
+ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
+
+
+class StatusLine(Widget):
+    """The line above the footer."""
+
+    DEFAULT_CSS = "StatusLine { height: 1; }"
+
+    def __init__(self, *, exploring: bool, learning: bool, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._exploring, self._learning = exploring, learning
+        self._left = ""
+        self._doing = ""
+        self._said = ""
+
+    @property
+    def text(self) -> str:
+        """All of it, for tests and screen readers."""
+        return "  ".join(part for part in (self._left, self._right) if part)
+
+    @property
+    def _right(self) -> str:
+        return " · ".join(part for part in (self._said, self._doing) if part)
+
+    def show_page(self, page: ResultPage, *, narrowed: str) -> None:
+        """Say how much was found, how fast and in which order."""
+        found = "nothing found" if not page.hits else f"{count(page.n_matches)} of {count(page.n_documents)}"
+        parts = [found, f"{max(1, round(page.seconds * 1000))} ms", ORDER_NAMES[page.request.order]]
+        if page.request.order == "learned":
+            parts.append("learning off" if not self._learning else "exploring" if self._exploring else "")
+        self._left = " · ".join(part for part in (*parts, narrowed) if part)
+        self.refresh()
+
+    def show_index(self, status: IndexStatus | None) -> None:
+        """Say what the index holds, while no question is asked."""
+        self._left = "opening the index …" if status is None else f"{count(status.n_documents, 'document')} indexed"
+        self.refresh()
+
+    def show_doing(self, text: str) -> None:
+        """Say how far indexing is; "" when there is nothing to say."""
+        self._doing = text
+        self.refresh()
+
+    def say(self, text: str) -> None:
+        """Say what was last learned or done."""
+        self._said = text
+        self.refresh()
+
+    def render(self) -> Text:
+        width = max(0, self.size.width)
+        right = fit(self._right, width)
+        left = fit(self._left, max(0, width - cell_len(right) - 2)) if right else fit(self._left, width)
+        gap = " " * max(0, width - cell_len(left) - cell_len(right))
+        return Text(left + gap + right, no_wrap=True, end="")

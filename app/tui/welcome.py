@@ -1,0 +1,59 @@
+"""What the result area says while there is nothing to list: how to begin, or why nothing was found."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import Static
+
+from app.results import IndexStatus, ResultPage
+from app.tui.wording import count, safe_line
+
+EXAMPLES = (
+    ('"annual report"', "exactly these words, in this order"),
+    ("type:pdf  ext:odt", "one kind of file"),
+    ("from:anna  title:lease", "sender, title"),
+    ("modified:last-week", "by date; also >2024-01"),
+    ("dir:projects  -draft", "in a folder; without a word"),
+)
+
+
+class Welcome(Static):
+    """A calm page in place of the list."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id, markup=False)
+
+    def show_start(self, status: IndexStatus | None) -> None:
+        """Before a question: what is there, and what can be typed."""
+        text = Text()
+        if status is None:
+            text.append("Opening the index …\n", style="dim")
+        elif status.n_documents:
+            text.append(f"{count(status.n_documents, 'document')} ready to be searched\n", style="bold")
+        else:
+            text.append("Nothing is indexed yet\n", style="bold")
+            text.append("Results appear here as files are read.\n", style="dim")
+        text.append("\nType some words. These work too:\n\n", style="dim")
+        for example, meaning in EXAMPLES:
+            text.append(f"  {example.ljust(25)}")
+            text.append(f"{meaning}\n", style="dim")
+        self.update(text)
+
+    def show_nothing(self, page: ResultPage, *, narrowed: str, indexing: bool) -> None:
+        """After a question that nothing answers: what can be done about it."""
+        text = Text()
+        text.append(f"Nothing found for {safe_line(page.request.text.strip())}\n", style="bold")
+        if narrowed:
+            text.append(f"\nOnly {narrowed} was searched; Esc in the empty search box takes filters away.\n")
+        if indexing:
+            text.append("\nIndexing is still going on; what is found later appears by itself.\n")
+        text.append("\nFewer words, or another spelling, find more.\n", style="dim")
+        text.append("`foltr-search why FILE` says why a file is not in the index.\n", style="dim")
+        self.update(text)
+
+    def show_trouble(self, error: str) -> None:
+        """The index cannot be used."""
+        text = Text("The index cannot be searched\n", style="bold")
+        text.append(f"\n{error}\n\n")
+        text.append("`foltr-search index --rebuild` makes it anew; your files are never touched.\n", style="dim")
+        self.update(text)

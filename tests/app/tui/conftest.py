@@ -1,0 +1,277 @@
+"""An engine over a few documents in memory, and the screen in front of it."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from app.results import (
+    Contribution,
+    Explanation,
+    FacetCount,
+    Facets,
+    Hit,
+    IndexStatus,
+    Preview,
+    Problem,
+    ResultPage,
+    SearchRequest,
+    Snippet,
+)
+from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
+from app.tui.application import FoltrApp
+from app.tui.engine import Folder, ProgressLine
+from app.tui.keys import problems_of, usable
+from app.tui.setup import Setup
+
+NOW = 1_750_000_000.0
+"""15 June 2025; the moment that all dates are told from"""
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Document:
+    """One made-up document."""
+
+    path: str
+    title: str
+    type: str
+    text: str
+    days_old: float = 10.0
+    pages: tuple[int, ...] = ()
+    missing: bool = False
+    copies: tuple[str, ...] = ()
+
+
+PAGE_ONE = "Wind turbines turn wind into power.\nThe wind is free.\n"
+DOCUMENTS = (
+    Document("/home/anna/energy/turbine.md", "Wind turbines at sea", "markdown", "The wind at sea blows steadily.\n" * 30),
+    Document("/home/anna/energy/report.pdf", "Annual wind report", "pdf", PAGE_ONE + "Page two: more wind.\n", 40.0,
+             pages=(0, len(PAGE_ONE)), copies=("/home/anna/old/report.pdf",)),
+    Document("/home/anna/mail/inbox.mbox", "Re: windows of the kitchen", "mail", "The windows let the wind in.\n", 400.0),
+    Document("/home/anna/notes/gone.txt", "", "text", "wind\tand rain\n", 3.0, missing=True),
+    Document("/home/anna/notes/solar.txt", "Solar panels", "text", "The sun shines on panels.\n", 0.1),
+)  # fmt: skip
+
+
+class FakeSearch:
+    """Answers as `app.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
+
+    def __init__(self, documents: Sequence[Document] = DOCUMENTS) -> None:
+        self.documents = list(documents)
+        self.requests: list[SearchRequest] = []
+        self.opened_paths: list[str] = []
+        self.left: list[ResultPage] = []
+        self.snippet_rows: list[int] = []
+        self.closed = False
+        self.generation = 1
+        self.seen_generation = 1
+        self.gate: dict[str, threading.Event] = {}
+        """query -> the answer waits until this is set"""
+        self.reached: dict[str, threading.Event] = {}
+        """query -> set when the question has arrived"""
+
+    def search(self, request: SearchRequest) -> ResultPage:
+        self.requests.append(request)
+        text = request.text.strip()
+        if text in self.reached:
+            self.reached[text].set()
+        if text in self.gate:
+            self.gate[text].wait(10)
+        words = tuple(re.findall(r"\w+", request.text.lower()))
+        found = [(n, d) for n, d in enumerate(self.documents) if all(_matches(d, w, request, words) for w in words)]
+        found = [
+            (n, d)
+            for n, d in found
+            if d.type.startswith(request.type) and d.path.startswith(request.folder)
+        ]
+        if request.order == "name":
+            found.sort(key=lambda pair: pair[1].path.rsplit("/", 1)[-1])
+        if request.order == "modified":
+            found.sort(key=lambda pair: pair[1].days_old)
+        hits = tuple(self._hit(rank, n, d) for rank, (n, d) in enumerate(found, 1))
+        return ResultPage(
+            request=request,
+            hits=hits[: request.limit],
+            n_matches=len(hits),
+            n_documents=len(self.documents),
+            seconds=0.012,
+            problems=(Problem(text.index('"'), 1, "this quotation mark has no partner"),) if text.count('"') == 1 else (),
+            suggestion="wind" if text == "wimd" else "",
+            facets=_facets(found),
+            words=words,
+            page_id=len(self.requests),
+        )
+
+    def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
+        self.snippet_rows.append(hit.rank)
+        text = " ".join(self.documents[hit.doc_id].text.split())[:width]
+        spans = tuple(m.span() for w in page.words for m in re.finditer(rf"\b{w}", text, re.IGNORECASE))
+        return Snippet(text, tuple(sorted(spans)), 1, 1 if self.documents[hit.doc_id].pages else 0)
+
+    def preview(self, page: ResultPage, hit: Hit) -> Preview:
+        document = self.documents[hit.doc_id]
+        spans = sorted(m.span() for w in page.words for m in re.finditer(rf"\b{w}", document.text, re.IGNORECASE))
+        return Preview(document.text, tuple(spans), document.pages, "the file is gone" if document.missing else "")
+
+    def opened(self, page: ResultPage, hit: Hit) -> None:
+        assert hit in page.hits
+        self.opened_paths.append(hit.path)
+
+    def leave(self, page: ResultPage) -> str | None:
+        self.left.append(page)
+        return "learned from 1 pick"
+
+    def explain(self, page: ResultPage, hit: Hit) -> Explanation:
+        contributions = (
+            Contribution("title.coverage", "words found in the title", 1.0, 2.25, 0.5),
+            Contribution("body.bm25", "BM25 of the text", 0.5, 1.5, -0.25),
+        )
+        return Explanation(hit, 4.0, contributions, f"BM25 alone would put this at {hit.bm25_rank}.")
+
+    def status(self) -> IndexStatus:
+        n = len(self.documents)
+        return IndexStatus(n, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
+
+    def refresh(self) -> bool:
+        newer, self.seen_generation = self.generation > self.seen_generation, self.generation
+        return newer
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _hit(self, rank: int, number: int, document: Document) -> Hit:
+        return Hit(
+            rank=rank,
+            doc_id=number,
+            path=document.path,
+            part="",
+            title=document.title,
+            type=document.type,
+            author="",
+            modified=NOW - document.days_old * DAY,
+            size=len(document.text),
+            truncated="",
+            score=10.0 - rank,
+            bm25_rank=rank + 3 if number == 1 else rank,
+            copies=document.copies,
+            missing=document.missing,
+        )
+
+
+def _matches(document: Document, word: str, request: SearchRequest, words: tuple[str, ...]) -> bool:
+    end = "" if request.as_you_type and word == words[-1] else r"s?\b"
+    return re.search(rf"\b{word}{end}", f"{document.title} {document.text}", re.IGNORECASE) is not None
+
+
+def _facets(found: list[tuple[int, Document]]) -> Facets:
+    types = sorted({d.type for _, d in found})
+    folders = sorted({d.path.rsplit("/", 1)[0] for _, d in found})
+    return Facets(
+        types=tuple(FacetCount(t, t, sum(d.type == t for _, d in found)) for t in types),
+        folders=tuple(
+            FacetCount(f, f.rsplit("/", 1)[-1], sum(d.path.startswith(f) for _, d in found)) for f in folders
+        ),
+        times=(FacetCount("week", "last week", sum(d.days_old < 7 for _, d in found)),),
+    )
+
+
+class FakeIndexing:
+    """Indexing that reports only what a test tells it to."""
+
+    def __init__(self, *, indexed: bool = True, folders: Sequence[Folder] = ()) -> None:
+        self.indexed, self.folders = indexed, folders
+        self.started: list[tuple[str, ...]] = []
+        self.report: Callable[[ProgressLine], None] = lambda line: None
+        self.stopped = False
+
+    def has_index(self) -> bool:
+        return self.indexed
+
+    def suggest(self) -> Sequence[Folder]:
+        return self.folders
+
+    def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
+        self.started.append(tuple(folders))
+        self.report = report
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+@dataclass
+class Stage:
+    """An application under test and the parts behind it."""
+
+    app: FoltrApp
+    engine: FakeSearch
+    indexing: FakeIndexing
+    history: list[str] = field(default_factory=list)
+
+    async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
+        """Wait until something is so; fails after about ten seconds."""
+        for _ in range(1000):
+            if condition():
+                return
+            await pilot.pause(0.01)
+        raise AssertionError(f"never happened: {what or condition}")
+
+    async def search(self, pilot: Pilot[int], text: str) -> None:
+        """Type a query and wait for its page and the rest."""
+        for character in text:
+            await pilot.press("space" if character == " " else character)
+        await self.until(pilot, lambda: self.asked == text, f"a page for {text!r}")
+        await pilot.pause(0.15)
+
+    @property
+    def asked(self) -> str:
+        """The text that the page shown answers."""
+        page = self.app.search_screen.session.page
+        return page.request.text if page else ""
+
+
+@pytest.fixture
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stage]]:
+    """Makes stages; sessions are closed at the end."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("HOME", "/home/anna")
+    made: list[Stage] = []
+
+    def make(*, engine: FakeSearch | None = None, indexing: FakeIndexing | None = None, **settings: object) -> Stage:
+        engine, indexing = engine or FakeSearch(), indexing or FakeIndexing()
+        opener = tmp_path / "opener.sh"
+        opener.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/opened\n')
+        opener.chmod(0o755)
+        chosen = Settings(
+            search=SearchSettings(debounce_ms=5), open=OpenSettings(opener=str(opener)), screen=ScreenSettings()
+        )
+        screen = settings.pop("screen", None)
+        chosen = _with(chosen, screen=screen) if screen else chosen
+        keymap = chosen.screen.keys
+        setup = Setup(
+            settings=chosen,
+            data_dir=tmp_path,
+            open_engine=lambda: engine,
+            indexing=indexing,
+            keymap=usable(keymap),
+            problems=problems_of(keymap),
+            now=NOW,
+        )
+        made.append(Stage(FoltrApp(replace(setup, **settings)), engine, indexing))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.app.search_screen.session.close()
+
+
+def _with(settings: Settings, **sections: object) -> Settings:
+    import msgspec
+
+    return msgspec.structs.replace(settings, **sections)

@@ -1,0 +1,128 @@
+"""What an update says while it runs, and what it did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from indexer.documents import display_path
+
+PHASES = ("scanning", "indexing", "merging", "idle", "watching", "polling")
+
+REPORT_SECONDS = 0.1
+"""between two reports of the same phase"""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an update stands; also one line of JSON from the background process."""
+
+    phase: str
+    """one of PHASES"""
+    n_done: int = 0
+    """files that are up to date, those included that had not changed"""
+    n_total: int = 0
+    bytes_done: int = 0
+    """of the files that are read in this run"""
+    bytes_total: int = 0
+    rate_mb_s: float = 0.0
+    """10^6 bytes per second since the run began"""
+    eta_seconds: float | None = None
+    current: str = ""
+    """the file that was read last, fit to be printed"""
+    last_error: str = ""
+    n_failed: int = 0
+    generation: int = 0
+    """of the index; a new one means that there is something new to find"""
+    note: str = ""
+    """one line for a person that should stay in sight: polling instead of watching, a rebuilt index"""
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What an update did."""
+
+    n_new: int = 0
+    n_changed: int = 0
+    n_moved: int = 0
+    n_removed: int = 0
+    n_failed: int = 0
+    n_unchanged: int = 0
+    n_documents: int = 0
+    """added to the index"""
+    n_skipped: int = 0
+    n_bytes: int = 0
+    seconds: float = 0.0
+    generation: int = 0
+    stopped: bool = False
+    """ended early; what was done is kept, and the next run goes on from there"""
+    unavailable: tuple[str, ...] = ()
+    """folders that could not be listed, fit to be printed; what was indexed of them is kept"""
+    note: str = ""
+
+    @property
+    def changed_anything(self) -> bool:
+        return bool(self.n_new or self.n_changed or self.n_moved or self.n_removed or self.n_failed)
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class Meter:
+    """Counts the work of one update and reports it, at most ten times a second."""
+
+    def __init__(self, on_progress: OnProgress, note: str = "") -> None:
+        self._on_progress = on_progress
+        self._made = time.monotonic()
+        self._began: float | None = None
+        """when the first file was about to be read"""
+        self._reported = 0.0
+        self.now = Progress(phase="idle", note=note)
+
+    def begin(self, phase: str, **values: int | str) -> None:
+        """Enter `phase`, with new totals, and report it at once."""
+        if phase == "indexing" and self._began is None:
+            self._began = time.monotonic()
+        self.report(phase=phase, **values)
+
+    def count(self, path: str, size: int, error: str = "") -> None:
+        """One more file of `size` bytes was read, or failed with `error`."""
+        now = self.now
+        bytes_done = now.bytes_done + size
+        seconds = max(time.monotonic() - (self._began or 0.0), 1e-3)
+        shown = display_path(path)
+        self.now = msgspec.structs.replace(
+            now,
+            n_done=now.n_done + 1,
+            bytes_done=bytes_done,
+            rate_mb_s=bytes_done / 1e6 / seconds,
+            eta_seconds=remaining_seconds(seconds, bytes_done, now.bytes_total),
+            current=shown,
+            last_error=f"{shown}: {error}" if error else now.last_error,
+            n_failed=now.n_failed + bool(error),
+        )
+        if time.monotonic() - self._reported >= REPORT_SECONDS:
+            self.report()
+
+    def seen(self, n_files: int) -> None:
+        """The scan has found `n_files` up to now."""
+        if time.monotonic() - self._reported >= REPORT_SECONDS:
+            self.report(n_total=n_files)
+
+    @property
+    def seconds(self) -> float:
+        """Since this meter was made."""
+        return time.monotonic() - self._made
+
+    def report(self, **changes: int | str | float | None) -> None:
+        """Report now, with `changes`."""
+        self.now = msgspec.structs.replace(self.now, **changes)
+        self._reported = time.monotonic()
+        self._on_progress(self.now)
+
+
+def remaining_seconds(seconds: float, bytes_done: int, bytes_total: int) -> float | None:
+    """The time left if the rest goes as fast as what is done; None before there is anything to go by."""
+    if seconds < 1 or bytes_done <= 0:
+        return None
+    return seconds * max(bytes_total - bytes_done, 0) / bytes_done

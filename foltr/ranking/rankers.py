@@ -6,7 +6,7 @@ add, average and send it without knowing what it parametrises.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,6 +47,9 @@ class Ranker(Protocol):
         Integrated gradients along the straight line (Sundararajan et al. 2017, Eq. 1), in closed form.
         """
 
+    def with_features(self, theta: FloatVector, columns: Sequence[int | None]) -> FloatVector:
+        """Theta for other features: new feature i is the present feature columns[i], or has no effect if None."""
+
 
 @dataclass(frozen=True, slots=True)
 class Linear:
@@ -68,14 +71,21 @@ class Linear:
         return np.array(_vector(theta0, self.n_features, "theta0"))
 
     def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
-        return _matrix(features, self.n_features) @ _vector(theta, self.n_params, "theta")
+        scores: FloatVector = _matrix(features, self.n_features) @ _vector(theta, self.n_params, "theta")
+        return scores
 
     def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
         x = _matrix(features, self.n_features)
-        return _vector(weights, len(x), "weights") @ x
+        slope: FloatVector = _vector(weights, len(x), "weights") @ x
+        return slope
 
     def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
-        return _vector(theta, self.n_params, "theta") * (x - reference)
+        shares: FloatVector = _vector(theta, self.n_params, "theta") * (x - reference)
+        return shares
+
+    def with_features(self, theta: FloatVector, columns: Sequence[int | None]) -> FloatVector:
+        kept: FloatVector = _columns(_vector(theta, self.n_params, "theta")[None, :], columns)[0]
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +139,10 @@ class Neural:
         slope: FloatVector = (v * _share_above_zero(w @ reference + b, w @ x + b)) @ w
         return (x - reference) * slope
 
+    def with_features(self, theta: FloatVector, columns: Sequence[int | None]) -> FloatVector:
+        w, b, v = self.layers(theta)
+        return np.concatenate([_columns(w, columns).ravel(), b, v])
+
     def layers(self, theta: FloatVector) -> tuple[FloatMatrix, FloatVector, FloatVector]:
         """W `[n_hidden, n_features]`, b `[n_hidden]` and v `[n_hidden]`, views into theta."""
         flat = _vector(theta, self.n_params, "theta")
@@ -159,6 +173,15 @@ def _share_above_zero(start: FloatVector, end: FloatVector) -> FloatVector:
     crosses = (low < 0) & (high > 0)
     share[crosses] = high[crosses] / (high[crosses] - low[crosses])
     return share
+
+
+def _columns(weights: FloatMatrix, columns: Sequence[int | None]) -> FloatMatrix:
+    """The named columns of `[n_rows, n_features]`, zeros where None."""
+    chosen = np.zeros((len(weights), len(columns)))
+    for new, old in enumerate(columns):
+        if old is not None:
+            chosen[:, new] = weights[:, old]
+    return chosen
 
 
 def _vector(values: FloatVector, n: int, what: str) -> FloatVector:

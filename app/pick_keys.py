@@ -1,0 +1,111 @@
+"""Names for what was picked that mean nothing without this device's key.
+
+Every name is an HMAC-SHA256 with a key of 32 random bytes that lies beside the state file and never leaves the
+device. A path is kept as the row of the hashes of its parts, so that picks can follow a file or a folder that
+was moved without anyone having to know its old name.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import time
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from app.store import StateError
+
+KEY_BYTES = 32
+TERM_BYTES = 8
+PART_BYTES = 8
+DOCUMENT_BYTES = 16
+
+QueryKey = frozenset[bytes]
+"""The hashed terms of a query, in no order."""
+
+
+def load_key(path: Path) -> bytes:
+    """The device's key, drawn from the operating system the first time; StateError when it cannot be used."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return _read_key(path)
+    except OSError as error:
+        raise StateError(f"the key {path} cannot be made: {error.strerror}") from error
+    with os.fdopen(descriptor, "wb") as file:
+        key = os.urandom(KEY_BYTES)
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())
+    return key
+
+
+def _read_key(path: Path) -> bytes:
+    key = b""
+    for _ in range(20):
+        try:
+            key = path.read_bytes()
+        except OSError as error:
+            raise StateError(f"the key {path} cannot be read: {error.strerror}") from error
+        if len(key) == KEY_BYTES:
+            return key
+        time.sleep(0.05)  # another process may be about to write it
+    raise StateError(
+        f"the key {path} has {len(key)} bytes, not {KEY_BYTES}; remove it to start a new one (picks are then forgotten)"
+    )
+
+
+class Hasher:
+    """Names things with one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self.name = lru_cache(maxsize=65536)(self._name)
+
+    def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:
+        return hmac.digest(self._key, purpose.encode() + b"\0" + value, "sha256")[:n_bytes]
+
+    def query(self, terms: Iterable[str]) -> QueryKey:
+        """The key of a query from its stemmed terms: order and repetition do not matter."""
+        return frozenset(self.name("term", _encode(term), TERM_BYTES) for term in terms)
+
+    def path(self, path: str) -> bytes:
+        """A path as the hashes of its parts, 8 bytes each, the root first."""
+        parts = Path(os.path.normpath(path)).parts
+        return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in parts)
+
+    def part(self, part: str) -> bytes:
+        """A part inside a file, as "message 3"."""
+        return self.name("part", _encode(part), PART_BYTES)
+
+    def type(self, type_: str) -> bytes:
+        return self.name("type", _encode(type_), PART_BYTES)
+
+    def document(self, path: bytes, part: bytes) -> bytes:
+        """The name of a document from its hashed path and part."""
+        return self.name("document", path + part, DOCUMENT_BYTES)
+
+
+def folder_of(path: bytes) -> bytes:
+    """The hashed folder of a hashed path; of the root, the empty path."""
+    return path[:-PART_BYTES]
+
+
+def moved(path: bytes, old: bytes, new: bytes) -> bytes | None:
+    """The hashed path after `old` (the file itself or a folder above it) became `new`; None when not concerned."""
+    return new + path[len(old) :] if path.startswith(old) else None
+
+
+def packed(query: QueryKey) -> bytes:
+    """A query key as one stored value."""
+    return b"".join(sorted(query))
+
+
+def unpacked(value: bytes) -> QueryKey:
+    """The query key that `packed` stored."""
+    return frozenset(value[i : i + TERM_BYTES] for i in range(0, len(value), TERM_BYTES))
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -46,7 +46,7 @@ foltr-search ~/Documents              the screen, on one folder
 foltr-search index ~/Documents        index a folder, and remember it
 foltr-search search 'tax 2024 ext:pdf'
 foltr-search open 1                   open the first result of the last search
-foltr-search search -h                every command has help with examples
+foltr-search search --help            every command has help with examples
 """
 
 

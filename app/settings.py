@@ -27,6 +27,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "forget_root",
+    "index_roots",
     "remember_root",
     "remembered_roots",
 ]
@@ -186,3 +187,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         from app.settings_sources import resolve  # the sources are built on the structs above
 
         return resolve(paths, os.environ if env is None else env, flags=flags or {}).settings
+
+
+def index_roots(settings: Settings, paths: Paths) -> tuple[str, ...]:
+    """The folders to index: those of the settings, then those that were remembered, each once."""
+    return tuple(dict.fromkeys([*settings.index.roots, *remembered_roots(paths)]))

@@ -1,0 +1,52 @@
+"""Text in terminal columns: how wide it is, cutting it, and wrapping it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def columns(text: str) -> int:
+    """The columns that `text` takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(_columns_of(c) for c in text)
+
+
+def fit(text: str, width: int) -> str:
+    """`text` cut to `width` columns, with an ellipsis where something was cut."""
+    if columns(text) <= width:
+        return text
+    taken, room = 0, max(width - 1, 0)
+    for position, character in enumerate(text):
+        taken += _columns_of(character)
+        if taken > room:
+            return text[:position] + "…" * (width > 0)
+    return text
+
+
+def wrap(text: str, width: int) -> list[tuple[int, int]]:
+    """Where each line of `text` begins and ends when it is broken at blanks into lines of `width` columns.
+
+    A word that is wider than a line is broken inside.
+    """
+    lines: list[tuple[int, int]] = []
+    start = blank = taken = 0
+    width = max(width, 1)
+    for position, character in enumerate(text):
+        taken += _columns_of(character)
+        if character == " ":
+            blank = position
+        elif taken > width and position > start:
+            end, following = (blank, blank + 1) if blank > start else (position, position)
+            lines.append((start, end))
+            start = blank = following
+            taken = columns(text[start : position + 1])
+    if start < len(text):
+        lines.append((start, len(text)))
+    return lines
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,85 @@
+"""Results as JSON, one document per line: the schema of docs/json-output.md, version 1.
+
+Fields may be added within a version; none changes its meaning or goes without a new one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from app.results import Explanation, Hit, Snippet
+from indexer.documents import display_path
+
+VERSION = 1
+
+
+def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None) -> str:
+    """One document as one line of JSON."""
+    path = Path(hit.path)
+    record: dict[str, Any] = {
+        "v": VERSION,
+        "rank": hit.rank,
+        **path_fields(hit.path),
+        "part": hit.part,
+        "title": hit.title,
+        "type": hit.type,
+        "author": hit.author,
+        "modified": iso(hit.modified),
+        "size": hit.size,
+        "folder": display_path(str(path.parent)),
+        "name": display_path(path.name),
+        "score": hit.score,
+        "bm25_rank": hit.bm25_rank,
+        "truncated": hit.truncated,
+        "missing": hit.missing,
+        "copies": [path_fields(copy) for copy in hit.copies],
+    }
+    if snippet is not None:
+        record["snippet"] = {
+            "text": snippet.text,
+            "spans": [list(span) for span in snippet.spans],
+            "line": snippet.line,
+            "page": snippet.page,
+        }
+    if explanation is not None:
+        record["explanation"] = explanation_fields(explanation)
+    return json.dumps(record, ensure_ascii=False)
+
+
+def explanation_fields(explanation: Explanation) -> dict[str, Any]:
+    """Why a document stands where it stands, the strongest feature first."""
+    return {
+        "summary": explanation.summary,
+        "score": explanation.score,
+        "contributions": [
+            {
+                "feature": c.feature,
+                "description": c.description,
+                "value": c.value,
+                "prior": c.prior,
+                "learned": c.learned,
+            }
+            for c in explanation.contributions
+        ],
+    }
+
+
+def path_fields(path: str) -> dict[str, str]:
+    """A path as text; beside it its very bytes where they are not UTF-8, which JSON cannot hold."""
+    fields = {"path": path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
+    if fields["path"] != path:
+        fields["path_base64"] = base64.b64encode(os.fsencode(path)).decode("ascii")
+    return fields
+
+
+def iso(seconds: float) -> str:
+    """A moment in UTC as ISO 8601: "2024-05-17T08:30:00Z"; "" for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(int(seconds), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, OSError, ValueError):
+        return ""

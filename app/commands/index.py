@@ -1,0 +1,72 @@
+"""`foltr-search index`: bring the index up to date with the folders it covers."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
+
+EXAMPLES = """
+foltr-search index ~/Documents ~/notes     remember these folders, and index everything
+foltr-search index                         look for what is new, changed, moved or gone
+foltr-search index --retry-failures        read again what could not be read
+foltr-search index --forget ~/Downloads    no longer index a folder
+foltr-search index --rebuild               make the index anew; what was learned stays
+foltr-search index --optimize              merge the index's parts and drop what was deleted
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(exists=True, file_okay=False))
+@click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), help="Stop indexing a remembered folder.")
+@click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
+@click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
+@click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, only what was done.")
+@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
+@setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
+def command(
+    folders: tuple[str, ...], forget: tuple[str, ...], rebuild: bool, optimize: bool, retry_failures: bool, quiet: bool
+) -> int:
+    """Index every folder chosen so far; FOLDERs given here are added to them.
+
+    What has not changed is not read again. Ctrl-C keeps what is done; the next run goes on from there.
+    """
+    from app.commands.interruption import stop_on_interrupt
+    from app.commands.progress import ProgressLine, summarise
+    from app.indexing import update_index
+
+    context = load()
+    roots = _choose(context, folders, forget)
+    if not roots and not forget:
+        say("no folders to index yet; name some: foltr-search index ~/Documents")
+        return FAILED
+    with stop_on_interrupt() as stop:
+        with ProgressLine(quiet=quiet) as line:
+            summary = update_index(
+                context.settings,
+                context.paths,
+                roots=roots,
+                rebuild=rebuild,
+                optimize=optimize,
+                retry_failures=retry_failures,
+                holder="foltr-search index",
+                on_progress=line.show,
+                stop=stop,
+            )
+        for said in summarise(summary):
+            say(said)
+    return INTERRUPTED if summary.stopped else 0
+
+
+def _choose(context: Context, folders: tuple[str, ...], forget: tuple[str, ...]) -> tuple[str, ...]:
+    """Remember and forget folders, and give those that are indexed now."""
+    from app.settings import forget_root, index_roots, remember_root
+
+    for folder in forget:
+        if not forget_root(context.paths, folder):
+            known = ", ".join(index_roots(context.settings, context.paths)) or "none"
+            raise click.UsageError(f"{folder} is not a remembered folder; indexed are: {known}")
+    for folder in folders:
+        remember_root(context.paths, folder)
+    return index_roots(context.settings, context.paths)

@@ -1,0 +1,129 @@
+"""Results for people: wrapped and coloured on a terminal, or as lines in a format of the user's choice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from app.commands.columns import columns, fit, wrap
+from app.results import Explanation, Hit, Snippet
+from indexer.documents import display_path
+
+PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
+"""the format of lines where there is no terminal"""
+
+FIELDS = (
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name",
+)  # fmt: skip
+
+_ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
+_TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
+
+SNIPPET_LINES = 2
+SHOWN_CONTRIBUTIONS = 6
+
+
+def fields_of(template: str) -> frozenset[str]:
+    """The fields that a format names; UsageError for one that there is not."""
+    named = frozenset(match[1] for match in _TOKEN.finditer(template) if match[1] is not None)
+    unknown = sorted(named - set(FIELDS))
+    if unknown:
+        raise click.UsageError(f"--format has no field {{{unknown[0]}}}; there are {', '.join(FIELDS)}")
+    return named
+
+
+def formatted(template: str, hit: Hit, snippet: Snippet | None) -> str:
+    """One result in the user's format; no field can break the line or send control codes."""
+    values = _values(hit, snippet)
+    return _TOKEN.sub(lambda match: values[match[1]] if match[1] is not None else _ESCAPES[match[0]], template)
+
+
+def terminal_lines(hit: Hit, snippet: Snippet | None, *, width: int, home: str = "") -> Iterator[str]:
+    """One result for a terminal of `width` columns, with styles; where there is no colour click takes them out."""
+    number = f"{hit.rank:>3}  "
+    indent = " " * len(number)
+    room = max(width - len(number), 20)
+    right = f"  {hit.type}  {day(hit.modified)}"
+    title = fit(_clean(hit.title) or display_path(Path(hit.path).name), room - columns(right))
+    gap = " " * (room - columns(title) - columns(right))
+    yield number + click.style(title, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
+    path = display_path(hit.path)
+    if home and path.startswith(home + "/"):
+        path = "~" + path.removeprefix(home)
+    notes = _notes(hit)
+    shown = _fit_left(path, room - columns(notes))
+    yield indent + click.style(shown, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
+    if snippet is not None and snippet.text:
+        for line in _snippet_lines(snippet, room):
+            yield indent + line
+
+
+def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
+    """Why a result stands where it stands: one sentence, then what moved it most, in points of the score."""
+    room = max(width - 5, 20)
+    for start, end in wrap(explanation.summary, room):
+        yield "     " + explanation.summary[start:end]
+    for part in explanation.contributions[:SHOWN_CONTRIBUTIONS]:
+        numbers = f"{part.prior + part.learned:+8.3f}  (shipped {part.prior:+.3f}, learned {part.learned:+.3f})  "
+        yield "     " + fit(f"{numbers}{part.feature}: {part.description}", room)
+
+
+def day(seconds: float) -> str:
+    """A date for a list: "2024-05-17"; "" for one that no calendar has."""
+    try:
+        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d}"
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
+    path = Path(hit.path)
+    return {
+        "rank": str(hit.rank),
+        "path": display_path(hit.path),
+        "title": _clean(hit.title),
+        "snippet": _clean(snippet.text) if snippet else "",
+        "part": _clean(hit.part),
+        "type": hit.type,
+        "modified": day(hit.modified),
+        "size": str(hit.size),
+        "score": f"{hit.score:.4f}",
+        "folder": display_path(str(path.parent)),
+        "name": display_path(path.name),
+    }
+
+
+def _notes(hit: Hit) -> str:
+    notes = [_clean(hit.part), hit.truncated, "gone" if hit.missing else ""]
+    notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
+    return "".join(f"  ({note})" for note in notes if note)
+
+
+def _snippet_lines(snippet: Snippet, width: int) -> Iterator[str]:
+    text = _clean(snippet.text)
+    for start, end in wrap(text, width)[:SNIPPET_LINES]:
+        line, position = "", start
+        for first, last in snippet.spans:
+            a, b = max(first, start), min(last, end)
+            if a < b and a >= position:
+                line += text[position:a] + click.style(text[a:b], fg="red", bold=True)
+                position = b
+        yield line + text[position:end]
+
+
+def _fit_left(text: str, width: int) -> str:
+    """A path cut from its beginning: its end tells more."""
+    if columns(text) <= width:
+        return text
+    while text and columns(text) > width - 1:
+        text = text[1:]
+    return "…" + text
+
+
+def _clean(text: str) -> str:
+    """Text of a document without control codes, character for character."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

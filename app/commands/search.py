@@ -1,0 +1,158 @@
+"""`foltr-search search`: results on stdout, anything else on stderr."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
+
+if TYPE_CHECKING:
+    from app.results import Hit, ResultPage
+    from app.search import Search
+
+EXAMPLES = """
+foltr-search search tax return 2024
+foltr-search search '"annual report" ext:pdf modified:last-week'
+foltr-search search 'from:anna type:mail -newsletter'
+foltr-search search report --json | jq -r .title
+foltr-search search draft --paths0 | xargs -0 ls -l
+foltr-search search todo --format '{rank}\\t{path}\\t{snippet}'
+foltr-search search invoice --order modified --limit 3
+foltr-search search report --explain        why each result stands where it stands
+"""
+
+ORDERS = ("learned", "bm25", "modified", "name")
+
+
+class SearchCommand(Command):
+    """Words that begin with one `-` belong to the query; what begins with two is an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for word in ctx.params.get("query") or ():
+            if word.startswith("--"):
+                hint = f"; to search for it, quote it: '\"{word}\"'"
+                raise click.NoSuchOption(word, f"No such option: {word}{hint}", ctx=ctx)
+        return rest
+
+
+@click.command(
+    cls=SearchCommand,
+    examples=EXAMPLES,
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+)
+@click.argument("query", nargs=-1, required=True)
+@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results; default: one page.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line (docs/json-output.md).")
+@click.option("--paths0", is_flag=True, help="Paths only, each ended by a NUL byte, for xargs -0.")
+@click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
+@click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
+@click.option("--no-explore", is_flag=True, help="Never let close results change places.")
+@click.option("--explain", is_flag=True, help="Tell for each result what moved it most.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
+@setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
+def command(query: tuple[str, ...], **options: Any) -> int:
+    """Print the documents that answer QUERY, the best first.
+
+    Words are all wanted; "a phrase", AND, OR, NOT or -word, ( ), prefix*, title: path: name: from: dir: ext: type:
+    lang: modified: and size: narrow it down. Exit code 0: found, 1: nothing found, 2: an error.
+    """
+    if sum((options["as_json"], options["paths0"], options["template"] is not None)) > 1:
+        raise click.UsageError("--json, --paths0 and --format exclude one another")
+    if options["explain"] and (options["paths0"] or options["template"] is not None):
+        raise click.UsageError("--explain goes with the ordinary output or with --json")
+    if options["template"] is not None:
+        from app.commands.results_text import fields_of
+
+        fields_of(options["template"])
+    return _answer(load(), " ".join(query), options)
+
+
+def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
+    from app.results import SearchRequest
+    from app.search import Search
+
+    limit = options["limit"] or context.settings.search.page_size
+    request = SearchRequest(
+        text=text,
+        order=options["order"],
+        limit=max(limit, context.settings.search.limit),  # as the screen asks, so that both give the same order
+        explore=not options["no_explore"],
+    )
+    search = Search(context.settings, context.paths)
+    try:
+        page = search.search(request)
+        hits = page.hits[:limit]
+        _diagnose(page)
+        _print(search, page, hits=hits, options=options)
+        if sys.stdout.isatty():
+            _count(page, len(hits))
+    finally:
+        search.close()
+    return FOUND if hits else NOTHING_FOUND
+
+
+def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+    if options["as_json"]:
+        from app.commands.documents_json import document_line
+
+        for hit in hits:
+            explanation = search.explain(page, hit) if options["explain"] else None
+            click.echo(document_line(hit, search.snippet(page, hit), explanation))
+    elif options["paths0"]:
+        sys.stdout.flush()
+        paths = (os.fsencode(hit.path) for hit in hits if not hit.missing)
+        sys.stdout.buffer.write(b"".join(path + b"\0" for path in paths))
+    elif options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
+        _print_lines(search, page, hits=hits, template=options["template"])
+    else:
+        _print_terminal(search, page, hits=hits, options=options)
+
+
+def _print_lines(search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None) -> None:
+    from app.commands.results_text import PLAIN, fields_of, formatted
+
+    template = PLAIN if template is None else template
+    needs_snippet = "snippet" in fields_of(template)
+    for hit in hits:
+        click.echo(formatted(template, hit, search.snippet(page, hit) if needs_snippet else None))
+
+
+def _print_terminal(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+    from app.commands.results_text import SNIPPET_LINES, explanation_lines, terminal_lines
+
+    width = shutil.get_terminal_size().columns
+    home = os.path.expanduser("~")
+    colour = wants_colour(options["color"])
+    for hit in hits:
+        snippet = search.snippet(page, hit, width=SNIPPET_LINES * max(width - 6, 20))
+        for line in terminal_lines(hit, snippet, width=width, home=home):
+            click.echo(line, color=colour)
+        if options["explain"]:
+            for line in explanation_lines(search.explain(page, hit), width=width):
+                click.echo(click.style(line, dim=True), color=colour)
+
+
+def _diagnose(page: ResultPage) -> None:
+    """What a person should know about the answer: what was not understood, what may have been meant."""
+    for problem in page.problems:
+        say(f"{problem.message}\n  {page.request.text}\n  {' ' * problem.position}{'^' * max(problem.length, 1)}")
+    if page.n_documents == 0:
+        say("nothing is indexed yet; `foltr-search index FOLDER` does it")
+    elif not page.hits:
+        say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
+    if page.suggestion:
+        say(f"did you mean: {page.suggestion}")
+    if page.relaxed and page.hits:
+        say("too few documents have all words, so some have only part of them")
+
+
+def _count(page: ResultPage, n_shown: int) -> None:
+    matches = "1 match" if page.n_matches == 1 else f"{page.n_matches:,} matches"
+    say(f"{n_shown} of {matches} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")

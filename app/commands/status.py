@@ -1,0 +1,91 @@
+"""`foltr-search status`: what the index holds, what could not be read, and who is writing to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import Command, load
+
+if TYPE_CHECKING:
+    from app.results import IndexStatus
+    from app.settings import Paths
+    from indexer.catalogue import Failure
+
+EXAMPLES = """
+foltr-search status
+foltr-search status --failures             every file that could not be read, and why
+foltr-search status --json | jq .n_documents
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--failures", is_flag=True, help="List the files that could not be read, with the reason.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def command(failures: bool, as_json: bool) -> int:
+    """Show what the index holds."""
+    from app.search import Search
+
+    context = load()
+    with_failures = _failures(context.paths) if failures else []
+    search = Search(context.settings, context.paths)
+    try:
+        status = search.status()
+    finally:
+        search.close()
+    if as_json:
+        _print_json(status, with_failures if failures else None)
+    elif failures:
+        _print_failures(with_failures)
+    else:
+        _print_status(status, context.paths)
+    return 0
+
+
+def _failures(paths: Paths) -> list[Failure]:
+    from indexer.catalogue import Catalogue
+
+    if not paths.catalogue.exists():
+        return []
+    catalogue = Catalogue.open(paths.catalogue)
+    try:
+        return [*catalogue.failures(), *catalogue.partial_failures()]
+    finally:
+        catalogue.close()
+
+
+def _print_status(status: IndexStatus, paths: Paths) -> None:
+    from datetime import datetime
+
+    when = f"{datetime.fromtimestamp(status.last_update):%Y-%m-%d %H:%M}" if status.last_update else "never"
+    rows = {
+        "documents": f"{status.n_documents:,} in {status.n_files:,} files",
+        "not readable": f"{status.n_failures:,} files" + (" (--failures lists them)" if status.n_failures else ""),
+        "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
+        "folders": "\n".join(status.roots) or "none (foltr-search index FOLDER)",
+        "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {paths.data_dir}",
+        "last update": when,
+        "writer": status.writer or "none",
+    }
+    for name, value in rows.items():
+        click.echo(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
+
+
+def _print_failures(failures: list[Failure]) -> None:
+    from indexer.documents import display_path
+
+    for failure in failures:
+        click.echo(f"{display_path(failure.path)}\t{failure.kind}\t{failure.reason}")
+
+
+def _print_json(status: IndexStatus, failures: list[Failure] | None) -> None:
+    import json
+    from dataclasses import asdict
+
+    from app.commands.documents_json import path_fields
+
+    record = {"v": 1, **asdict(status), "roots": [path_fields(root) for root in status.roots]}
+    if failures is not None:
+        record["failures"] = [{**path_fields(f.path), "kind": f.kind, "reason": f.reason} for f in failures]
+    click.echo(json.dumps(record, ensure_ascii=False))

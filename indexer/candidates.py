@@ -9,7 +9,6 @@ by the field's length, added, and then saturated once:
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,9 +62,9 @@ def find(
     languages: tuple[str, ...],
     folder_ids: FolderIds,
     narrow: Mask | None = None,
-    always: Collection[int] = (),
+    by_date: bool = False,
 ) -> Candidates:
-    """The best `limit` documents for `query`, and any of the document numbers `always` that it admits.
+    """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
     A plain query that all words find in fewer than `min_matches` documents is answered by those with some of
     the words. `narrow` [n_numbers] restricts the answer without touching the words.
@@ -82,7 +81,8 @@ def find(
     scores, dense, any_df, covered = _bm25f(snapshot, concepts)
     if concepts:
         scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER)
-    docs = best(scores, admitted, limit, always)
+    by_date = by_date or not concepts
+    docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)
     return Candidates(
         docs,
         scores[docs],
@@ -131,19 +131,15 @@ def idf(n_documents: float, df: Counts | float) -> Counts:
     return np.asarray(np.log1p((n_documents - df + 0.5) / (np.asarray(df) + 0.5)))
 
 
-def best(scores: Counts, admitted: Mask, limit: int, always: Collection[int] = ()) -> Ints:
-    """The `limit` admitted numbers of highest score, ties by number, and the admitted ones of `always`."""
+def best(scores: Counts, admitted: Mask, limit: int) -> Ints:
+    """The `limit` admitted numbers of highest score, ties by number."""
     numbers = np.flatnonzero(admitted)
     own = scores[numbers]
     if numbers.size > limit:
         threshold = np.partition(own, numbers.size - limit)[numbers.size - limit]
         kept = own >= threshold
         numbers, own = numbers[kept], own[kept]
-    chosen = numbers[np.lexsort((numbers, -own))][:limit]
-    extra = [d for d in always if admitted[d] and d not in set(chosen.tolist())]
-    if extra:
-        chosen = np.concatenate((chosen, np.array(sorted(extra, key=lambda d: -scores[d]), dtype=np.int64)))
-    return chosen
+    return numbers[np.lexsort((numbers, -own))][:limit]
 
 
 def _counts(dense: Dense, docs: Ints, n_concepts: int) -> tuple[dict[str, Counts], dict[str, Counts]]:

@@ -1,0 +1,268 @@
+"""The one way a query is answered and learned from: the command line and the screen both call this.
+
+    text -> query tree -> candidates (BM25F) -> features -> the user's ranker -> page -> clicks -> one lesson
+
+The page that was shown is the page that is learned from. Nothing here touches the network.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from app.explain import explanation
+from app.facets import facets_of, narrowing
+from app.learner import Learner
+from app.page import Ranked, make_hits, sort_rows, without_copies
+from app.paths import Paths
+from app.pick_keys import QueryKey, load_key
+from app.picks import Picks
+from app.prior import theta_prior
+from app.reading import Reader, Reading, language_codes
+from app.results import Explanation, Hit, IndexStatus, Preview, Problem, ResultPage, SearchRequest, Snippet
+from app.session import session_nonce
+from app.settings import Settings
+from app.snippets import matches, snippet
+from app.store import Store
+from indexer.candidates import Candidates, find
+from indexer.catalogue import Catalogue, DocumentRow
+from indexer.feature_values import feature_matrix
+from indexer.features import MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.index import Index, lock_holder
+from indexer.language import stem
+from indexer.query import Query, parse
+from indexer.spelling import suggest
+
+KEPT_PAGES = 50
+"""pages that can still be opened from and left"""
+
+
+@dataclass(slots=True, eq=False)
+class Shown:
+    """What must be remembered of a page until it is left."""
+
+    query: QueryKey
+    clicked: set[int] = field(default_factory=set)
+    """ranks from 0"""
+
+
+class Search:
+    """Searches one index and learns from what is opened; safe to call from several threads."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        paths.create_data_dir()
+        self._settings, self._paths = settings, paths
+        self._catalogue = Catalogue.open(paths.catalogue)
+        self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self.store = Store(paths.state)
+        learning = settings.learning
+        self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
+        self.learner = Learner(
+            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning
+        )
+        self._page_ids = itertools.count(1)
+        self._shown: OrderedDict[int, Shown] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the files; the search cannot be used afterwards."""
+        self.store.close()
+        self._catalogue.close()
+
+    def refresh(self) -> bool:
+        """Look for a newer commit of the index and use it from now on; True when there was one."""
+        return self._reader.refresh()
+
+    def search(self, request: SearchRequest) -> ResultPage:
+        """Answer one request."""
+        started = time.perf_counter()
+        now = time.time()
+        reading = self._reader.reading
+        query = parse(request.text, now=now, as_you_type=request.as_you_type)
+        candidates = self._candidates(reading, query, request)
+        rows = self._rows(reading, candidates)
+        terms, completions = query_terms(candidates, reading.languages)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, now)
+        order = self._order(ranked, request)
+        shown = without_copies(ranked.rows, order)
+        chosen = list(shown)[: request.limit]
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, _bm25_ranks(ranked.rows))
+        self._purge(hits)
+        return ResultPage(
+            request=request,
+            hits=hits,
+            n_matches=candidates.n_matches,
+            n_documents=reading.snapshot.n_documents,
+            seconds=time.perf_counter() - started,
+            problems=tuple(Problem(p.position, p.length, p.message) for p in query.problems),
+            suggestion=self._suggestion(reading, query, candidates) if not request.as_you_type else "",
+            relaxed=candidates.relaxed,
+            facets=facets_of(
+                reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
+                roots=self._catalogue.roots, now=now,
+            ),
+            features=ranked.features[chosen],
+            words=highlight_words(candidates),
+            page_id=self._remember(Shown(self.picks.query_key(terms))),
+        )  # fmt: skip
+
+    def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
+        settings = self._settings.search
+        return find(
+            reading.snapshot,
+            query,
+            limit=max(settings.limit, request.limit),
+            min_matches=settings.min_matches,
+            languages=reading.languages,
+            folder_ids=reading.folder_ids,
+            narrow=narrowing(reading.snapshot, request, reading.folder_ids),
+            by_date=request.order == "modified",
+        )
+
+    def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
+        """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
+        ids = reading.snapshot.documents["doc_id"][candidates.docs].tolist()
+        known = self._catalogue.documents(ids)
+        return [known.get(i) or _gone(i) for i in ids]
+
+    def _ranked(
+        self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
+        completions: list[str], now: float,
+    ) -> Ranked:  # fmt: skip
+        usage = self.picks.usage(
+            terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
+        )
+        features = feature_matrix(
+            reading.snapshot, candidates, usage,
+            titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+        )  # fmt: skip
+        features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        return Ranked(rows, features, self.learner.scores(features))
+
+    def _order(self, ranked: Ranked, request: SearchRequest) -> list[int]:
+        if request.order == "learned":
+            keys = [row.doc_id for row in ranked.rows]
+            nonce = session_nonce(self.store)
+            k = self._settings.search.page_size
+            return self.learner.order(ranked.features, keys, k=k, explore=request.explore, nonce=nonce).tolist()
+        if request.order == "bm25":
+            return list(range(len(ranked.rows)))
+        return sort_rows(ranked.rows, request.order)
+
+    def _purge(self, hits: tuple[Hit, ...]) -> None:
+        for hit in hits:
+            if hit.missing and hit.path:
+                self._catalogue.purge(hit.path)
+
+    def _suggestion(self, reading: Reading, query: Query, candidates: Candidates) -> str:
+        if candidates.n_matches and not candidates.relaxed:
+            return ""
+        unknown = [
+            c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
+            if df <= 1 and c.surface[0].isalpha()
+        ]  # fmt: skip
+        better = suggest([c.surface[0] for c in unknown], reading.vocabulary()) if unknown else {}
+        text = query.text
+        for concept in reversed(unknown):
+            word = better.get(concept.surface[0])
+            if word and concept.node.length:
+                end = concept.node.position + concept.node.length
+                text = text[: concept.node.position] + word + text[end:]
+        return text if text != query.text else ""
+
+    def _remember(self, shown: Shown) -> int:
+        with self._lock:
+            page_id = next(self._page_ids)
+            self._shown[page_id] = shown
+            while len(self._shown) > KEPT_PAGES:
+                self._shown.popitem(last=False)
+            return page_id
+
+    def opened(self, page: ResultPage, hit: Hit, *, source: str = "tui") -> None:
+        """Record that a result of a page was opened: it counts as a pick at once, and as a click when the page is left."""
+        with self._lock:
+            shown = self._shown.get(page.page_id)
+            if shown is None or hit.rank - 1 in shown.clicked:
+                return
+            shown.clicked.add(hit.rank - 1)
+        self.picks.record(shown.query, hit.path, hit.part, type=hit.type, now=time.time())
+        self.learner.opened(page, hit, source=source)
+
+    def leave(self, page: ResultPage) -> str | None:
+        """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
+        with self._lock:
+            shown = self._shown.pop(page.page_id, None)
+        if shown is None or not shown.clicked or page.request.order != "learned":
+            return None
+        k = min(len(page.hits), max(self._settings.search.page_size, max(shown.clicked) + 2))
+        clicks = np.zeros(k, dtype=bool)
+        clicks[[rank for rank in shown.clicked if rank < k]] = True
+        return self.learner.learn(page.features, np.arange(k), clicks)
+
+    def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
+        """The best lines of one result."""
+        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        text = self._catalogue.text(hit.doc_id)
+        return snippet(text, page.words, width=width, pages=row.pages if row else ())
+
+    def preview(self, page: ResultPage, hit: Hit) -> Preview:
+        """The whole text of one result with its matches."""
+        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        note = "the file is gone" if hit.missing or row is None else row.truncated
+        text = self._catalogue.text(hit.doc_id)
+        return Preview(text, tuple(matches(text, page.words)), row.pages if row else (), note)
+
+    def explain(self, page: ResultPage, hit: Hit) -> Explanation:
+        """Why a result stands where it stands."""
+        return explanation(self.learner, page, hit)
+
+    def status(self) -> IndexStatus:
+        """What the index holds and who is writing to it."""
+        counts = self._catalogue.counts()
+        return IndexStatus(
+            n_files=counts.n_files, n_documents=counts.n_documents, n_failures=counts.n_failures,
+            n_skipped=counts.n_skipped, generation=self._reader.reading.snapshot.generation,
+            index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
+            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+        )  # fmt: skip
+
+
+def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The stemmed words that name a query to the pick memory, and what its unfinished last word may become."""
+    language = languages[0] if languages else ""
+    terms = [stem(concept.surface[0], language) for concept in candidates.concepts]
+    last = candidates.concepts[-1] if candidates.concepts else None
+    if last is None or not getattr(last.node, "prefix", False):
+        return terms, []
+    return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
+
+
+def highlight_words(candidates: Candidates) -> tuple[str, ...]:
+    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
+    words: dict[str, None] = {}
+    for concept in candidates.concepts:
+        if getattr(concept.node, "prefix", False):
+            words[concept.surface[0] + "*"] = None
+        else:
+            words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
+    return tuple(words)
+
+
+def _bm25_ranks(rows: list[DocumentRow] | tuple[DocumentRow, ...]) -> dict[int, int]:
+    shown = without_copies(rows, range(len(rows)))
+    ranks: dict[int, int] = {}
+    for rank, (leader, copies) in enumerate(shown.items(), start=1):
+        ranks.update(dict.fromkeys((leader, *copies), rank))
+    return ranks
+
+
+def _gone(doc_id: int) -> DocumentRow:
+    return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", 0.0, 0, "", "", 0, b"", ())
+
+

@@ -157,9 +157,10 @@ def save(store: Store, model: Model, today: date) -> bytes:
     return token
 
 
-def days(store: Store, ranker: str) -> tuple[date, ...]:
-    """The days of which a version is kept, oldest first."""
-    found = store.rows("SELECT day FROM snapshots WHERE ranker = ? ORDER BY day", (ranker,))
+def days(store: Store, ranker: str, *, today: date) -> tuple[date, ...]:
+    """The days of the last month of which a version is kept, oldest first."""
+    oldest = (today - timedelta(days=KEPT_DAYS)).isoformat()
+    found = store.rows("SELECT day FROM snapshots WHERE ranker = ? AND day >= ? ORDER BY day", (ranker, oldest))
     return tuple(date.fromisoformat(day) for (day,) in found)
 
 

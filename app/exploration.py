@@ -1,0 +1,78 @@
+"""How results of nearly equal score change places: the same way throughout one session.
+
+The page's first k places are a Plackett-Luce sample of score / temperature. Its noise depends only on the session
+and the document, so the order stays still while a query is typed and when it comes back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from app.store import Store
+from foltr.ranking.plackett_luce import rank_with_noise
+
+FloatVector = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+
+IDLE_SECONDS = 30 * 60.0
+"""a session ends after so long without a search"""
+_TOUCH_SECONDS = 60.0
+"""how often the time of the last search is written down"""
+
+
+class _Session(msgspec.Struct, frozen=True):
+    nonce: bytes
+    last: float
+
+
+def session_nonce(store: Store, *, now: float) -> bytes:
+    """The 16 random bytes of the present session, shared by all processes; new after 30 idle minutes.
+
+    A damaged record, or a time from the future, begins a new session.
+    """
+    stored = store.value("session")
+    session = None
+    if stored is not None:
+        try:
+            session = msgspec.msgpack.decode(stored, type=_Session)
+        except msgspec.MsgspecError:
+            session = None
+    if session is None or not -_TOUCH_SECONDS <= now - session.last <= IDLE_SECONDS:
+        session = _Session(os.urandom(16), now)
+    elif now - session.last < _TOUCH_SECONDS:
+        return session.nonce
+    store.set_value("session", msgspec.msgpack.encode(_Session(session.nonce, now)))
+    return session.nonce
+
+
+def noise(nonce: bytes, documents: Sequence[int | bytes]) -> FloatVector:
+    """Standard Gumbel noise `[n_docs]` that depends on the session and on each document's own key only."""
+    uniform = np.array([_uniform(nonce, key) for key in documents], dtype=np.float64)
+    return -np.log(-np.log(uniform))
+
+
+def _uniform(nonce: bytes, document: int | bytes) -> float:
+    """A number in (0, 1) from 52 bits of a keyed hash."""
+    name = document if isinstance(document, bytes) else document.to_bytes(8, "little", signed=True)
+    bits = int.from_bytes(hashlib.blake2b(name, key=nonce, digest_size=8).digest(), "little") >> 12
+    return (bits + 0.5) / 2.0**52
+
+
+def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperature: float) -> IntVector:
+    """All rows: the first k sampled from score / temperature with this noise, the rest by score.
+
+    Temperature 0 sorts by score; rows of equal score keep their order.
+    """
+    by_score = np.argsort(-scores, kind="stable")
+    if temperature <= 0:
+        return by_score
+    with np.errstate(over="ignore"):
+        tempered = np.clip(scores / temperature, -1e300, 1e300)
+    first = rank_with_noise(tempered, gumbel, k=k)
+    return np.concatenate([first, by_score[~np.isin(by_score, first)]])

@@ -1,0 +1,247 @@
+"""The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
+
+    r_d = f_theta(x_d) - prior . x_d                                              what was learned
+    s_d = theta0 . x_d + strength * clip(r_d - median(r), -bound/2, +bound/2)     the score
+
+So learning reverses two results only if their prior scores differ by less than strength * bound, whatever theta is.
+The gradient is PDGD's at these scores with the slope of f_theta (straight-through). A pair whose learned difference
+already is the whole bound teaches nothing more: otherwise theta would grow where no score can, and what had been
+learned could hardly be unlearned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from app import model_versions
+from app.exploration import explored_order, noise, session_nonce
+from app.model_file import export_model, import_model
+from app.model_versions import LARGEST_WEIGHT, Model
+from app.settings import LearningSettings
+from app.store import Store
+from foltr.errors import ModelError, ShapeError
+from foltr.online.pdgd import Pairs, document_weights, preference_pairs
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import make_ranker
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one page taught."""
+
+    n_picks: int
+    """results opened"""
+    n_pairs: int
+    """preferences that moved theta"""
+    sentence: str
+    """one line for the user: "learned from 1 pick: more weight on folder share, recency" """
+
+
+class Learner:
+    """Scores, orders and learns. One object may serve many threads; several processes may share one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        theta0: npt.ArrayLike,
+        feature_names: Sequence[str],
+        manifest_hash: str,
+        settings: LearningSettings,
+    ) -> None:
+        """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name."""
+        self.prior = np.array(theta0, dtype=np.float64)
+        self.feature_names = tuple(feature_names)
+        self.manifest_hash = manifest_hash
+        self.settings = settings
+        self.last_lesson = ""
+        """what was last learned while this object lived, "" for nothing"""
+        self._store = store
+        self._model = self._shipped()
+        self._revision: bytes | None = b"not read yet"
+        if self.prior.shape != (len(self.feature_names),):
+            raise ShapeError(f"theta0 must be [{len(self.feature_names)}], not {list(self.prior.shape)}")
+
+    @property
+    def model(self) -> Model:
+        """The present model, read again when any process changed it; ModelError when it is damaged."""
+        with self._store.lock:
+            name = self.settings.ranker
+            revision = model_versions.revision(self._store, name)
+            if revision != self._revision:
+                stored = model_versions.load(self._store, name) if revision else self._linear_in_this_form()
+                self._model = self._fitted(stored) if stored else self._shipped()
+                self._revision = revision
+            return self._model
+
+    def scores(self, features: FloatMatrix) -> FloatVector:
+        """s_d for each candidate, `[n_docs]`."""
+        text: FloatVector = features @ self.prior
+        return text + self._moved(features) if self.settings.enabled and len(features) else text
+
+    def order(
+        self,
+        features: FloatMatrix,
+        documents: Sequence[int | bytes],
+        *,
+        k: int,
+        explore: bool = True,
+        now: float | None = None,
+    ) -> IntVector:
+        """All rows, best first, as they should be shown: `[n_docs]`.
+
+        `documents` name the rows (document ids or hashes): the same document has the same luck all session. The
+        first k places explore at the settings' temperature unless `explore` is off.
+        """
+        scores = self.scores(features)
+        temperature = self.settings.exploration if explore and self.settings.enabled else 0.0
+        if temperature <= 0 or not len(scores):
+            return explored_order(scores, np.zeros(len(scores)), k=k, temperature=0.0)
+        nonce = session_nonce(self._store, now=time.time() if now is None else now)
+        return explored_order(scores, noise(nonce, documents), k=k, temperature=temperature)
+
+    def learn(
+        self,
+        features: npt.ArrayLike,
+        ranking: npt.ArrayLike,
+        clicks: npt.ArrayLike,
+        *,
+        scores: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> Lesson | None:
+        """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
+
+        `scores` are those the page was ranked by, by default the present ones. None, and nothing kept, when nothing
+        was opened or learning is off.
+        """
+        page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
+        if not self.settings.enabled or not page.clicks.any():
+            return None
+        moment = time.time() if now is None else now
+        with self._store.transaction():
+            model = self.model
+            pairs = self._open_pairs(page, model, scores)
+            weights = document_weights(pairs, page.n_docs)
+            slope = model.ranker.weighted_gradient(model.theta, page.features, weights)
+            theta = np.clip(model.theta + self.settings.learning_rate * slope, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+            n_picks = int(page.clicks.sum())
+            self._save(
+                replace(model, theta=theta, n_pages=model.n_pages + 1, n_picks=model.n_picks + n_picks, updated=moment),
+                moment,
+            )
+            cap = self.settings.max_interactions
+            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
+        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, weights @ page.features))
+        self.last_lesson = lesson.sentence
+        return lesson
+
+    def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
+        """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.
+
+        Both sums together are its score. The prior's share is theta0 * x; the learned share says how the features in
+        which the document differs from the query's middle one (the median of r) raised or lowered it.
+        """
+        x = features[row]
+        learned = np.zeros(len(x))
+        if self.settings.enabled:
+            model = self.model
+            r = model.learned(features)
+            for middle in _middle_rows(r):
+                reference = features[middle]
+                share = model.ranker.attributions(model.theta, x, reference) - model.prior * (x - reference)
+                learned += share / len(_middle_rows(r))
+            free, bounded = r[row] - np.median(r), self._moved(features)[row]
+            learned *= bounded / free if free else 0.0
+        return self.prior * x, learned
+
+    def reset(self, day: date | None = None, *, now: float | None = None) -> None:
+        """Back to the shipped prior, or to the end of a day of the last month; other days' versions stay."""
+        moment = time.time() if now is None else now
+        with self._store.transaction():
+            model = None
+            if day is not None:
+                today = date.fromtimestamp(moment)
+                model = model_versions.as_of(self._store, self.settings.ranker, day=day, today=today)
+            self._save(self._fitted(model) if model else self._shipped(), moment)
+
+    def days(self, *, now: float | None = None) -> tuple[date, ...]:
+        """The days of the last month on which something was learned, oldest first; see `reset`."""
+        today = date.fromtimestamp(time.time() if now is None else now)
+        return model_versions.days(self._store, self.settings.ranker, today=today)
+
+    def export(self, path: Path) -> None:
+        """Write the present model to a file; see `app.model_file`."""
+        export_model(self.model, path)
+
+    def import_file(self, path: Path, *, by_name: bool = False, now: float | None = None) -> None:
+        """Make the model in a file the present one; ModelError when it does not fit."""
+        model = import_model(path, feature_names=self.feature_names, manifest_hash=self.manifest_hash, by_name=by_name)
+        if model.ranker.name != self.settings.ranker:
+            raise ModelError(
+                f"{path} holds a {model.ranker.name} ranker; this device uses the {self.settings.ranker} one "
+                "(setting learning.ranker)"
+            )
+        self._save(model, time.time() if now is None else now)
+
+    def _moved(self, features: FloatMatrix) -> FloatVector:
+        """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
+        r = self.model.learned(features)
+        half = self.settings.bound / 2
+        return self.settings.strength * np.clip(r - np.median(r), -half, half)
+
+    def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike | None) -> Pairs:
+        """The page's preferences, without those that are already learned as far as the bound allows."""
+        shown = self.scores(page.features) if scores is None else scores
+        pairs = preference_pairs(shown, page, temperature=self.settings.exploration or 1.0)
+        r = model.learned(page.features)
+        settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
+        return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
+
+    def _shipped(self) -> Model:
+        """A model that has learned nothing: the ranker's own form of the shipped weights."""
+        ranker = make_ranker(self.settings.ranker, len(self.feature_names))
+        # The net's idle units need not be secret, and a device that starts again should start the same.
+        theta = ranker.from_linear(self.prior, np.random.default_rng(0))
+        return Model(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
+
+    def _linear_in_this_form(self) -> Model | None:
+        """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
+        linear = None if self.settings.ranker == "linear" else model_versions.load(self._store, "linear")
+        if linear is None:
+            return None
+        ranker = make_ranker(self.settings.ranker, len(linear.feature_names))
+        return replace(linear, ranker=ranker, theta=ranker.from_linear(linear.theta, np.random.default_rng(0)))
+
+    def _fitted(self, model: Model) -> Model:
+        """A stored model for the features of this program: carried over by name when the manifest has changed."""
+        if (model.manifest_hash, model.feature_names) == (self.manifest_hash, self.feature_names):
+            return model
+        return model.carried_over(self.feature_names, self.manifest_hash)
+
+    def _save(self, model: Model, moment: float) -> None:
+        revision = model_versions.save(self._store, model, date.fromtimestamp(moment))
+        self._model, self._revision = model, revision
+
+    def _sentence(self, n_picks: int, change: FloatVector) -> str:
+        """Names the features that gained most in this lesson, at most two."""
+        gained = [i for i in np.argsort(-change)[:2] if change[i] > 1e-9]
+        picks = "1 pick" if n_picks == 1 else f"{n_picks} picks"
+        names = ", ".join(self.feature_names[i].replace("_", " ") for i in gained)
+        return f"learned from {picks}: more weight on {names}" if names else f"learned from {picks}: nothing new"
+
+
+def _middle_rows(values: FloatVector) -> tuple[int, ...]:
+    """The row of the median value, or the two rows whose mean it is."""
+    order, n = np.argsort(values, kind="stable"), len(values)
+    return tuple(int(row) for row in order[(n - 1) // 2 : n // 2 + 1])

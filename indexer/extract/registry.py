@@ -6,7 +6,36 @@ import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract import asciidoc, html, latex, manual, markdown, org, pdf, plain, pod, rst, source_code
+from indexer.extract import (
+    asciidoc,
+    calendar,
+    compressed,
+    delimited,
+    docx,
+    epub,
+    html,
+    json_text,
+    latex,
+    mail,
+    manual,
+    markdown,
+    mbox,
+    notebook,
+    ole,
+    opendocument,
+    org,
+    pdf,
+    plain,
+    pod,
+    pptx,
+    rst,
+    rtf,
+    source_code,
+    tar_archive,
+    xlsx,
+    xml,
+    zip_archive,
+)  # fmt: skip
 from indexer.extract.kinds import kind_of
 from indexer.extract.limits import Limits
 from indexer.extract.sniff import HEAD, kind_by_content
@@ -24,10 +53,30 @@ EXTRACTORS: dict[str, Extractor] = {
     "source": source_code.extract,
     "html": html.extract,
     "pdf": pdf.extract,
+    "xml": xml.extract,
+    "docx": docx.extract,
+    "pptx": pptx.extract,
+    "xlsx": xlsx.extract,
+    "odt": opendocument.extractor("document"),
+    "ods": opendocument.extractor("spreadsheet"),
+    "odp": opendocument.extractor("presentation"),
+    "rtf": rtf.extract,
+    "epub": epub.extract,
+    "delimited": delimited.extract,
+    "json": json_text.extract,
+    "notebook": notebook.extract,
+    "calendar": calendar.extract,
+    "ole": ole.extract,
 }
 """Kinds that hold one document, or several without files inside."""
 
-NESTED: dict[str, NestedExtractor] = {}
+NESTED: dict[str, NestedExtractor] = {
+    "eml": mail.extract,
+    "mbox": mbox.extract,
+    "zip": zip_archive.extract,
+    "tar": tar_archive.extract,
+    "compressed": compressed.extract,
+}
 """Kinds that hold files, which are read through this registry in turn."""
 
 
@@ -35,6 +84,8 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
     """What `source` holds; raises ExtractionError and nothing else but MemoryError."""
     try:
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
+        if kind in NESTED and source.depth >= limits.max_depth:
+            raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         if kind in NESTED:
             found = NESTED[kind](source, limits, extract_source)
         elif kind in EXTRACTORS:

@@ -1,0 +1,183 @@
+"""One mail: sender, recipients, date, subject, its text and the text of its attachments."""
+
+from __future__ import annotations
+
+import re
+from email.errors import MessageError
+from email.header import decode_header
+from email.message import Message
+from email.parser import BytesParser
+from email.utils import getaddresses, parsedate_to_datetime
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean, decode, known_codec
+from indexer.extract.html import one_line, read_html
+from indexer.extract.kinds import document_type
+from indexer.extract.limits import Limits, shown_size
+from indexer.extract.sink import Sink
+from indexer.extract.source import Extractor, Source
+
+MAX_PARTS = 500
+"""parts of one mail that are looked at"""
+
+_EXTENSIONS = {
+    "text/html": ".html",
+    "text/calendar": ".ics",
+    "text/csv": ".csv",
+    "text/rtf": ".rtf",
+    "application/rtf": ".rtf",
+    "application/pdf": ".pdf",
+    "application/json": ".json",
+    "application/xml": ".xml",
+    "text/xml": ".xml",
+    "message/rfc822": ".eml",
+}
+_EMLX = re.compile(rb"\A\d{1,12}\s*\n")
+
+
+def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """One document; an attachment that cannot be read becomes a note."""
+    data = source.read(limits.max_member_bytes + 1)
+    if len(data) > limits.max_member_bytes:
+        raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
+    return read_message(_EMLX.sub(b"", data), source.depth, limits, member)
+
+
+def read_message(data: bytes, depth: int, limits: Limits, member: Extractor) -> Extraction:
+    """The mail in `data`; raises "malformed" when it has no header at all."""
+    try:
+        message = BytesParser().parsebytes(data)
+    except (MessageError, ValueError, IndexError, AttributeError) as error:
+        raise ExtractionError("malformed", f"not a readable mail ({error})") from error
+    if not message.keys():
+        raise ExtractionError("malformed", "not a mail: it has no header")
+    sink, notes = Sink(limits), list[str]()
+    _Reader(sink, notes, depth, limits, member).add(message)
+    document = ExtractedDocument(
+        text=sink.text,
+        type="mail",
+        title=header(message, "subject"),
+        author=people(message, "from") or people(message, "sender"),
+        recipients="; ".join(found for name in ("to", "cc", "bcc") if (found := people(message, name))),
+        modified=date(message),
+        truncated=sink.truncated,
+    )
+    return Extraction(documents=(document,), notes=tuple(notes))
+
+
+class _Reader:
+    """Adds the parts of a mail to its text."""
+
+    def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
+        self._sink, self._notes, self._depth, self._limits, self._member = sink, notes, depth, limits, member
+        self._n_parts = 0
+
+    def add(self, part: Message) -> None:
+        """Text as text, attachments through their extractor; of alternatives the plain one."""
+        self._n_parts += 1
+        if self._sink.full or self._n_parts > MAX_PARTS:
+            return
+        if part.is_multipart() and part.get_content_type() != "message/rfc822":
+            inner = [one for one in part.get_payload() if isinstance(one, Message)]
+            for one in _best(inner) if part.get_content_type() == "multipart/alternative" else inner:
+                self.add(one)
+        elif part.get_content_type() == "message/rfc822":
+            self._add_forwarded(part)
+        elif _file_name(part) or part.get_content_maintype() != "text" or part.get_content_subtype() in ("calendar",):
+            self._add_attachment(part)
+        else:
+            self._sink.add(_shown(part) + "\n")
+
+    def _add_forwarded(self, part: Message) -> None:
+        for one in part.get_payload() if isinstance(part.get_payload(), list) else []:
+            if isinstance(one, Message):
+                self._sink.add(f"\n{people(one, 'from')}\n{header(one, 'subject')}\n".replace("\n\n", "\n"))
+                self.add(one)
+
+    def _add_attachment(self, part: Message) -> None:
+        name = _file_name(part)
+        self._sink.add(f"\n{name}\n" if name else "")
+        wanted = name if name and "." in name else "attachment" + _EXTENSIONS.get(part.get_content_type(), ".bin")
+        if document_type(wanted) is None or part.get_content_maintype() in ("image", "audio", "video"):
+            return
+        payload = part.get_payload(decode=True)
+        if not isinstance(payload, bytes) or not payload:
+            return
+        try:
+            found = self._member(Source(name=wanted, data=payload, depth=self._depth + 1), self._limits)
+        except ExtractionError as error:
+            if error.kind != "unsupported":
+                self._notes.append(f"attachment {name or wanted}: {error}")
+            return
+        for document in found.documents:
+            self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
+        self._notes.extend(f"attachment {name or wanted}: {note}" for note in found.notes)
+
+
+def _best(parts: list[Message]) -> list[Message]:
+    """The plain text among alternatives, else the last of them, which is the richest."""
+    plain = [part for part in parts if part.get_content_type() == "text/plain" and part.get_payload()]
+    return plain[:1] or parts[-1:]
+
+
+def _shown(part: Message) -> str:
+    """The text of a text part, decoded by what it declares and what its bytes say."""
+    payload = part.get_payload(decode=True)
+    data = payload if isinstance(payload, bytes) else b""
+    declared = part.get_content_charset("") or ""
+    if part.get_content_subtype() in ("html", "xhtml"):
+        return read_html(data, declared=declared)[0]
+    return decode(data, declared=declared)
+
+
+def _file_name(part: Message) -> str:
+    try:
+        return one_line(_decoded(part.get_filename("") or ""))[-200:].replace("/", "_")
+    except (ValueError, LookupError, TypeError):
+        return ""
+
+
+def header(message: Message, name: str) -> str:
+    """The header `name` as one line with its encoded words decoded; "" when it is missing."""
+    return one_line(_decoded(message.get(name, "")))
+
+
+def people(message: Message, name: str) -> str:
+    """The people in the header `name`, "Anna Berg <anna@example.org>; ..."."""
+    found = []
+    values = [str(value)[:20_000] for value in message.get_all(name, [])]
+    for shown, address in getaddresses(values):
+        shown = one_line(_decoded(shown))
+        found.append(f"{shown} <{address}>" if shown and address else shown or address)
+    people = "; ".join(one for one in found if one)
+    return clean(people or "; ".join(one_line(_decoded(value)) for value in values))[:2_000]
+
+
+def date(message: Message) -> float | None:
+    """Seconds since the epoch from the Date header, None when it is missing or absurd."""
+    try:
+        seconds = parsedate_to_datetime(str(message.get("date", ""))).timestamp()
+    except (ValueError, TypeError, IndexError, OverflowError, OSError):
+        return None
+    return seconds if 0 < seconds < 4_102_444_800 else None
+
+
+def _decoded(value: object) -> str:
+    """A header with encoded words ("=?utf-8?q?...?=") and raw bytes decoded."""
+    text = str(value)
+    if "=?" not in text:
+        return _raw(text)
+    try:
+        words = decode_header(text)
+    except (MessageError, ValueError, LookupError):
+        return _raw(text)
+    return "".join(
+        word.decode(known_codec(charset or "") or "utf-8", "replace") if isinstance(word, bytes) else _raw(word)
+        for word, charset in words
+    )
+
+
+def _raw(text: str) -> str:
+    """A header that holds undecoded bytes, which the parser keeps as surrogates."""
+    return text if text.isascii() else decode(text.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,52 @@
+"""RTF through striprtf, with the title and author from its information group."""
+
+from __future__ import annotations
+
+import re
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
+from indexer.extract.html import one_line
+from indexer.extract.limits import Limits, cut, shown_size
+from indexer.extract.pdf import real_title
+from indexer.extract.source import Source
+
+_PICTURE = re.compile(r"(?:[0-9a-fA-F]{32,}\s*){4,}")
+_INFO = re.compile(r"\{\\info\b(.{0,20000}?)\}\s*\}", re.S)
+
+
+def extract(source: Source, limits: Limits) -> Extraction:
+    """One document; pictures, which are written as hexadecimal digits, are dropped before parsing."""
+    data = source.read(limits.max_member_bytes + 1)
+    if len(data) > limits.max_member_bytes:
+        raise ExtractionError("too-large", f"RTF of more than {shown_size(limits.max_member_bytes)}")
+    if not data.lstrip().startswith(b"{\\rtf"):
+        raise ExtractionError("malformed", "no RTF: it does not begin with {\\rtf")
+    source_text = _PICTURE.sub("", data.decode("latin-1"))
+    text, truncated = cut(clean(_plain(source_text)), limits.max_text_bytes)
+    info = found[1] if (found := _INFO.search(source_text[:200_000])) else ""
+    document = ExtractedDocument(
+        text=text,
+        type="document",
+        title=real_title(_property(info, "title", source_text)),
+        author=one_line(_property(info, "author", source_text)),
+        truncated=truncated,
+    )
+    return Extraction(documents=(document,))
+
+
+def _plain(source_text: str) -> str:
+    from striprtf.striprtf import rtf_to_text
+
+    text: str = rtf_to_text(source_text, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufeff", "")
+
+
+def _property(info: str, name: str, source_text: str) -> str:
+    """The value of one property, read in the code page of the document."""
+    found = re.search(rf"\{{\\{name}\s([^{{}}]{{1,1000}})\}}", info + "}")
+    if found is None:
+        return ""
+    page = re.search(r"\\ansicpg\d+", source_text[:2000])
+    return _plain(f"{{\\rtf1\\ansi{page[0] if page else ''} {found[1]}}}").strip()

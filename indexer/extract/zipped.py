@@ -1,0 +1,69 @@
+"""Members of a ZIP file, read only when their declared size is within limits."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+from indexer.errors import ExtractionError
+from indexer.extract.limits import Limits, shown_size
+from indexer.extract.source import Source
+
+
+class Zipped:
+    """An open ZIP file; every read checks the declared size and the password flag first."""
+
+    def __init__(self, archive: zipfile.ZipFile, limits: Limits) -> None:
+        self._archive = archive
+        self._limits = limits
+        self.names = [info.filename for info in archive.infolist()]
+        self._infos = {info.filename: info for info in archive.infolist()}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._infos
+
+    def infos(self) -> list[zipfile.ZipInfo]:
+        """The members in the order of the directory of the file."""
+        return self._archive.infolist()
+
+    def matching(self, prefix: str, suffix: str = ".xml") -> list[str]:
+        """Names that begin and end so, numbered ones in the order of their numbers."""
+        found = [name for name in self.names if name.startswith(prefix) and name.endswith(suffix)]
+        return sorted(found, key=lambda name: (len(name), name))
+
+    def open(self, name: str | zipfile.ZipInfo) -> IO[bytes]:
+        """A stream over one member; ExtractionError "too-large", "encrypted" or "malformed" instead of reading it."""
+        info = self._infos.get(name) if isinstance(name, str) else name
+        if info is None:
+            raise ExtractionError("malformed", f"the part {name} is missing")
+        if info.flag_bits & 1:
+            raise ExtractionError("encrypted", "protected by a password")
+        if info.file_size > self._limits.max_member_bytes:
+            raise ExtractionError(
+                "too-large",
+                f"{info.filename[-100:]} unpacks to {shown_size(info.file_size)},"
+                f" more than {shown_size(self._limits.max_member_bytes)}",
+            )
+        try:
+            return self._archive.open(info)
+        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+            raise ExtractionError("malformed", f"the part {info.filename[-100:]} cannot be unpacked") from error
+
+    def read(self, name: str | zipfile.ZipInfo) -> bytes:
+        """One whole member."""
+        with self.open(name) as stream:
+            return stream.read(self._limits.max_member_bytes + 1)
+
+
+@contextmanager
+def open_zip(source: Source, limits: Limits) -> Iterator[Zipped]:
+    """Open `source` as a ZIP file; ExtractionError "malformed" when it is none or cut off."""
+    with source.open() as stream:
+        try:
+            archive = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
+            raise ExtractionError("malformed", "the ZIP container is damaged or cut off") from error
+        with archive:
+            yield Zipped(archive, limits)

@@ -121,6 +121,8 @@ def check(key: Key, entry: str, value: Any, source: str) -> Any:
         raise SettingsError(f"{source}: {name} wants {in_words(info)}, got {value!r}") from error
     if isinstance(value, float) and value != value:
         raise SettingsError(f"{source}: {key.name} wants {in_words(info)}, got {value!r}")
+    if key.name == "search.languages":
+        _known_languages(value, source)
     if key.name == "index.roots":
         return [_absolute(folder, source) for folder in value]
     return value
@@ -196,6 +198,15 @@ def _absolute(folder: str, source: str) -> str:
     if not path.is_absolute():
         raise SettingsError(f"{source}: index.roots wants absolute folders (or ~/...), got {folder!r}")
     return str(path)
+
+
+def _known_languages(languages: list[str], source: str) -> None:
+    from indexer.language import STEMMERS
+
+    known = {*STEMMERS, *STEMMERS.values()}
+    for language in languages:
+        if language.lower() not in known:
+            raise SettingsError(f"{source}: search.languages wants of {', '.join(STEMMERS.values())}, got {language!r}")
 
 
 def _description(hint: Any) -> str:

@@ -1,0 +1,188 @@
+"""What `foltr-search doctor` looks at. It changes nothing, and one broken part does not hide the next."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from app.paths import Paths, SettingsError
+from app.settings import Settings, index_roots
+from app.settings_sources import examine
+from foltr.errors import FoltrError
+from indexer.documents import display_path
+from indexer.errors import IndexerError
+
+Level = Literal["ok", "note", "broken"]
+
+LIBRARIES = ("textual", "Whoosh", "PyStemmer", "numpy", "msgspec", "click", "watchfiles", "pypdfium2", "selectolax")
+LOW_SPACE = 500_000_000
+"""bytes free, below which an index may not fit"""
+BREAKAGE = (FoltrError, IndexerError, SettingsError, sqlite3.Error, OSError, metadata.PackageNotFoundError)
+"""what a broken part may raise"""
+
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    level: Level
+    subject: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The device under examination, with the settings that can be used."""
+
+    paths: Paths
+    settings: Settings
+    problems: tuple[str, ...]
+    """of the settings"""
+
+
+def examine_device(flags: Mapping[str, str]) -> Iterator[Finding]:
+    """All findings, as they are made."""
+    paths = Paths.from_environment()
+    effective, problems = examine(paths, os.environ, flags=flags)
+    patient = Patient(paths, effective.settings, tuple(problems))
+    for subject, check in CHECKS.items():
+        try:
+            for level, message in check(patient):
+                yield Finding(level, subject, message)
+        except BREAKAGE as error:
+            yield Finding("broken", subject, f"{type(error).__name__}: {' '.join(str(error).split())}")
+
+
+Findings = Iterator[tuple[Level, str]]
+
+
+def _versions(patient: Patient) -> Findings:
+    try:
+        version = metadata.version("foltr-search")
+    except metadata.PackageNotFoundError:
+        version = "not installed (run from source)"
+    yield "ok", f"foltr-search {version}, Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    yield "ok", f"{platform.system()} {platform.release()} {platform.machine()}, {os.cpu_count()} cores"
+    yield "ok", ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)
+
+
+def _settings(patient: Patient) -> Findings:
+    file = patient.paths.config_file
+    yield "ok", display_path(str(file)) + ("" if file.exists() else " (not there: the defaults hold)")
+    for problem in patient.problems:
+        yield "broken", problem
+
+
+def _folders(patient: Patient) -> Findings:
+    folder = patient.paths.data_dir
+    if not folder.exists():
+        yield "note", f"{display_path(str(folder))} is not there yet; `foltr-search index FOLDER` makes it"
+        return
+    yield "ok", display_path(str(folder))
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield "broken", "the data folder cannot be written to"
+    open_to_others = [p for p in (folder, *folder.rglob("*")) if stat.S_IMODE(p.lstat().st_mode) & 0o077]
+    if open_to_others:
+        shown = display_path(str(open_to_others[0]))
+        yield "note", f"others may enter {len(open_to_others)} of its files, as {shown}; any other command closes them"
+    free = shutil.disk_usage(folder).free
+    yield "note" if free < LOW_SPACE else "ok", f"{free / 1e9:,.1f} GB free there"
+
+
+def _roots(patient: Patient) -> Findings:
+    roots = index_roots(patient.settings, patient.paths)
+    if not roots:
+        yield "note", "no folders are indexed yet; `foltr-search index FOLDER` adds one"
+    for root in roots:
+        readable = os.access(root, os.R_OK | os.X_OK)
+        yield "ok" if readable else "note", display_path(root) + ("" if readable else " is gone or cannot be read")
+
+
+def _index(patient: Patient) -> Findings:
+    from indexer.catalogue import Catalogue
+    from indexer.index import Index, lock_holder
+
+    paths = patient.paths
+    if not paths.catalogue.exists() or not paths.index.exists():
+        yield "note", "there is none yet"
+        return
+    catalogue = Catalogue.open(paths.catalogue)
+    try:
+        counts, generation = catalogue.counts(), catalogue.generation
+    finally:
+        catalogue.close()
+    snapshot = Index.open(paths.index).snapshot()
+    yield "ok", f"{counts.n_documents:,} documents in {counts.n_files:,} files, commit {snapshot.generation}"
+    holder = lock_holder(paths.index)
+    yield "ok", f"being written by {holder}" if holder else "nobody is writing to it"
+    if generation != snapshot.generation and not holder:
+        yield "note", f"the catalogue is at commit {generation}: `foltr-search index` makes them agree"
+
+
+def _state(patient: Patient) -> Findings:
+    from app.store import Store
+
+    paths = patient.paths
+    if not paths.state.exists():
+        yield "note", "nothing was learned yet"
+        return
+    with Store(paths.state) as store:
+        yield "ok", f"{store.count_interactions():,} result pages learned from are kept"
+    if paths.key.exists() and paths.key.stat().st_size != 32:
+        yield "broken", f"{display_path(str(paths.key))}: wanted 32 bytes, got {paths.key.stat().st_size}"
+
+
+def _watching(patient: Patient) -> Findings:
+    if not INOTIFY.exists():
+        yield "ok", "this system tells of changes without a limit to look at"
+        return
+    limit = int(INOTIFY.read_text(encoding="ascii"))
+    few = limit < 65_536
+    advice = "; large trees are scanned periodically instead (sysctl fs.inotify.max_user_watches)" if few else ""
+    yield "note" if few else "ok", f"{limit:,} folders can be watched{advice}"
+
+
+def _terminal(patient: Patient) -> Findings:
+    columns, lines = shutil.get_terminal_size()
+    names = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "TMUX", "SSH_TTY")
+    said = ", ".join(f"{name}={os.environ[name]}" for name in names if os.environ.get(name))
+    yield "ok", f"{columns}x{lines}, output in {sys.stdout.encoding}" + (f", {said}" if said else "")
+    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
+        yield "note", "the output is not UTF-8; set LANG to a UTF-8 locale, as C.UTF-8"
+
+
+def _programs(patient: Patient) -> Findings:
+    from app.opener import How, OpenError, plan
+
+    ways: tuple[How, ...] = ("system", "editor", "pager", "folder")
+    for how in ways:
+        try:
+            command = plan(__file__, how, settings=patient.settings)
+        except OpenError as error:
+            yield "note", f"{how}: {error}"
+            continue
+        yield "ok", f"{how}: {'the Windows shell' if command.startfile else command.argv[0]}"
+
+
+CHECKS: Mapping[str, Callable[[Patient], Findings]] = {
+    "versions": _versions,
+    "settings": _settings,
+    "data folder": _folders,
+    "folders": _roots,
+    "index": _index,
+    "learning": _state,
+    "watching": _watching,
+    "terminal": _terminal,
+    "programs": _programs,
+}

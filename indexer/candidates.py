@@ -15,17 +15,19 @@ import numpy as np
 
 from indexer.analysis import sequence
 from indexer.concepts import Concept, Counts, concepts_of, field_counts
-from indexer.matching import FolderIds, Mask, Matcher
+from indexer.matching import FolderIds, Mask, Matcher, phrase_starts
 from indexer.postings import Ints
-from indexer.query_nodes import Query
+from indexer.query_nodes import Query, positive_words
 from indexer.schema import TEXT_FIELDS
-from indexer.snapshot import Snapshot
+from indexer.snapshot import PLACE_BITS, Snapshot
 
 K1 = 1.2
 WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "recipients": 0.4}
 """how much an occurrence counts in each field"""
 B = {"title": 0.5, "body": 0.75, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
 """how far each field's occurrences are divided by its length"""
+MAX_TITLES = 20
+"""candidates that are added because their title holds the query as a phrase"""
 COVERAGE_POWER = 0.3
 """when words may be missing, a score is multiplied by (share of the words that occur) to this power"""
 
@@ -82,12 +84,15 @@ def find(
     if concepts:
         scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER)
     by_date = by_date or not concepts
+    words = tuple(word for node in positive_words(query) for word in sequence(node.text))
     docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)
+    if not by_date:
+        docs = _with_titles(snapshot, docs, scores, admitted, list(words))
     return Candidates(
         docs,
         scores[docs],
         concepts,
-        tuple(word for node in dict.fromkeys(c.node for c in concepts) for word in sequence(node.text)),
+        words,
         *_counts(dense, docs, len(concepts)),
         any_df,
         admitted,
@@ -140,6 +145,15 @@ def best(scores: Counts, admitted: Mask, limit: int) -> Ints:
         kept = own >= threshold
         numbers, own = numbers[kept], own[kept]
     return numbers[np.lexsort((numbers, -own))][:limit]
+
+
+def _with_titles(snapshot: Snapshot, docs: Ints, scores: Counts, admitted: Mask, words: list[str]) -> Ints:
+    """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
+    titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
+    titled = np.setdiff1d(titled[admitted[titled]], docs)
+    lengths = snapshot.documents["n_title"][titled]
+    extra = titled[np.lexsort((titled, lengths))][:MAX_TITLES]
+    return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
 
 
 def _counts(dense: Dense, docs: Ints, n_concepts: int) -> tuple[dict[str, Counts], dict[str, Counts]]:

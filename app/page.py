@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.results import FloatMatrix, Hit
+from foltr.online.interleaving import FIRST, team_draft
 from indexer.catalogue import DocumentRow
 
 Order = npt.NDArray[np.intp]
@@ -48,18 +49,41 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
+def bm25_ranks(rows: Sequence[DocumentRow]) -> dict[int, int]:
+    """Candidate -> its rank in plain BM25F, copies collapsed, from 1."""
+    ranks: dict[int, int] = {}
+    for rank, (leader, copies) in enumerate(without_copies(rows, range(len(rows))).items(), start=1):
+        ranks.update(dict.fromkeys((leader, *copies), rank))
+    return ranks
+
+
+def interleaved(
+    shown: Mapping[int, list[int]], *, k: int, seed: int
+) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+    """The first k places drafted in turns by the learned order and plain BM25F; and which of them placed each."""
+    learned = list(shown)
+    page = team_draft(learned, sorted(learned), k=k, rng=np.random.default_rng(seed))
+    drafted = page.ranking.tolist()
+    rest = [i for i in learned if i not in set(drafted)]
+    owners = (*page.owner.tolist(), *([FIRST] * len(rest)))
+    return {i: shown[i] for i in (*drafted, *rest)}, owners
+
+
 def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
     """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
     return tuple(
-        _hit(ranked, i, rank, bm25_rank[i], copies=tuple(ranked.rows[j].path for j in copies))
+        make_hit(
+            ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
+            copies=tuple(ranked.rows[j].path for j in copies),
+        )
         for rank, (i, copies) in enumerate(shown.items(), start=1)
-    )
+    )  # fmt: skip
 
 
-def _hit(ranked: Ranked, i: int, rank: int, bm25_rank: int, *, copies: tuple[str, ...]) -> Hit:
-    row = ranked.rows[i]
+def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = ()) -> Hit:
+    """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
-        modified=row.modified, size=row.size, truncated=row.truncated, score=float(ranked.scores[i]),
-        bm25_rank=bm25_rank, copies=copies, missing=not os.path.lexists(row.path),
+        modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
+        copies=copies, missing=not os.path.lexists(row.path),
     )  # fmt: skip

@@ -12,24 +12,25 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from app.explain import explanation
+from app.exploration import session_nonce
 from app.facets import facets_of, narrowing
+from app.last_page import LastPage
 from app.learner import Learner
-from app.page import Ranked, make_hits, sort_rows, without_copies
+from app.page import Ranked, bm25_ranks, interleaved, make_hit, make_hits, sort_rows, without_copies
 from app.paths import Paths
 from app.pick_keys import QueryKey, load_key
 from app.picks import Picks
 from app.prior import theta_prior
 from app.reading import Reader, Reading, language_codes
 from app.results import Explanation, Hit, IndexStatus, Preview, Problem, ResultPage, SearchRequest, Snippet
-from app.session import session_nonce
 from app.settings import Settings
 from app.snippets import matches, snippet
 from app.store import Store
+from app.visits import Visits
 from indexer.candidates import Candidates, find
 from indexer.catalogue import Catalogue, DocumentRow
 from indexer.feature_values import feature_matrix
@@ -41,15 +42,6 @@ from indexer.spelling import suggest
 
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
-
-
-@dataclass(slots=True, eq=False)
-class Shown:
-    """What must be remembered of a page until it is left."""
-
-    query: QueryKey
-    clicked: set[int] = field(default_factory=set)
-    """ranks from 0"""
 
 
 class Search:
@@ -66,8 +58,9 @@ class Search:
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning
         )
+        self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
         self._page_ids = itertools.count(1)
-        self._shown: OrderedDict[int, Shown] = OrderedDict()
+        self._shown: OrderedDict[int, LastPage] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -89,10 +82,9 @@ class Search:
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, now)
-        order = self._order(ranked, request)
-        shown = without_copies(ranked.rows, order)
+        shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, _bm25_ranks(ranked.rows))
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows))
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -109,7 +101,7 @@ class Search:
             ),
             features=ranked.features[chosen],
             words=highlight_words(candidates),
-            page_id=self._remember(Shown(self.picks.query_key(terms))),
+            page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
         )  # fmt: skip
 
     def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
@@ -145,15 +137,41 @@ class Search:
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
         return Ranked(rows, features, self.learner.scores(features))
 
-    def _order(self, ranked: Ranked, request: SearchRequest) -> list[int]:
-        if request.order == "learned":
-            keys = [row.doc_id for row in ranked.rows]
-            nonce = session_nonce(self.store)
-            k = self._settings.search.page_size
-            return self.learner.order(ranked.features, keys, k=k, explore=request.explore, nonce=nonce).tolist()
+    def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+        """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order == "bm25":
-            return list(range(len(ranked.rows)))
-        return sort_rows(ranked.rows, request.order)
+            return without_copies(ranked.rows, range(len(ranked.rows))), ()
+        if request.order != "learned":
+            return without_copies(ranked.rows, sort_rows(ranked.rows, request.order)), ()
+        keys = [row.doc_id for row in ranked.rows]
+        k = self._settings.search.page_size
+        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore)
+        shown = without_copies(ranked.rows, order.tolist())
+        learning = self._settings.learning
+        if not (learning.interleave and learning.enabled and request.explore):
+            return shown, ()
+        seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
+        return interleaved(shown, k=k, seed=seed)
+
+    def _visit(
+        self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
+        owners: tuple[int, ...],
+    ) -> LastPage:  # fmt: skip
+        scores = ranked.scores[chosen]
+        places = np.empty(len(chosen), dtype=np.int64)
+        places[np.argsort(-scores, kind="stable")] = np.arange(1, len(chosen) + 1)
+        return LastPage(
+            doc_ids=tuple(hit.doc_id for hit in hits),
+            features=ranked.features[chosen],
+            scores=scores,
+            n_shown=len(hits),
+            learned_ranks=tuple(places.tolist()),
+            bm25_ranks=tuple(hit.bm25_rank for hit in hits),
+            query=query,
+            manifest_hash=MANIFEST_HASH if request.order == "learned" else "",
+            time=time.time(),
+            owners=owners[: len(chosen)],
+        )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:
         for hit in hits:
@@ -176,34 +194,47 @@ class Search:
                 text = text[: concept.node.position] + word + text[end:]
         return text if text != query.text else ""
 
-    def _remember(self, shown: Shown) -> int:
+    def _remember(self, visit: LastPage) -> int:
         with self._lock:
             page_id = next(self._page_ids)
-            self._shown[page_id] = shown
+            self._shown[page_id] = visit
             while len(self._shown) > KEPT_PAGES:
                 self._shown.popitem(last=False)
             return page_id
 
-    def opened(self, page: ResultPage, hit: Hit, *, source: str = "tui") -> None:
-        """Record that a result of a page was opened: it counts as a pick at once, and as a click when the page is left."""
+    def opened(self, page: ResultPage, hit: Hit) -> None:
+        """Record that a result of a page was opened: a pick at once, a click when the page is left."""
         with self._lock:
-            shown = self._shown.get(page.page_id)
-            if shown is None or hit.rank - 1 in shown.clicked:
-                return
-            shown.clicked.add(hit.rank - 1)
-        self.picks.record(shown.query, hit.path, hit.part, type=hit.type, now=time.time())
-        self.learner.opened(page, hit, source=source)
+            visit = self._shown.get(page.page_id)
+            if visit is not None:
+                self._shown[page.page_id] = self._visits.opened(visit, hit)
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
         with self._lock:
-            shown = self._shown.pop(page.page_id, None)
-        if shown is None or not shown.clicked or page.request.order != "learned":
+            visit = self._shown.pop(page.page_id, None)
+        return self._visits.leave(visit, source="screen") if visit is not None else None
+
+    def keep(self, page: ResultPage) -> None:
+        """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
+        self._visits.settle()
+        with self._lock:
+            visit = self._shown.get(page.page_id)
+        if visit is not None:
+            self._visits.keep(visit)
+
+    def open_kept(self, rank: int) -> Hit | None:
+        """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
+        visit = self._visits.kept()
+        if visit is None or not 1 <= rank <= visit.n_shown:
             return None
-        k = min(len(page.hits), max(self._settings.search.page_size, max(shown.clicked) + 2))
-        clicks = np.zeros(k, dtype=bool)
-        clicks[[rank for rank in shown.clicked if rank < k]] = True
-        return self.learner.learn(page.features, np.arange(k), clicks)
+        doc_id = visit.doc_ids[rank - 1]
+        row = self._catalogue.documents([doc_id]).get(doc_id)
+        if row is None:
+            return None
+        hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
+        self._visits.keep(self._visits.opened(visit, hit))
+        return hit
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
@@ -252,14 +283,6 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
         else:
             words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
     return tuple(words)
-
-
-def _bm25_ranks(rows: list[DocumentRow] | tuple[DocumentRow, ...]) -> dict[int, int]:
-    shown = without_copies(rows, range(len(rows)))
-    ranks: dict[int, int] = {}
-    for rank, (leader, copies) in enumerate(shown.items(), start=1):
-        ranks.update(dict.fromkeys((leader, *copies), rank))
-    return ranks
 
 
 def _gone(doc_id: int) -> DocumentRow:

@@ -70,7 +70,7 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
     moment = datetime.fromtimestamp(time.time() if now is None else now)
     parser = _Parser(read, found, problems, moment, as_you_type)
     root = parser.sequence(None)
-    if root is None and not problems and not as_you_type and text.strip():
+    if root is None and found and not problems and not as_you_type:
         problems.append(Problem(0, len(text), "there is no word here to search for"))
     shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
     return Query(text, root, shown, not parser.explicit_and and _is_plain(root))
@@ -118,7 +118,7 @@ class _Parser:
             self.at += 1
             start = self.at
             nodes.append(self._operand(operator, name))
-            if not (whole and self.at > start):
+            if self.at == start or not (whole or len(nodes) > 2):
                 self._dangling(token, "between two words")
         kept = [node for node in nodes if node is not None]
         self.explicit_and |= operator == "and" and len(kept) > 1
@@ -139,7 +139,7 @@ class _Parser:
         if node is None or not negated:
             return node
         position = self.tokens[first].start
-        return Not(node, position, node.position + node.length - position)
+        return Not(node, position, self.tokens[self.at - 1].end - position)
 
     def _dangling(self, token: Token, where: str) -> None:
         if not (self.as_you_type and self.at >= len(self.tokens)):
@@ -167,7 +167,7 @@ class _Parser:
 
     def _group(self, name: str | None) -> Node | None:
         node = self.sequence(name)
-        self.at += 1  # the closing bracket, or the end
+        self.at = min(self.at + 1, len(self.tokens))  # behind the closing bracket, or the end stands for it
         return node
 
     def _field(self, token: Token, *, negated: bool) -> Node | None:

@@ -77,6 +77,7 @@ class Filter:
     lang: a code such as "en"; modified: (start, end) seconds since the epoch, half-open [start, end);
     size: (smallest, largest) bytes, both included; None is an open end"""
     position: int = dataclasses.field(default=0, compare=False)
+    """of the value"""
     length: int = dataclasses.field(default=0, compare=False)
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,56 @@
+"""`foltr-search history`: the past queries, for those who keep them."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+
+EXAMPLES = """
+foltr-search history                     newest first
+foltr-search history --limit 5
+foltr-search history clear
+foltr-search config edit                 set history.enabled = true to keep them
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.option("--limit", type=click.IntRange(min=1), default=100, metavar="N", help="At most N queries; default 100.")
+@click.pass_context
+def command(ctx: click.Context, limit: int) -> int:
+    """Print past queries, the newest first.
+
+    Nothing is kept unless history.enabled is set. Queries stay on this device.
+    """
+    if ctx.invoked_subcommand:
+        return 0
+    from datetime import datetime
+
+    from app.search_history import PastQuery, SearchHistory
+    from app.store import Store
+    from indexer.documents import display_path
+
+    context = load()
+    past: tuple[PastQuery, ...] = ()
+    if context.paths.state.exists():
+        with Store(context.paths.state) as store:
+            past = SearchHistory(store, context.settings.history).list(limit=limit)
+    for entry in past:
+        click.echo(f"{datetime.fromtimestamp(entry.time):%Y-%m-%d %H:%M}\t{display_path(entry.query)}")
+    if not past and not context.settings.history.enabled:
+        say("past queries are not kept; history.enabled = true in config.toml keeps them")
+    return FOUND if past else NOTHING_FOUND
+
+
+@command.command("clear", examples="foltr-search history clear")
+def clear() -> int:
+    """Forget all past queries."""
+    from app.search_history import SearchHistory
+    from app.store import Store
+
+    context = load()
+    if context.paths.state.exists():
+        with Store(context.paths.state) as store:
+            SearchHistory(store, context.settings.history).clear()
+    say("past queries are forgotten")
+    return 0

@@ -1,0 +1,155 @@
+"""`foltr-search model`: what was learned, kept safe, taken back or forgotten."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import Group, load, say
+
+if TYPE_CHECKING:
+    from app.learner import Learner
+    from app.search import Search
+
+EXAMPLES = """
+foltr-search model                            how much was learned, and which features gained
+foltr-search model export ~/foltr-model.json
+foltr-search model import ~/foltr-model.json
+foltr-search model reset                      back to the ranker as it was shipped
+foltr-search model reset --to 2026-01-31      back to the end of a day of the last month
+foltr-search model forget                     forget every page and pick it learned from, too
+"""
+
+SHOWN_FEATURES = 8
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Show, keep and take back what was learned from opened results."""
+    return 0 if ctx.invoked_subcommand else _show(as_json=False)
+
+
+@command.command("show", examples="foltr-search model show --json | jq .n_picks")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def show(as_json: bool) -> int:
+    """Show how much was learned and which features gained."""
+    return _show(as_json=as_json)
+
+
+@command.command("export", examples="foltr-search model export model.json")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def export(file: Path) -> int:
+    """Write the model to FILE (JSON: weights and names of features, nothing of a document or query)."""
+    with _opened() as search:
+        search.learner.export(file)
+    return 0
+
+
+@command.command("import", examples="foltr-search model import model.json")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--by-name", is_flag=True, help="Of another version: keep the weights of features with the same name.")
+def import_(file: Path, by_name: bool) -> int:
+    """Make the model in FILE the present one; the day's older version can be taken back with reset."""
+    with _opened() as search:
+        search.learner.import_file(file, by_name=by_name)
+    return 0
+
+
+@command.command("reset", examples="foltr-search model reset --to 2026-01-31")
+@click.option("--to", "day", type=click.DateTime(["%Y-%m-%d"]), help="The end of this day; default: as shipped.")
+def reset(day: datetime | None) -> int:
+    """Go back to the shipped ranker, or to the end of a day of the last month.
+
+    Picks (what was opened for which query) stay; `model forget` clears them.
+    """
+    with _opened() as search:
+        search.learner.reset(day.date() if day else None)
+    say(f"the model is as it was on {day:%Y-%m-%d}" if day else "the model is as it was shipped")
+    return 0
+
+
+@command.command("forget", examples="foltr-search model forget --yes")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(yes: bool) -> int:
+    """Forget every result page and pick that was learned from, the statistics and the last page; reset the model."""
+    if not yes:
+        click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
+    from app import last_page, outcomes
+
+    with _opened() as search:
+        search.picks.clear()
+        search.store.clear_interactions()
+        outcomes.clear(search.store)
+        last_page.forget(search.store)
+        search.learner.reset()
+        search.store.erase("snapshots")
+    say("everything learned is forgotten")
+    return 0
+
+
+@contextmanager
+def _opened() -> Iterator[Search]:
+    from app.search import Search
+
+    context = load()
+    search = Search(context.settings, context.paths)
+    try:
+        yield search
+    finally:
+        search.close()
+
+
+def _show(*, as_json: bool) -> int:
+    with _opened() as search:
+        model, days = search.learner.model, search.learner.days()
+        gains = _gains(search.learner)
+        record = {
+            "v": 1,
+            "ranker": model.ranker.name,
+            "n_params": model.ranker.n_params,
+            "manifest_hash": model.manifest_hash,
+            "n_pages": model.n_pages,
+            "n_picks": model.n_picks,
+            "n_documents_remembered": search.picks.count(),
+            "updated": model.updated,
+            "days": [day.isoformat() for day in days],
+            "learned": dict(gains),
+        }
+    if as_json:
+        click.echo(json.dumps(record))
+        return 0
+    click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
+    click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")
+    learned = f"{model.n_picks:,} picks on {model.n_pages:,} result pages"
+    click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
+    click.echo(f"remembered: {record['n_documents_remembered']:,} opened documents, as keyed hashes")
+    click.echo(f"versions:   {_versions(days)}")
+    for name, gain in gains[:SHOWN_FEATURES] if model.n_pages else ():
+        click.echo(f"{gain:+12.4f}  {name}")
+    return 0
+
+
+def _gains(learner: Learner) -> list[tuple[str, float]]:
+    """What was learned about each feature by itself, the strongest first: f(e_i) - f(0) - prior_i."""
+    import numpy as np
+
+    model = learner.model
+    n = len(model.feature_names)
+    alone = model.learned(np.vstack([np.eye(n), np.zeros((1, n))]))
+    gains = zip(model.feature_names, (alone[:n] - alone[n]).tolist(), strict=True)
+    return sorted(gains, key=lambda gain: -abs(gain[1]))
+
+
+def _versions(days: tuple[date, ...]) -> str:
+    return f"{len(days)} days from {days[0]} to {days[-1]}" if days else "none yet"
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"

@@ -1,0 +1,96 @@
+"""`foltr-search stats`: does learning help? Ranks of opened results, learned against BM25, over time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
+
+if TYPE_CHECKING:
+    from app.outcomes import Bucket, Comparison, Outcome
+
+EXAMPLES = """
+foltr-search stats
+foltr-search stats --days 7
+foltr-search stats --json | jq .overall
+"""
+
+DAY = 86_400.0
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only the last N days.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def command(days: int | None, as_json: bool) -> int:
+    """Tell whether learning helps.
+
+    Each time a result is opened, its rank in the learned order and its rank in plain BM25 are noted, nothing else.
+    Exit code 1 while nothing was opened.
+    """
+    import time
+
+    from app import outcomes
+    from app.store import Store
+
+    context = load()
+    found: tuple[Outcome, ...] = ()
+    if context.paths.state.exists():
+        with Store(context.paths.state) as store:
+            found = outcomes.read(store, since=time.time() - days * DAY if days else 0.0)
+    overall = outcomes.overall(found)
+    comparison = outcomes.comparison(found)
+    stretches = outcomes.buckets(found, seconds=_stretch(found))
+    if as_json:
+        record = {
+            "v": 1,
+            "overall": asdict(overall) if overall else None,
+            "over_time": [asdict(bucket) for bucket in stretches],
+            "interleaving": asdict(comparison),
+        }
+        click.echo(json.dumps(record))
+    elif overall is None:
+        say("nothing was opened from a result list yet; `foltr-search open N` and the screen count")
+    else:
+        _print(overall, stretches, comparison)
+    return FOUND if overall else NOTHING_FOUND
+
+
+def _stretch(found: Sequence[Outcome]) -> float:
+    """Days, or more of them at a time, so that the plot fits the terminal."""
+    if not found:
+        return DAY
+    room = max(shutil.get_terminal_size().columns - 14, 20)
+    days = (found[-1].time - found[0].time) / DAY + 1
+    return DAY * max(1, -(-days // room))
+
+
+def _print(overall: Bucket, stretches: Sequence[Bucket], comparison: Comparison) -> None:
+    click.echo(f"{overall.n:,} results opened since {datetime.fromtimestamp(overall.start):%Y-%m-%d}")
+    click.echo("")
+    click.echo("                        learned     BM25")
+    click.echo(f"mean reciprocal rank   {overall.mrr_learned:8.3f} {overall.mrr_bm25:8.3f}")
+    click.echo(f"share at rank 1        {overall.first_learned:8.0%} {overall.first_bm25:8.0%}")
+    click.echo("")
+    click.echo("mean reciprocal rank over time, the newest at the right")
+    click.echo(f"  learned  {bars([bucket.mrr_learned for bucket in stretches])}")
+    click.echo(f"  BM25     {bars([bucket.mrr_bm25 for bucket in stretches])}")
+    if comparison.wins_learned + comparison.wins_bm25:
+        click.echo("")
+        click.echo(
+            f"interleaving: learned won {comparison.wins_learned:,} pages, BM25 {comparison.wins_bm25:,} "
+            f"(sign test: p = {comparison.p_value:.3f})"
+        )
+
+
+def bars(values: Sequence[float]) -> str:
+    """Values in [0, 1] as a row of bars; one above 0 shows at least the lowest bar."""
+    top = len(BARS) - 1
+    return "".join(BARS[max(round(value * top), 1 if value > 0 else 0)] for value in values)

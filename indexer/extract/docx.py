@@ -6,6 +6,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.html import read_html
 from indexer.extract.limits import Limits
+from indexer.extract.mht import web_page
 from indexer.extract.office import add_paragraphs, main_part, properties, relations
 from indexer.extract.sink import Sink
 from indexer.extract.source import Source
@@ -47,5 +48,8 @@ def _add_beside(parts: Zipped, main: str, sink: Sink) -> list[str]:
 def _add_chunk(parts: Zipped, name: str, sink: Sink) -> None:
     """A piece of HTML that Word keeps whole."""
     if name.lower().endswith((".html", ".htm", ".xhtml", ".mht")):
-        text, _, _ = read_html(parts.read(name))
+        data = parts.read(name)
+        if name.lower().endswith(".mht"):
+            data = web_page(data)
+        text, _, _ = read_html(data)
         sink.add(text + "\n")

@@ -18,6 +18,7 @@ TYPE_OF_KIND: dict[str, str] = {
     "asciidoc": "markdown",
     "source": "source",
     "html": "html",
+    "mht": "html",
     "xml": "data",
     "pdf": "pdf",
     "docx": "document",
@@ -59,6 +60,7 @@ _NAMES: dict[str, str] = {
         service timer socket desktop reg diff patch po pot gd sol cr hx odin raku prolog pro ipp tpp bzl bazel
         coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
     "html": "html htm xhtml xht shtml",
+    "mht": "mht mhtml",
     "xml": "xml xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita",
     "pdf": "pdf",
     "docx": "docx docm dotx dotm",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from email.errors import MessageError
 from email.header import decode_header
@@ -33,6 +35,7 @@ _EXTENSIONS = {
     "text/xml": ".xml",
     "message/rfc822": ".eml",
 }
+_HEADER = re.compile(rb"^[A-Za-z][A-Za-z0-9-]*:", re.M)
 _EMLX = re.compile(rb"\A\d{1,12}\s*\n")
 
 
@@ -41,17 +44,18 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
-    return read_message(_EMLX.sub(b"", data), source.depth, limits, member)
+    data = _EMLX.sub(b"", data)
+    if not _HEADER.search(data[:20_000]):
+        raise ExtractionError("malformed", "not a mail: it has no header")
+    return read_message(data, source.depth, limits, member)
 
 
 def read_message(data: bytes, depth: int, limits: Limits, member: Extractor) -> Extraction:
-    """The mail in `data`; raises "malformed" when it has no header at all."""
+    """The mail in `data`; without a header all of it is body."""
     try:
         message = BytesParser().parsebytes(data)
     except (MessageError, ValueError, IndexError, AttributeError) as error:
         raise ExtractionError("malformed", f"not a readable mail ({error})") from error
-    if not message.keys():
-        raise ExtractionError("malformed", "not a mail: it has no header")
     sink, notes = Sink(limits), list[str]()
     _Reader(sink, notes, depth, limits, member).add(message)
     document = ExtractedDocument(
@@ -92,6 +96,7 @@ class _Reader:
     def _add_forwarded(self, part: Message) -> None:
         for one in part.get_payload() if isinstance(part.get_payload(), list) else []:
             if isinstance(one, Message):
+                one = _unpacked(part, one)
                 self._sink.add(f"\n{people(one, 'from')}\n{header(one, 'subject')}\n".replace("\n\n", "\n"))
                 self.add(one)
 
@@ -113,6 +118,17 @@ class _Reader:
         for document in found.documents:
             self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
         self._notes.extend(f"attachment {name or wanted}: {note}" for note in found.notes)
+
+
+def _unpacked(part: Message, forwarded: Message) -> Message:
+    """A forwarded mail that was packed as base64 against the rules, unpacked."""
+    body = forwarded.get_payload()
+    if str(part.get("content-transfer-encoding", "")).strip().lower() != "base64" or not isinstance(body, str):
+        return forwarded
+    try:
+        return BytesParser().parsebytes(base64.b64decode(body))
+    except (binascii.Error, ValueError, MessageError):
+        return forwarded
 
 
 def _best(parts: list[Message]) -> list[Message]:

@@ -18,6 +18,9 @@ _JUNK_TITLE = re.compile(
 )
 _PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel|office)|presentation)\s*-\s*", re.IGNORECASE)
 
+ACRO_FORM = 1
+"""PDFium's number for a fillable form; its values become text of the page"""
+
 
 def extract(source: Source, limits: Limits) -> Extraction:
     """One document with the offset of each page; raises "encrypted" when it needs a password."""
@@ -29,12 +32,16 @@ def extract(source: Source, limits: Limits) -> Extraction:
     except pypdfium2.PdfiumError as error:
         raise _reason(str(error)) from error
     try:
+        if pdf.get_formtype() == ACRO_FORM:
+            pdf.init_forms()
         text, pages, truncated, notes = _read_pages(pdf, limits)
         facts = pdf.get_metadata_dict(skip_empty=True)
     finally:
         pdf.close()
-    if not pages and notes:
+    if notes and not text.strip("\f"):
         raise ExtractionError("malformed", notes[0])
+    if not text.strip():
+        notes = ("no text in its pages, perhaps scanned pictures",)
     document = ExtractedDocument(
         text=text,
         type="pdf",
@@ -83,9 +90,11 @@ def _notes(broken: list[str]) -> tuple[str, ...]:
 def _page_text(pdf: Any, number: int) -> str:
     page = pdf[number]
     try:
+        if pdf.formenv is not None:
+            page.flatten()
         text_page = page.get_textpage()
         try:
-            return _join_hyphens(clean(text_page.get_text_range(errors="replace")))
+            return clean(_join_hyphens(text_page.get_text_range(errors="replace")))
         finally:
             text_page.close()
     finally:
@@ -93,8 +102,8 @@ def _page_text(pdf: Any, number: int) -> str:
 
 
 def _join_hyphens(text: str) -> str:
-    """PDFium marks a word broken at a line end with U+FFFE or U+0002; join its halves."""
-    return text.replace("\ufffe\n", "").replace("\ufffe", "")
+    """`text` with words whole that were broken at a line end, where PDFium leaves U+FFFE."""
+    return text.replace("\ufffe", "")
 
 
 def _reason(message: str) -> ExtractionError:

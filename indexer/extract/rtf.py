@@ -13,17 +13,18 @@ from indexer.extract.pdf import real_title
 from indexer.extract.source import Source
 
 _PICTURE = re.compile(r"(?:[0-9a-fA-F]{32,}\s*){4,}")
+_EDGE = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 _INFO = re.compile(r"\{\\info\b(.{0,20000}?)\}\s*\}", re.S)
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
-    """One document; pictures, which are written as hexadecimal digits, are dropped before parsing."""
+    """One document; pictures, which are hexadecimal digits, are dropped, headers and footers kept."""
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"RTF of more than {shown_size(limits.max_member_bytes)}")
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ExtractionError("malformed", "no RTF: it does not begin with {\\rtf")
-    source_text = _PICTURE.sub("", data.decode("latin-1"))
+    source_text = _EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))
     text, truncated = cut(clean(_plain(source_text)), limits.max_text_bytes)
     info = found[1] if (found := _INFO.search(source_text[:200_000])) else ""
     document = ExtractedDocument(

@@ -71,7 +71,8 @@ class Updater:
     def update(self, paths: Iterable[str]) -> Summary:
         """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
 
-        A changed ignore file stands for its folder. Raises what `scan` raises.
+        A changed ignore file stands for its folder. Paths that the rules pass over cost a look and nothing else.
+        Raises what `scan` raises.
         """
         wanted = outermost(os.path.dirname(path) if path.endswith(IGNORE_FILES) else path for path in paths)
         crawl = Crawl(self.job.roots, self.job.rules)
@@ -84,7 +85,8 @@ class Updater:
 
         self.folders = crawl.folders
         summary = self._apply(survey, known, Meter(self.on_progress))
-        note_update(self.job.catalogue, wanted)
+        if summary.changed_anything or set(wanted) & set(self.job.catalogue.suspects()):
+            note_update(self.job.catalogue, wanted)
         return summary
 
     def _apply(

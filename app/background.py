@@ -1,0 +1,108 @@
+"""Indexing in a process of its own while the screen is up, so that no key press ever waits for it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TextIO
+
+import msgspec
+
+import app
+from app.settings import Paths
+from indexer.progress import OnProgress, Progress
+
+STOP_SECONDS = 10.0
+"""for the last commit, before the process is ended"""
+
+
+class BackgroundIndexer:
+    """Runs `foltr-search watch --events` and passes its reports on; the process ends with this one, however it ends.
+
+    `on_progress` is called from a thread of its own.
+    """
+
+    def __init__(self, paths: Paths, on_progress: OnProgress, *, roots: Sequence[str] = ()) -> None:
+        self._paths, self._on_progress, self._roots = paths, on_progress, tuple(roots)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._reader: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start the process; does nothing when it runs already."""
+        if self._process is not None and self._process.poll() is None:
+            return
+        # -P keeps a folder called `app` in the current directory from being taken for this program.
+        command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events", *self._roots]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment(),
+            start_new_session=True,
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
+        self._reader.start()
+
+    def stop(self) -> None:
+        """Ask the process to end, wait for its last commit, and end it if that takes too long."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.close()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if self._reader is not None:
+            self._reader.join(1.0)
+        if process.stdout is not None:
+            process.stdout.close()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _environment(self) -> dict[str, str]:
+        place = str(Path(app.__file__).parent.parent)
+        before = os.environ.get("PYTHONPATH")
+        return {
+            **os.environ,
+            "PYTHONPATH": place + (os.pathsep + before if before else ""),
+            "FOLTR_CONFIG_DIR": str(self._paths.config_dir),
+            "FOLTR_DATA_DIR": str(self._paths.data_dir),
+        }
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None  # it was asked for above
+        for line in process.stdout:
+            with contextlib.suppress(msgspec.DecodeError):  # a stray line is no report
+                self._on_progress(msgspec.json.decode(line, type=Progress))
+        if self._process is process and process.wait() not in (0, None):
+            note = f"indexing ended by itself (exit code {process.returncode}); `foltr-search index` shows why"
+            self._on_progress(Progress(phase="idle", note=note))
+
+
+def event_writer(stream: TextIO) -> OnProgress:
+    """Writes each report as one line of JSON, for `BackgroundIndexer` to read."""
+
+    def write(progress: Progress) -> None:
+        stream.write(msgspec.json.encode(progress).decode() + "\n")
+        stream.flush()
+
+    return write
+
+
+def stop_with_parent(stop: threading.Event, stdin: IO[bytes]) -> None:
+    """Set `stop` when `stdin` ends: the process at its other end asked for it, or is gone."""
+
+    def wait() -> None:
+        while stdin.read(4096):
+            pass
+        stop.set()
+
+    threading.Thread(target=wait, daemon=True).start()

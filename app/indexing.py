@@ -1,0 +1,225 @@
+"""Indexing with the user's settings: one update, following changes, and the question why a path is not found."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from app.background import BackgroundIndexer
+from app.folders import RootSuggestion, suggest_roots
+from app.manners import give_way, on_battery
+from app.settings import Paths, Settings, index_roots
+from indexer.catalogue import Catalogue
+from indexer.crawl import CrawlRules, normal_roots
+from indexer.errors import IndexDamaged, LockedError
+from indexer.extract import Limits, WorkerPool
+from indexer.extract.limits import MEGABYTE
+from indexer.ignore import IgnoreRules
+from indexer.prepare import PreparedFile, prepare_file
+from indexer.progress import OnProgress, Progress, Summary
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job, Moves
+from indexer.watch import Follower
+from indexer.why import Why
+from indexer.why import why as why_path
+
+__all__ = [
+    "BackgroundIndexer",
+    "Progress",
+    "RootSuggestion",
+    "Summary",
+    "Why",
+    "crawl_rules",
+    "suggest_roots",
+    "update_index",
+    "watch",
+    "why",
+]
+
+READER = 1
+"""Raise it when the extractors have learnt to read what failed before: failed files are then read again."""
+
+MAX_WORKERS = 8
+"""beyond this the one process that writes the index cannot keep up"""
+
+
+def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
+    """The user's rules about what is indexed; this program's own folders never are."""
+    chosen = settings.index
+    own = (paths.data_dir, paths.config_dir)
+    return CrawlRules(
+        ignore=IgnoreRules(exclude=tuple(chosen.exclude), hidden=chosen.hidden, ignore_files=chosen.ignore_files),
+        follow_symlinks=chosen.follow_symlinks,
+        cross_mounts=chosen.cross_mounts,
+        max_bytes={kind: int(size * MEGABYTE) for kind, size in chosen.max_file_mb.items()},
+        archives=chosen.archives,
+        never=frozenset(str(path) for folder in own for path in (folder.absolute(), folder.resolve())),
+    )
+
+
+def update_index(
+    settings: Settings,
+    paths: Paths,
+    *,
+    roots: Sequence[str] | None = None,
+    rebuild: bool = False,
+    optimize: bool = False,
+    retry_failures: bool = False,
+    holder: str = "foltr-search index",
+    on_progress: OnProgress = lambda progress: None,
+    stop: threading.Event | None = None,
+) -> Summary:
+    """Bring the index up to date with `roots` (default: the folders the user chose); keeps what is done on `stop`.
+
+    An index that is damaged or of another version is made anew, and the summary's note says so. Raises LockedError
+    when another process is writing, IndexerError when the disk is full.
+    """
+    stop = stop or threading.Event()
+
+    def scan(rebuild: bool) -> Summary:
+        catalogue, note = _open(paths, rebuild=rebuild)
+        try:
+            with _pool(settings) as pool:
+                updater = Updater(_job(settings, paths, catalogue, roots, holder), pool, on_progress, stop=stop)
+                updater.on_moves = _followed_by_picks(settings, paths)
+                return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
+        finally:
+            catalogue.close()
+
+    try:
+        return scan(rebuild)
+    except IndexDamaged:  # found while reading on; the second attempt begins from nothing
+        return scan(True)
+
+
+def watch(
+    settings: Settings,
+    paths: Paths,
+    *,
+    roots: Sequence[str] | None = None,
+    holder: str = "foltr-search watch",
+    on_progress: OnProgress = lambda progress: None,
+    stop: threading.Event | None = None,
+    pause_on_battery: bool = False,
+) -> None:
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process writes."""
+    stop = stop or threading.Event()
+    give_way()
+    rebuild = False
+    while not stop.is_set():
+        try:
+            catalogue, note = _open(paths, rebuild=rebuild)
+        except LockedError as error:
+            on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
+            stop.wait(2.0)
+            continue
+        with _pool(settings) as pool:
+            updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
+            updater.on_moves = _followed_by_picks(settings, paths)
+            follower = Follower(
+                updater,
+                scan_seconds=settings.index.scan_minutes * 60,
+                on_progress=on_progress,
+                stop=stop,
+                may_work=on_battery if pause_on_battery else lambda: "",
+                on_quiet=pool.close,
+                note=note,
+            )
+            try:
+                follower.run()
+            except IndexDamaged:
+                rebuild = True
+            finally:
+                catalogue.close()
+
+
+def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
+    """Whether `path` can be found, or which rule, limit or error keeps it out."""
+    roots = index_roots(settings, paths)
+    catalogue = Catalogue.open(paths.catalogue)
+    try:
+        return why_path(
+            _place(os.fspath(path), roots), roots=roots, rules=crawl_rules(settings, paths), catalogue=catalogue
+        )
+    finally:
+        catalogue.close()
+
+
+def _place(path: str, roots: Sequence[str]) -> str:
+    """`path` as the crawl would meet it: below a root that may itself be reached through a link."""
+    given = Path(path).expanduser().absolute()
+    (normal,) = normal_roots([str(given)])
+    if any(normal == root or normal.startswith(root.rstrip(os.sep) + os.sep) for root in normal_roots(roots)):
+        return normal
+    return str(given.parent.resolve() / given.name)
+
+
+def _open(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
+    paths.create_data_dir()
+    return open_catalogue(paths.index, paths.catalogue, rebuild=rebuild)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(max_text_bytes=int(settings.index.max_text_mb * MEGABYTE))
+
+
+def _pool(settings: Settings) -> WorkerPool[PreparedFile]:
+    chosen = settings.index
+    return WorkerPool(
+        prepare_file,
+        n_workers=chosen.workers or min(available_cores(), MAX_WORKERS),
+        seconds=chosen.seconds_per_file,
+        memory_mb=chosen.memory_mb,
+        limits=_limits(settings),
+    )
+
+
+def available_cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence[str] | None, holder: str) -> Job:
+    chosen = settings.index
+    reader = f"{READER} text={chosen.max_text_mb:g} seconds={chosen.seconds_per_file:g} memory={chosen.memory_mb}"
+    return Job(
+        index=paths.index,
+        catalogue=catalogue,
+        roots=normal_roots(index_roots(settings, paths) if roots is None else roots),
+        rules=crawl_rules(settings, paths),
+        holder=holder,
+        reader=reader,
+    )
+
+
+def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:
+    """What was learned about a file goes where the file goes."""
+
+    def follow(moves: Moves) -> None:
+        if not paths.state.exists() or not settings.learning.remember_picks:
+            return
+        from app.pick_keys import load_key
+        from app.picks import Picks
+        from app.store import Store
+
+        with Store(paths.state) as store:
+            picks = Picks(store, load_key(paths.key))
+            for old, new in folded(moves):
+                picks.rename(old, new)
+
+    return follow
+
+
+def folded(moves: Moves) -> list[tuple[str, str]]:
+    """`moves` with the files of a moved folder taken together, where nothing is left at the old place."""
+    found: dict[tuple[str, str], None] = {}
+    for old, new in moves:
+        while os.path.basename(old) == os.path.basename(new):
+            above = os.path.dirname(old), os.path.dirname(new)
+            if os.path.lexists(above[0]):
+                break
+            old, new = above
+        found[old, new] = None
+    return list(found)

@@ -1,0 +1,244 @@
+"""Follow the changes of the indexed folders as they happen; where the system cannot say, look every few minutes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+
+from indexer.crawl import is_below
+from indexer.errors import LockedError
+from indexer.pacing import Pacer
+from indexer.progress import Progress
+from indexer.update import Updater
+
+DEBOUNCE_MS = 400
+"""changes that follow each other are taken together for at most this long"""
+STEP_MS = 100
+"""between two looks at the collected changes: what watching costs while nothing happens"""
+SAFETY_SECONDS = 3600.0
+"""a whole scan, however quiet it was: some changes go unreported (network drives, a full event queue)"""
+LOOK_SECONDS = 60.0
+"""between two looks at what searches found gone, and at the battery"""
+PAUSED_SECONDS = 20.0
+MANY_PATHS = 2_000
+"""with more changes than this at once, a whole scan is quicker"""
+TROUBLE_SECONDS = 5.0
+"""before watching again after the system reported something that cannot be used"""
+
+
+class CannotWatch(Exception):
+    """The system's limit for watches is reached, or there is nothing to watch with; the message says which."""
+
+
+class _FolderVanished(Exception):
+    """A folder was there a moment ago."""
+
+
+class Notifier:
+    """Reports changes in `folders`: one non-recursive watch for each on Linux, so that ignored ones cost nothing."""
+
+    def __init__(self, folders: Iterable[str], roots: Iterable[str]) -> None:
+        if os.environ.get("FOLTR_FORCE_POLL"):
+            raise CannotWatch("FOLTR_FORCE_POLL is set")
+        per_folder = sys.platform == "linux"
+        wanted = list(folders if per_folder else roots)
+        targets = [folder for folder in wanted if is_text(folder) and os.path.isdir(folder)]
+        self.blind = len(targets) < len(wanted)
+        """some folders cannot be watched, for their names are not UTF-8"""
+        try:
+            # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
+            self._notify = RustNotify(targets, False, False, 0, not per_folder, False)
+        except (OSError, WatchfilesRustInternalError) as error:
+            if isinstance(error, (FileNotFoundError, PermissionError)):
+                raise _FolderVanished(str(error)) from error
+            raise CannotWatch(_first_words(str(error))) from error
+
+    def wait(self, seconds: float, stop: threading.Event) -> list[str] | None:
+        """The paths that changed, [] when none did for so long; None when changes were missed: scan everything."""
+        try:
+            found = self._notify.watch(DEBOUNCE_MS, STEP_MS, max(int(seconds * 1000), 1), stop)
+        except WatchfilesRustInternalError:  # a name that is not UTF-8, for one: it never says which
+            return None
+        if found == "signal":  # the notifier swallowed a KeyboardInterrupt
+            stop.set()
+        return [path for _, path in found] if isinstance(found, set) else []
+
+    def close(self) -> None:
+        self._notify.close()
+
+
+@dataclass(slots=True)
+class Follower:
+    """Keeps one index up to date until it is stopped."""
+
+    updater: Updater
+    scan_seconds: float
+    """between whole scans where changes cannot be watched"""
+    on_progress: Callable[[Progress], None]
+    stop: threading.Event
+    may_work: Callable[[], str] = lambda: ""
+    """says why to pause now ("on battery"), or "" to go on"""
+    on_quiet: Callable[[], None] = lambda: None
+    """called after some minutes without work"""
+    note: str = ""
+    """to show with the first scan"""
+    _folders: set[str] = field(default_factory=set)
+    _pacer: Pacer = field(default_factory=Pacer)
+    _notifier: Notifier | None = None
+    _note: str = ""
+    _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
+    _scanned: float = 0.0
+    _worked: float = 0.0
+
+    def run(self) -> None:
+        """Scan, then follow changes until `stop` is set. Raises what `Updater.scan` raises, except LockedError."""
+        self.updater.on_progress, self.updater.stop = self._relay, self.stop
+        try:
+            self._scan(self.note)
+            self._watch_anew()
+            self._scan()  # what changed between the first scan and the first watch
+            while not self.stop.is_set():
+                self._pause_if_asked()
+                self._turn()
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        """Wait for changes and work them off."""
+        changed = self._wait()
+        now = time.monotonic()
+        if self.stop.is_set():
+            return
+        if changed is None:
+            self.stop.wait(TROUBLE_SECONDS)
+            self._watch_anew()
+            self._scan()
+        elif len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause():
+            self._scan()
+        else:
+            self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
+        if now - self._worked > LOOK_SECONDS * 5:
+            self.on_quiet()
+
+    def _scan_pause(self) -> float:
+        watching = self._notifier is not None and not self._notifier.blind
+        return SAFETY_SECONDS if watching else self.scan_seconds
+
+    def _wait(self) -> list[str] | None:
+        now = time.monotonic()
+        until_scan = self._scanned + self._scan_pause() - now
+        due = self._pacer.seconds_to_next(now)
+        seconds = max(min(until_scan, LOOK_SECONDS, LOOK_SECONDS if due is None else due), 0.0)
+        if self._notifier is not None:
+            return self._notifier.wait(seconds, self.stop)
+        self.stop.wait(seconds)
+        return []
+
+    def _scan(self, note: str = "") -> None:
+        try:
+            summary = self.updater.scan(note=note)
+        except LockedError as error:
+            self._say(phase="idle", note=f"{error}; waiting for it")
+            self._scanned = time.monotonic() - self._scan_pause() + 2.0
+            self.stop.wait(2.0)
+            return
+        self._scanned = time.monotonic()
+        if summary.changed_anything:
+            self._worked = self._scanned
+        fresh = set(self.updater.folders)
+        if fresh != self._folders and not summary.stopped:
+            self._folders = fresh
+            if self._notifier is not None:
+                self._watch_anew()
+        self._say()
+
+    def _update(self, paths: list[str]) -> None:
+        """Update `paths`; folders that were found are watched from then on, and looked at once more."""
+        while paths and not self.stop.is_set():
+            try:
+                summary = self.updater.update(paths)
+            except LockedError as error:
+                self._pacer.again(paths, time.monotonic())
+                self._say(note=f"{error}; waiting for it")
+                return
+            if summary.changed_anything:
+                self._worked = time.monotonic()
+                self._say()
+            gone = {path for path in paths if path in self._folders and not os.path.isdir(path)}
+            if gone:
+                self._folders = {one for one in self._folders if not any(is_below(one, path) for path in gone)}
+            paths = [folder for folder in self.updater.folders if folder not in self._folders]
+            if paths:
+                self._folders.update(paths)
+                self._watch_anew()
+
+    def _watch_anew(self) -> None:
+        """Watch the folders known now; the old watches end only when the new ones are there."""
+        old, self._notifier = self._notifier, None
+        try:
+            self._notifier = self._new_notifier()
+            self._note = ""
+        except CannotWatch as error:
+            minutes = self.scan_seconds / 60
+            self._note = f"changes cannot be watched ({error}); looking for them every {minutes:g} minutes instead"
+        finally:
+            if old is not None:
+                old.close()
+        self._say()
+
+    def _new_notifier(self) -> Notifier:
+        for _ in range(5):
+            try:
+                return Notifier(self._folders, self.updater.job.roots)
+            except _FolderVanished:
+                continue
+        raise CannotWatch("folders come and go too fast")
+
+    def _pause_if_asked(self) -> None:
+        why = self.may_work()
+        if not why:
+            return
+        self._close()
+        self.on_quiet()
+        while why and not self.stop.is_set():
+            self._say(phase="idle", note=f"paused: {why}")
+            self.stop.wait(PAUSED_SECONDS)
+            why = self.may_work()
+        self._watch_anew()
+        self._scan()
+
+    def _close(self) -> None:
+        if self._notifier is not None:
+            self._notifier.close()
+            self._notifier = None
+
+    def _relay(self, progress: Progress) -> None:
+        """Pass on a report of the updater, with our own note where it has none; its end is not ours."""
+        self._last = progress
+        if progress.phase != "idle":
+            self.on_progress(msgspec.structs.replace(progress, note=progress.note or self._note))
+
+    def _say(self, *, phase: str = "", note: str = "") -> None:
+        phase = phase or ("watching" if self._notifier is not None else "polling")
+        self.on_progress(msgspec.structs.replace(self._last, phase=phase, note=note or self._last.note or self._note))
+
+
+def is_text(path: str) -> bool:
+    """Whether the system's notifier can take `path`: it wants UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _first_words(message: str) -> str:
+    """The message of the notifier without its debugging output."""
+    return message.split(" about [", maxsplit=1)[0].rstrip(".").lower()

@@ -1,0 +1,76 @@
+"""The walls of the house: what may import what, and what a light command never loads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HEAVY = ("numpy", "textual", "rich", "whoosh", "watchfiles", "pypdfium2", "openpyxl", "selectolax")
+
+
+def loaded_after(code: str, *, exit_code: int = 0) -> set[str]:
+    """The top-level modules that a fresh interpreter has loaded after running `code`."""
+    report = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{report}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == exit_code, done.stderr
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def test_the_import_contracts_hold() -> None:
+    """Arrows point down only, and only the screen knows Textual (contracts in pyproject.toml)."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from importlinter.cli import lint_imports; raise SystemExit(lint_imports())"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("module", ["foltr", "foltr.online.pdgd", "federation_server.cli"])
+def test_the_learning_core_and_the_server_load_neither_screen_nor_index(module: str) -> None:
+    """Importing the learning core or the server never loads textual, whoosh or an extractor."""
+    loaded = loaded_after(f"import {module}")
+    assert not loaded & {"textual", "rich", "whoosh", "pypdfium2", "indexer", "app"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["search", "--help"],
+        ["completion", "bash"],
+        ["man"],
+        ["config", "path"],
+        ["config", "default"],
+    ],
+)
+def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
+    """Help, version, completion and settings answer without numpy, the index or the screen."""
+    loaded = loaded_after(f"from app.cli import main; assert main({arguments!r}) == 0")
+    assert not loaded & set(HEAVY)
+
+
+def test_commands_without_the_screen_never_load_textual(tmp_path: Path) -> None:
+    """A search, its index and its status do without the screen's library."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("heron", encoding="ascii")
+    code = f"""
+import os
+os.environ["FOLTR_CONFIG_DIR"] = os.environ["FOLTR_DATA_DIR"] = {str(tmp_path / "device")!r}
+from app.cli import main
+if __name__ == "__main__":
+    assert main(["index", "--quiet", {str(tmp_path / "notes")!r}]) == 0
+    assert main(["search", "heron"]) == 0
+    assert main(["status"]) == 0
+"""
+    assert not loaded_after(code) & {"textual", "rich"}

@@ -54,7 +54,6 @@ class FacetBar(Widget, can_focus=True):
     def show_facets(self, facets: Facets, active: dict[str, str]) -> None:
         """Show the counts of one page, and what is narrowed to."""
         self._facets, self.active = facets, dict(active)
-        self._columns = [min(c, len(self.chips(n)) - 1) for c, n in zip(self._columns, FACETS, strict=True)]
         self.refresh()
 
     def chips(self, facet: str) -> list[Chip]:
@@ -74,9 +73,13 @@ class FacetBar(Widget, can_focus=True):
             chips.append(Chip(facet_count.value, f"{label} {number}"))
         return chips
 
+    def column(self, row: int) -> int:
+        """The chip under the cursor of one row; the chips change with every page."""
+        return max(0, min(len(self.chips(FACETS[row])) - 1, self._columns[row]))
+
     def action_step(self, step: int) -> None:
-        n_chips = len(self.chips(FACETS[self._row]))
-        self._columns[self._row] = max(0, min(n_chips - 1, self._columns[self._row] + step))
+        self._columns[self._row] = self.column(self._row) + step
+        self._columns[self._row] = self.column(self._row)
         self.refresh()
 
     def action_row(self, step: int) -> None:
@@ -85,7 +88,7 @@ class FacetBar(Widget, can_focus=True):
 
     def action_choose(self) -> None:
         facet = FACETS[self._row]
-        value = self.chips(facet)[self._columns[self._row]].value
+        value = self.chips(facet)[self.column(self._row)].value
         self.post_message(FacetChosen(facet, "" if value == self.active[facet] else value))
 
     def on_click(self, event: events.Click) -> None:
@@ -108,7 +111,7 @@ class FacetBar(Widget, can_focus=True):
             style = base
             if chip.value == self.active[FACETS[y]]:
                 style = self.get_component_rich_style("facet--active")
-            if self.has_focus and y == self._row and column == self._columns[y]:
+            if self.has_focus and y == self._row and column == self.column(y):
                 style = self.get_component_rich_style("facet--cursor")
             segments.append(Segment(" " * (left - position), base))
             segments.append(Segment(f" {chip.text} ", style))
@@ -125,7 +128,7 @@ class FacetBar(Widget, can_focus=True):
                 right = left + cell_len(chip.text) + 2
                 placed.append((left, right, chip))
                 left = right + 1
-            cursor = self._columns[row] - first
+            cursor = self.column(row) - first
             if cursor <= 0 or placed[cursor][1] <= self.size.width:
                 break
             first += 1

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 QUERIES = (
-    ("wind turbine", "both words; some of them when few documents hold both"),
+    ("wind turbine", "both words; some when few documents hold both"),
     ('"wind turbine"', "this phrase"),
     ("wind OR solar", "either; also AND, NOT, ( )"),
     ("-nuclear", "without this word"),
@@ -55,11 +55,11 @@ class HelpScreen(ModalScreen[None]):
         text = Text(self._about + "\n\n")
         text.append("Keys\n", style="bold")
         for keys, description in self._keys:
-            text.append(f"  {keys.ljust(22)} ", style="bold")
+            text.append(f"  {keys.ljust(17)} ", style="bold")
             text.append(description + "\n")
         text.append("\nWhat can be asked\n", style="bold")
         for query, meaning in QUERIES:
-            text.append(f"  {query.ljust(24)} ")
+            text.append(f"  {query.ljust(26)} ")
             text.append(meaning + "\n", style="dim")
         text.append("\nHow the order learns\n", style="bold")
         text.append(

@@ -31,14 +31,14 @@ class Action:
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("open", "enter", "Open", "Open the selected result with the system's program.", shown=True),
-    Action("edit", "e,alt+e", "Edit", "Open it in the editor, at the line of the match.", shown=True),
+    Action("open", "enter", "Open", "Open the selected result with the system's program."),
+    Action("edit", "e,alt+e", "Edit", "Open it in the editor, at the line of the match."),
     Action("page", "v,alt+v", "Pager", "Show its text in the pager."),
     Action("folder", "o,alt+o", "Folder", "Open the folder it lies in."),
-    Action("copy", "y,alt+y", "Copy path", "Copy its path to the clipboard."),
-    Action("order", "ctrl+s,s", "Order", "Change the order: learned, BM25, newest first, by name.", shown=True),
+    Action("copy", "y,alt+y", "Copy", "Copy its path to the clipboard."),
+    Action("order", "ctrl+s,s", "Order", "The next order: learned, BM25, newest first, by name.", shown=True),
     Action("preview", "f2,p,alt+p", "Preview", "Show or hide the preview.", shown=True),
-    Action("explain", "f3,x,alt+x", "Explain", "Say why the selected result stands where it stands.", shown=True),
+    Action("explain", "f3,x,alt+x", "Why", "Say why the selected result stands where it stands.", shown=True),
     Action("facets", "f4,f,alt+f", "Filter", "Narrow the results by type, folder and time.", shown=True),
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),

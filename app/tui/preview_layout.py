@@ -71,7 +71,7 @@ def _lines(text: str, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _wrapped(text: str, start: int, end: int, width: int) -> Iterator[tuple[int, int]]:
-    """[start, end) of each row of one line; an empty line is one empty row."""
+    """[start, end) of each row of one line; an empty line is one empty row. A blank at the end may not fit."""
     line = text[start:end]
     plain = line.isascii() and "\t" not in line
     if plain and len(line) <= width:

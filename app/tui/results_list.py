@@ -18,7 +18,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.results import Hit, ResultPage, Snippet
-from app.tui.keys import actions_of
+from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.tui.result_row import HEIGHT, RowStyles, row_lines
 
@@ -46,6 +46,9 @@ class ResultsList(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
         for action in actions_of("list")
+    ] + [
+        Binding(BY_ID[name].keys, f"screen.{name}", BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
+        for name in ("open", "edit", "copy")
     ]
 
     cursor: reactive[int] = reactive(0, init=False)

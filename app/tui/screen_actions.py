@@ -162,7 +162,7 @@ class ScreenActions(HitActions):
         rows: dict[str, list[str]] = {}
         for active in self.active_bindings.values():
             binding = active.binding
-            if not binding.system and not isinstance(active.node, Input):
+            if not binding.system and not isinstance(active.node, Input) and not binding.action.startswith("app.focus"):
                 rows.setdefault(binding.tooltip or binding.description, []).append(self.app.get_key_display(binding))
         self.app.push_screen(HelpScreen(about, [(" ".join(keys), what) for what, keys in rows.items()]))
 

@@ -125,6 +125,9 @@ class SearchScreen(ScreenActions):
         """Runs in a worker."""
         self.session.tell(HistoryRead(tuple(self.setup.history.queries())))
 
+    def on_resize(self) -> None:
+        self.show_side(explain=self.query_one(ExplainPane).display)
+
     # asking
 
     @on(Input.Changed, "#query")

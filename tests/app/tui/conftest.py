@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual.pilot import Pilot
@@ -50,11 +51,12 @@ class Document:
 
 
 PAGE_ONE = "Wind turbines turn wind into power.\nThe wind is free.\n"
+SEA = "The wind at sea blows steadily.\n" * 30
 DOCUMENTS = (
-    Document("/home/anna/energy/turbine.md", "Wind turbines at sea", "markdown", "The wind at sea blows steadily.\n" * 30),
+    Document("/home/anna/energy/turbine.md", "Wind turbines at sea", "markdown", SEA),
     Document("/home/anna/energy/report.pdf", "Annual wind report", "pdf", PAGE_ONE + "Page two: more wind.\n", 40.0,
              pages=(0, len(PAGE_ONE)), copies=("/home/anna/old/report.pdf",)),
-    Document("/home/anna/mail/inbox.mbox", "Re: windows of the kitchen", "mail", "The windows let the wind in.\n", 400.0),
+    Document("/home/anna/mail/inbox.mbox", "Re: kitchen windows", "mail", "The windows let the wind in.\n", 400.0),
     Document("/home/anna/notes/gone.txt", "", "text", "wind\tand rain\n", 3.0, missing=True),
     Document("/home/anna/notes/solar.txt", "Solar panels", "text", "The sun shines on panels.\n", 0.1),
 )  # fmt: skip
@@ -102,7 +104,7 @@ class FakeSearch:
             n_matches=len(hits),
             n_documents=len(self.documents),
             seconds=0.012,
-            problems=(Problem(text.index('"'), 1, "this quotation mark has no partner"),) if text.count('"') == 1 else (),
+            problems=(Problem(text.index('"'), 1, "no partner"),) if text.count('"') == 1 else (),
             suggestion="wind" if text == "wimd" else "",
             facets=_facets(found),
             words=words,
@@ -234,6 +236,14 @@ class Stage:
         """The text that the page shown answers."""
         page = self.app.search_screen.session.page
         return page.request.text if page else ""
+
+
+@pytest.fixture
+def conftest_types() -> SimpleNamespace:
+    """The types of this file, for tests that make documents or engines of their own."""
+    return SimpleNamespace(
+        Document=Document, FakeSearch=FakeSearch, FakeIndexing=FakeIndexing, Folder=Folder, ProgressLine=ProgressLine
+    )
 
 
 @pytest.fixture

@@ -1,0 +1,41 @@
+"""The table of actions, and the check of the user's own keys."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from app.tui.keys import ACTIONS, BY_ID, keys_of, problems_of, usable
+
+
+def test_the_default_keys_do_not_clash() -> None:
+    """Out of the box every key of a scope belongs to one action."""
+    assert problems_of({}) == ()
+    assert len({action.id for action in ACTIONS}) == len(ACTIONS)
+
+
+def test_an_unknown_action_is_named_with_the_nearest_one() -> None:
+    """A typing error in screen.keys is one line that says what was meant."""
+    assert problems_of({"opne": "enter"}) == ("screen.keys: there is no action opne; did you mean open?",)
+
+
+def test_a_key_for_two_actions_is_reported() -> None:
+    """Two actions of one part of the screen cannot share a key."""
+    assert problems_of({"edit": "f2"}) == ("screen.keys: f2 is the key of edit and of preview",)
+
+
+def test_own_keys_replace_all_default_ones() -> None:
+    """A choice takes the place of every default key of the action."""
+    assert keys_of(BY_ID["edit"], {"edit": "ctrl+g, f9"}) == ("ctrl+g", "f9")
+    assert keys_of(BY_ID["edit"], {}) == ("e", "alt+e")
+
+
+def test_unusable_choices_are_left_out() -> None:
+    """Unknown actions and empty keys do not reach Textual."""
+    assert usable({"opne": "enter", "edit": " ", "copy": "f9"}) == {"copy": "f9"}
+
+
+def test_importing_the_package_and_the_keys_does_not_load_textual() -> None:
+    """The command line may name the screen without paying for it."""
+    code = "import sys, app.tui, app.tui.keys; assert 'textual' not in sys.modules and 'rich' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

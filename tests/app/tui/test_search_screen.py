@@ -1,0 +1,395 @@
+"""The search screen, driven by keys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from app.settings import ScreenSettings
+from app.tui.explain_pane import ExplainPane
+from app.tui.facet_bar import FacetBar
+from app.tui.hint_line import HintLine
+from app.tui.preview_body import PreviewBody
+from app.tui.preview_pane import PreviewPane
+from app.tui.query_input import QueryInput
+from app.tui.results_list import ResultsList
+from app.tui.status_line import StatusLine
+from app.tui.welcome import Welcome
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+def _rows(stage: Any) -> list[str]:
+    page = stage.app.search_screen.query_one(ResultsList).page
+    return [hit.path.rsplit("/", 1)[-1] for hit in page.hits] if page else []
+
+
+def _screen_text(stage: Any) -> str:
+    """What the terminal shows, line by line."""
+    screen = stage.app.screen
+    return "\n".join(strip.text for strip in screen._compositor.render_strips())
+
+
+async def test_results_appear_while_typing(stage: Stages) -> None:
+    """No Enter is needed; the last word counts as a beginning while it is typed."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "win")
+        assert _rows(one) == ["turbine.md", "report.pdf", "inbox.mbox", "gone.txt"]
+        assert one.engine.requests[-1].as_you_type or one.engine.requests[-2].as_you_type
+        text = _screen_text(one)
+        assert "Wind turbines at sea" in text
+        assert "~/energy/turbine.md" in text
+        assert "markdown · 5 Jun" in text
+        assert "4 of 5" in text
+
+
+async def test_the_unfinished_page_stays_when_the_whole_word_finds_nothing(stage: Stages) -> None:
+    """A pause after "turb" must not empty the list, although no document holds that word."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "turb")
+        await one.until(pilot, lambda: not one.engine.requests[-1].as_you_type, "the request at rest")
+        await pilot.pause(0.1)
+        assert _rows(one) == ["turbine.md", "report.pdf"]
+
+
+async def test_stale_answers_are_dropped(stage: Stages) -> None:
+    """An answer that was overtaken while the engine was slow never reaches the screen."""
+    one = stage()
+    one.engine.gate["solar"] = threading.Event()
+    one.engine.reached["solar"] = threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"solar")
+        await one.until(pilot, one.engine.reached["solar"].is_set)
+        for _ in range(5):
+            await pilot.press("backspace")
+        await pilot.press(*"wind")
+        one.engine.gate["solar"].set()
+        await one.until(pilot, lambda: one.asked == "wind")
+        shown = one.app.search_screen.query_one(ResultsList).page
+        assert shown.request.text == "wind"
+        await pilot.pause(0.1)
+        assert one.asked == "wind"
+
+
+async def test_keys_are_taken_while_the_engine_is_stuck(stage: Stages) -> None:
+    """No key press waits for an answer."""
+    one = stage()
+    one.engine.gate["w"] = threading.Event()
+    one.engine.reached["w"] = threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await pilot.press("w")
+        await one.until(pilot, one.engine.reached["w"].is_set)
+        await pilot.press(*"ind")
+        assert one.app.search_screen.query_one(QueryInput).value == "wind"
+        assert len(one.engine.requests) == 1
+        one.engine.gate["w"].set()
+        await one.until(pilot, lambda: one.asked == "wind")
+        assert [r.text for r in one.engine.requests if r.text not in ("w", "wind")] == []
+
+
+async def test_arrows_choose_while_the_box_keeps_the_focus(stage: Stages) -> None:
+    """Down and up move in the list, and typing goes on at once."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("down", "down", "up")
+        screen = one.app.search_screen
+        assert screen.query_one(ResultsList).cursor == 1
+        assert screen.query_one(QueryInput).has_focus
+        await pilot.press("s")
+        assert screen.query_one(QueryInput).value == "winds"
+
+
+async def test_vim_keys_move_in_the_focused_list(stage: Stages) -> None:
+    """j, k, g, G and half pages, once the list has the focus; Esc goes back."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        results = one.app.search_screen.query_one(ResultsList)
+        await pilot.press("tab")
+        assert results.has_focus
+        places = []
+        for key in ("j", "j", "k", "G", "g", "ctrl+d", "ctrl+u"):
+            await pilot.press(key)
+            places.append(results.cursor)
+        assert places == [1, 2, 1, 3, 0, 3, 0]
+        await pilot.press("escape")
+        assert one.app.search_screen.query_one(QueryInput).has_focus
+
+
+async def test_snippets_are_made_for_visible_rows_only(stage: Stages, conftest_types: Any) -> None:
+    """A hundred results appear at once, and only those in view ask for a snippet, once."""
+    many = [conftest_types.Document(f"/home/anna/{n}.txt", f"Wind {n}", "text", "wind\n") for n in range(100)]
+    one = stage(engine=conftest_types.FakeSearch(many))
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.search(pilot, "wind")
+        await one.until(pilot, lambda: bool(one.engine.snippet_rows))
+        assert set(one.engine.snippet_rows) <= set(range(1, 10))
+        one.engine.snippet_rows.clear()
+        await pilot.press("tab", "j", "k", "G")
+        await one.until(pilot, lambda: 100 in one.engine.snippet_rows)
+        assert set(one.engine.snippet_rows) <= set(range(90, 101))
+        assert len(one.engine.snippet_rows) == len(set(one.engine.snippet_rows))
+
+
+async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -> None:
+    """n and N go around the matches; the heading says which one and on which page."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("down")
+        body = one.app.search_screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)
+        assert "match 1 of 4 · page 1 of 2" in _screen_text(one)
+        await pilot.press("tab", "n", "n", "n")
+        assert "match 4 of 4 · page 2 of 2" in _screen_text(one)
+        assert "── page 2" in _screen_text(one)
+        await pilot.press("n")
+        assert body.current == 0
+        await pilot.press("N")
+        assert body.current == 3
+
+
+async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
+    """At 80 columns the preview is out of the way until it is asked for, and then it is below."""
+    one = stage()
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.search(pilot, "wind")
+        side = one.app.search_screen.query_one("#side")
+        assert not side.display
+        await pilot.press("f2")
+        await pilot.pause(0.2)
+        assert side.display
+        assert side.region.y > one.app.search_screen.query_one(ResultsList).region.y
+        assert side.region.width == 80
+        await pilot.press("f2")
+        assert not side.display
+
+
+async def test_the_screen_follows_a_resize(stage: Stages) -> None:
+    """Wide to narrow and back changes the layout and loses nothing."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        side = one.app.search_screen.query_one("#side")
+        assert side.display
+        await pilot.resize_terminal(60, 20)
+        await pilot.pause(0.1)
+        assert not side.display
+        assert "Wind turbines at sea" in _screen_text(one)
+        await pilot.resize_terminal(200, 50)
+        await pilot.pause(0.1)
+        assert side.display
+        assert side.region.x > 80
+
+
+async def test_the_order_changes_with_one_key(stage: Stages) -> None:
+    """Date and name sort one key away, and the cursor stays on its document."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        orders = []
+        for _ in range(4):
+            await pilot.press("ctrl+s")
+            wanted = one.app.search_screen.order
+            await one.until(pilot, lambda wanted=wanted: one.engine.requests[-1].order == wanted)
+            orders.append(wanted)
+        assert orders == ["bm25", "modified", "name", "learned"]
+
+
+async def test_facets_narrow_and_open_again(stage: Stages) -> None:
+    """F4, a chip and Enter narrow; Enter on it again takes it away."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f4", "right", "right", "enter")
+        await one.until(pilot, lambda: _rows(one) == ["turbine.md"], "only markdown")
+        assert one.engine.requests[-1].type == "markdown"
+        assert "markdown" in one.app.search_screen.query_one(StatusLine).text
+        bar = one.app.search_screen.query_one(FacetBar)
+        assert bar.active["type"] == "markdown"
+        await pilot.press("enter")
+        await one.until(pilot, lambda: len(_rows(one)) == 4, "all again")
+
+
+async def test_a_problem_points_at_its_place(stage: Stages) -> None:
+    """A malformed query still answers, with an arrow under the character concerned."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, 'wind "se')
+        hint = one.app.search_screen.query_one(HintLine)
+        assert hint.display
+        assert hint.hint.plain == " " * 5 + "↑ no partner"
+        column = hint.region.x + 3 + 5
+        assert one.app.search_screen.query_one(QueryInput).region.x + 5 == column
+
+
+async def test_a_suggested_spelling_is_one_key_away(stage: Stages) -> None:
+    """F8 searches for what was probably meant."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wimd")
+        assert "Did you mean wind" in one.app.search_screen.query_one(HintLine).hint.plain
+        await pilot.press("f8")
+        await one.until(pilot, lambda: one.asked == "wind")
+
+
+async def test_nothing_found_says_what_to_do(stage: Stages) -> None:
+    """An empty list is never just empty."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "zebra")
+        assert one.app.search_screen.query_one(Welcome).display
+        assert "Nothing found for zebra" in _screen_text(one)
+        assert "foltr-search why FILE" in _screen_text(one)
+
+
+async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
+    """From the list to the box, then the box is cleared, then the filters go; it never leaves."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f4", "right", "enter", "escape")
+        screen = one.app.search_screen
+        assert screen.query_one(QueryInput).has_focus
+        await pilot.press("escape")
+        assert screen.query_one(QueryInput).value == ""
+        assert screen.narrowed["type"] == "mail"
+        await pilot.press("escape")
+        assert screen.narrowed["type"] == ""
+        await pilot.press("escape")
+        assert one.app.is_running
+        assert "documents ready" in _screen_text(one)
+
+
+async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
+    """x shows what moved the selected result, F3 does so from the search box."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f3")
+        pane = one.app.search_screen.query_one(ExplainPane)
+        await one.until(pilot, lambda: "words found in the title" in _screen_text(one))
+        assert "+2.25    +0.50" in _screen_text(one)
+        assert "−0.25" in _screen_text(one)
+        await pilot.press("down")
+        await one.until(pilot, lambda: "BM25 alone would put this at 5." in _screen_text(one))
+        await pilot.press("tab", "x")
+        assert not pane.display
+        assert one.app.search_screen.query_one(PreviewPane).display
+
+
+async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any) -> None:
+    """What was indexed meanwhile appears without a key press, as long as nobody is reading the list."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
+        one.engine.generation = 2
+        line = conftest_types.ProgressLine("indexing 4,210 of 12,228", 2, True)
+        one.indexing.report(line)
+        await one.until(pilot, lambda: "new.txt" in _rows(one), "the new document")
+        assert "indexing 4,210 of 12,228" in _screen_text(one)
+
+
+async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: Any) -> None:
+    """After the cursor was moved a commit only announces itself; F5 asks again."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("down")
+        one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
+        one.engine.generation = 2
+        one.indexing.report(conftest_types.ProgressLine("", 2, False))
+        await one.until(pilot, lambda: "F5 asks again" in _screen_text(one))
+        assert "new.txt" not in _rows(one)
+        await pilot.press("f5")
+        await one.until(pilot, lambda: "new.txt" in _rows(one))
+        assert one.app.search_screen.query_one(ResultsList).cursor == 1
+
+
+async def test_typing_before_the_index_is_open_is_not_lost(stage: Stages, conftest_types: Any) -> None:
+    """The first frame does not wait for the index, and what was typed meanwhile is asked as soon as it is there."""
+    ready = threading.Event()
+    engine = conftest_types.FakeSearch()
+
+    def slow_engine() -> Any:
+        ready.wait(10)
+        return engine
+
+    one = stage(engine=engine, open_engine=slow_engine)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"wind")
+        await pilot.pause(0.05)
+        assert "opening the index" in _screen_text(one)
+        ready.set()
+        await one.until(pilot, lambda: one.asked == "wind")
+
+
+async def test_an_index_that_cannot_be_opened_is_explained(stage: Stages) -> None:
+    """A damaged index is a sentence and a command, never a traceback."""
+
+    def broken() -> Any:
+        raise OSError("the index is damaged")
+
+    one = stage(open_engine=broken)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "The index cannot be searched" in _screen_text(one))
+        assert "the index is damaged" in _screen_text(one)
+        assert "foltr-search index --rebuild" in _screen_text(one)
+
+
+async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
+    """An action can be moved to another key; an unknown action is one line at the start."""
+    one = stage(screen=ScreenSettings(keys={"order": "f9", "opne": "f7"}))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        assert [n.message for n in one.app._notifications] == [
+            "screen.keys: there is no action opne; did you mean open?"
+        ]
+        await pilot.press("ctrl+s")
+        assert one.app.search_screen.order == "learned"
+        await pilot.press("f9")
+        assert one.app.search_screen.order == "bm25"
+        assert "F9" in _screen_text(one)
+
+
+async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_types: Any) -> None:
+    """The mouse does what it does everywhere."""
+    many = [conftest_types.Document(f"/home/anna/{n}.txt", f"Wind {n}", "text", "wind\n") for n in range(100)]
+    one = stage(engine=conftest_types.FakeSearch(many))
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.search(pilot, "wind")
+        results = one.app.search_screen.query_one(ResultsList)
+        await pilot.click(ResultsList, offset=(10, 7))
+        assert results.cursor == 2
+        assert one.engine.opened_paths == []
+        before = results.scroll_offset.y
+        results.scroll_relative(y=9, animate=False)
+        await pilot.pause()
+        assert results.scroll_offset.y > before
+
+
+async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) -> None:
+    """Up in the empty box brings past queries back, newest first; Down returns to the empty box."""
+
+    class Past:
+        def queries(self) -> list[str]:
+            return ["solar", "wind sea"]
+
+        def add(self, query: str) -> None:
+            raise AssertionError(query)
+
+    one = stage(history=Past())
+    async with one.app.run_test(size=WIDE) as pilot:
+        box = one.app.search_screen.query_one(QueryInput)
+        await pilot.pause(0.1)
+        seen = []
+        for key in ("up", "up", "up", "down", "down"):
+            await pilot.press(key)
+            seen.append(box.value)
+        assert seen == ["solar", "wind sea", "wind sea", "solar", ""]

@@ -1,0 +1,57 @@
+"""`foltr-search watch`: follow changes and keep the index up to date until interrupted."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FAILED, INTERRUPTED, Command, load, say, setting_option
+
+if TYPE_CHECKING:
+    from indexer.progress import Progress
+
+EXAMPLES = """
+foltr-search watch
+foltr-search watch --pause-on-battery      as the systemd user unit does (docs/configuration.md)
+foltr-search watch --events | jq .phase
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--events", is_flag=True, help="Print each progress report as a line of JSON on stdout.")
+@click.option("--pause-on-battery", is_flag=True, help="Wait while the machine runs on battery.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
+def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
+    """Keep the index up to date with every indexed folder, at the lowest priority, until Ctrl-C.
+
+    Where the system cannot report changes, the folders are scanned every index.scan_minutes.
+    """
+    from app.commands.interruption import stop_on_interrupt
+    from app.commands.progress import ProgressLine
+    from app.indexing import watch
+    from app.settings import index_roots
+
+    context = load()
+    if not index_roots(context.settings, context.paths):
+        say("no folders to watch yet; name some: foltr-search index ~/Documents")
+        return FAILED
+    with stop_on_interrupt() as stop, ProgressLine(quiet=quiet or events) as line:
+        watch(
+            context.settings,
+            context.paths,
+            holder="foltr-search watch",
+            on_progress=_print_event if events else line.show,
+            stop=stop,
+            pause_on_battery=pause_on_battery,
+        )
+    return INTERRUPTED
+
+
+def _print_event(progress: Progress) -> None:
+    import msgspec
+
+    sys.stdout.write(msgspec.json.encode(progress).decode("utf-8") + "\n")
+    sys.stdout.flush()

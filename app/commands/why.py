@@ -1,0 +1,33 @@
+"""`foltr-search why`: is this file indexed, and if not, which rule, limit or error kept it out?"""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Command, load
+
+EXAMPLES = """
+foltr-search why ~/Documents/report.pdf
+foltr-search why node_modules
+foltr-search why ~/notes && echo 'it can be found'
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+def command(paths: tuple[str, ...]) -> int:
+    """Tell whether PATH can be found by a search, or what keeps it out.
+
+    Exit code 0 when every PATH is indexed, 1 when one is not.
+    """
+    from app.indexing import why
+    from indexer.documents import display_path
+
+    context = load()
+    context.paths.create_data_dir()
+    answers = [why(context.settings, context.paths, path) for path in paths]
+    for answer in answers:
+        click.echo(f"{display_path(answer.path)}: {answer.status}")
+        for line in answer.lines:
+            click.echo(f"  {line}")
+    return FOUND if all(answer.findable or answer.status == "folder" for answer in answers) else NOTHING_FOUND

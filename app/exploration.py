@@ -22,6 +22,8 @@ IntVector = npt.NDArray[np.intp]
 
 IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""
+SMALLEST_TEMPERATURE = 1e-3
+"""below it nothing would ever change places, and the gradient's 1 / temperature would explode: it counts as 0"""
 _TOUCH_SECONDS = 60.0
 """how often the time of the last search is written down"""
 
@@ -70,9 +72,7 @@ def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperat
     Temperature 0 sorts by score; rows of equal score keep their order.
     """
     by_score = np.argsort(-scores, kind="stable")
-    if temperature <= 0:
+    if temperature < SMALLEST_TEMPERATURE:
         return by_score
-    with np.errstate(over="ignore"):
-        tempered = np.clip(scores / temperature, -1e300, 1e300)
-    first = rank_with_noise(tempered, gumbel, k=k)
+    first = rank_with_noise(scores / temperature, gumbel, k=k)
     return np.concatenate([first, by_score[~np.isin(by_score, first)]])

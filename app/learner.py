@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app import model_versions
-from app.exploration import explored_order, noise, session_nonce
+from app.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
 from app.model_file import export_model, import_model
 from app.model_versions import LARGEST_WEIGHT, Model
 from app.settings import LearningSettings
@@ -106,7 +106,7 @@ class Learner:
         """
         scores = self.scores(features)
         temperature = self.settings.exploration if explore and self.settings.enabled else 0.0
-        if temperature <= 0 or not len(scores):
+        if temperature < SMALLEST_TEMPERATURE or not len(scores):
             return explored_order(scores, np.zeros(len(scores)), k=k, temperature=0.0)
         nonce = session_nonce(self._store, now=time.time() if now is None else now)
         return explored_order(scores, noise(nonce, documents), k=k, temperature=temperature)
@@ -203,7 +203,8 @@ class Learner:
     def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike | None) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
         shown = self.scores(page.features) if scores is None else scores
-        pairs = preference_pairs(shown, page, temperature=self.settings.exploration or 1.0)
+        explores = self.settings.exploration >= SMALLEST_TEMPERATURE
+        pairs = preference_pairs(shown, page, temperature=self.settings.exploration if explores else 1.0)
         r = model.learned(page.features)
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))

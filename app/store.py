@@ -106,7 +106,7 @@ class Store:
                 db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def erase(self, *tables: str) -> None:
-        """Remove all rows of these tables, in the file and in its log."""
+        """Remove all rows of these tables, and what the write-ahead log still holds of removed rows."""
         with self.transaction() as db:
             for table in tables:
                 db.execute(f'DELETE FROM "{table}"')
@@ -133,7 +133,11 @@ class Store:
         return int(self.rows("SELECT count(*) FROM interactions")[0][0])
 
     def clear_interactions(self) -> None:
-        self.erase("interactions")
+        """Forget all pages, the last one too. What was learned from them stays in the model."""
+        with self.transaction():
+            self.erase("interactions")
+            self.set_value("last page", None)
+        self.erase()
 
     def _prepare(self) -> None:
         """Settings of the connection, then the missing steps of the schema in one transaction."""

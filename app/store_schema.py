@@ -6,7 +6,7 @@ A file's `user_version` is the number of steps it has seen. Released steps never
 from __future__ import annotations
 
 _FIRST = (
-    # small values by name: the session's nonce, the last page, a check of the key
+    # small values by name: the session's nonce, the last page, a check of the key, a revision of the picks
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
     # pages that taught something: foltr.ranking.interaction records, nothing else
     """CREATE TABLE interactions (

@@ -71,13 +71,13 @@ OnProgress = Callable[[Progress], None]
 class Meter:
     """Counts the work of one update and reports it, at most ten times a second."""
 
-    def __init__(self, on_progress: OnProgress, note: str = "") -> None:
+    def __init__(self, on_progress: OnProgress, *, generation: int, note: str = "") -> None:
         self._on_progress = on_progress
         self._made = time.monotonic()
         self._began: float | None = None
         """when the first file was about to be read"""
         self._reported = 0.0
-        self.now = Progress(phase="idle", note=note)
+        self.now = Progress(phase="idle", generation=generation, note=note)
 
     def begin(self, phase: str, **values: int | str) -> None:
         """Enter `phase`, with new totals, and report it at once."""

@@ -50,7 +50,7 @@ class Updater:
 
         Raises LockedError when another process is writing, IndexDamaged when the index must be rebuilt first.
         """
-        meter = Meter(self.on_progress, note)
+        meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
         meter.begin("scanning")
         crawl = Crawl(self.job.roots, self.job.rules)
         survey, skipped = Survey(unread=crawl.unread, empty=crawl.empty), list[Skipped]()
@@ -84,7 +84,7 @@ class Updater:
             return {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
 
         self.folders = crawl.folders
-        summary = self._apply(survey, known, Meter(self.on_progress))
+        summary = self._apply(survey, known, Meter(self.on_progress, generation=self.job.catalogue.generation))
         if summary.changed_anything or set(wanted) & set(self.job.catalogue.suspects()):
             note_update(self.job.catalogue, wanted)
         return summary

@@ -29,8 +29,8 @@ LOOK_SECONDS = 60.0
 PAUSED_SECONDS = 20.0
 MANY_PATHS = 2_000
 """with more changes than this at once, a whole scan is quicker"""
-TROUBLE_SECONDS = 5.0
-"""before watching again after the system reported something that cannot be used"""
+FIRST_TROUBLE, LONGEST_TROUBLE = 0.5, 60.0
+"""seconds before watching again after a report that cannot be used; doubled while that goes on"""
 
 
 class CannotWatch(Exception):
@@ -93,6 +93,8 @@ class Follower:
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _note: str = ""
+    _cannot_watch: bool = False
+    _trouble: float = FIRST_TROUBLE
     _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
     _worked: float = 0.0
@@ -117,10 +119,13 @@ class Follower:
         if self.stop.is_set():
             return
         if changed is None:
-            self.stop.wait(TROUBLE_SECONDS)
+            self.stop.wait(self._trouble)
+            self._trouble = min(2 * self._trouble, LONGEST_TROUBLE)
             self._watch_anew()
             self._scan()
-        elif len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause():
+            return
+        self._trouble = FIRST_TROUBLE
+        if len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause():
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
@@ -184,8 +189,9 @@ class Follower:
         old, self._notifier = self._notifier, None
         try:
             self._notifier = self._new_notifier()
-            self._note = ""
+            self._note, self._cannot_watch = "", False
         except CannotWatch as error:
+            self._cannot_watch = True
             minutes = self.scan_seconds / 60
             self._note = f"changes cannot be watched ({error}); looking for them every {minutes:g} minutes instead"
         finally:
@@ -226,7 +232,7 @@ class Follower:
             self.on_progress(msgspec.structs.replace(progress, note=progress.note or self._note))
 
     def _say(self, *, phase: str = "", note: str = "") -> None:
-        phase = phase or ("watching" if self._notifier is not None else "polling")
+        phase = phase or ("watching" if self._notifier else "polling" if self._cannot_watch else "idle")
         self.on_progress(msgspec.structs.replace(self._last, phase=phase, note=note or self._last.note or self._note))
 
 

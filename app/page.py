@@ -26,6 +26,8 @@ class Ranked:
     """[n_docs, n_features]"""
     scores: npt.NDArray[np.float64]
     """[n_docs] the user's ranker"""
+    has_words: bool = True
+    """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
 
 
 def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:

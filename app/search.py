@@ -135,14 +135,14 @@ class Search:
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        return Ranked(rows, features, self.learner.scores(features))
+        return Ranked(rows, features, self.learner.scores(features), has_words=bool(candidates.concepts))
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
-        if request.order == "bm25":
-            return without_copies(ranked.rows, range(len(ranked.rows))), ()
-        if request.order != "learned":
+        if request.order in ("modified", "name"):
             return without_copies(ranked.rows, sort_rows(ranked.rows, request.order)), ()
+        if request.order == "bm25" or not ranked.has_words:
+            return without_copies(ranked.rows, range(len(ranked.rows))), ()
         keys = [row.doc_id for row in ranked.rows]
         k = self._settings.search.page_size
         order = self.learner.order(ranked.features, keys, k=k, explore=request.explore)
@@ -168,7 +168,7 @@ class Search:
             learned_ranks=tuple(places.tolist()),
             bm25_ranks=tuple(hit.bm25_rank for hit in hits),
             query=query,
-            manifest_hash=MANIFEST_HASH if request.order == "learned" else "",
+            manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
             time=time.time(),
             owners=owners[: len(chosen)],
         )

@@ -31,8 +31,8 @@ class Folder:
     """A folder that may be indexed."""
 
     path: str
-    n_files: int
-    """-1 where nobody has counted"""
+    counted: str = ""
+    """as in "4,210 files"; "" where nobody has counted"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class ProgressLine:
     text: str
     generation: int
     busy: bool
+    details: tuple[str, ...] = ()
+    """what is read now, and the last error: for whoever wonders whether it is stuck"""
 
 
 class Indexing(Protocol):
@@ -63,4 +65,6 @@ class History(Protocol):
     """Past queries, newest first; empty where the user keeps none."""
 
     def queries(self) -> Sequence[str]: ...
-    def add(self, query: str) -> None: ...
+
+    def add(self, query: str) -> None:
+        """Keep a query something was opened for; does nothing where the user keeps none."""

@@ -16,7 +16,7 @@ from textual.widgets.selection_list import Selection
 
 from app.tui.engine import Folder
 from app.tui.messages import FoldersSuggested
-from app.tui.wording import count, safe_line, short_path
+from app.tui.wording import safe_line, short_path
 
 
 class FirstStart(ModalScreen[tuple[str, ...]]):
@@ -101,7 +101,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
             next(path.iterdir(), None)
         except OSError as error:
             return f"{safe_line(str(path))}: {error.strerror}"
-        self._add(Folder(str(path.resolve()), -1), chosen=True)
+        self._add(Folder(str(path.resolve())), chosen=True)
         return ""
 
     def _add(self, folder: Folder, *, chosen: bool) -> None:
@@ -110,8 +110,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
             return
         self._known.add(folder.path)
         label = short_path(folder.path).replace("[", r"\[")
-        counted = f"  {count(folder.n_files, 'file')}" if folder.n_files >= 0 else ""
-        self._folders.add_option(Selection(f"{label}[dim]{counted}[/dim]", folder.path, chosen))
+        self._folders.add_option(Selection(f"{label}  [dim]{folder.counted}[/dim]", folder.path, chosen))
 
     def _note(self, text: str) -> None:
         self.query_one("#first-note", Static).update(text)

@@ -13,6 +13,7 @@ from app.results import Hit, ResultPage
 from app.tui.hand_over import Place, finish, hand_over
 from app.tui.messages import HandedOver, HitChosen, NotOpened, TerminalWanted
 from app.tui.preview_pane import PreviewPane
+from app.tui.recall import Recall
 from app.tui.result_row import title_of
 from app.tui.results_list import ResultsList
 from app.tui.session import Session
@@ -30,6 +31,7 @@ class HitActions(Screen[None]):
         self.setup = setup
         self.settings = setup.settings
         self.session = Session(setup.open_engine, self.post_message)
+        self.recall = Recall()
 
     def action_open(self) -> None:
         self._hand_over(self.settings.open.enter)
@@ -58,7 +60,7 @@ class HitActions(Screen[None]):
 
     @on(HandedOver)
     def _handed_over(self, message: HandedOver) -> None:
-        self.session.opened(message.hit)
+        self._record(message.hit)
         self.query_one(StatusLine).say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
 
     @on(TerminalWanted)
@@ -70,7 +72,7 @@ class HitActions(Screen[None]):
         except (OpenError, SuspendNotSupported) as error:
             self._say_not_opened(str(error))
             return
-        self.session.opened(message.hit)
+        self._record(message.hit)
         ended = f" (it ended with code {code})" if code else ""
         self.query_one(StatusLine).say(f"opened {title_of(message.hit)}{ended}")
 
@@ -78,6 +80,14 @@ class HitActions(Screen[None]):
     def _not_opened(self, message: NotOpened) -> None:
         self._say_not_opened(message.error)
         self.query_one(ResultsList).refresh()
+
+    def _record(self, hit: Hit) -> None:
+        """One click, and one past query for those who keep them."""
+        self.session.opened(hit)
+        if self.session.page is not None and self.settings.history.enabled:
+            query = self.session.page.request.text.strip()
+            self.recall.add(query)
+            self.session.run(partial(self.setup.history.add, query))
 
     def _say_not_opened(self, error: str) -> None:
         self.notify(safe_line(error), title="Not opened", severity="error", markup=False)

@@ -11,7 +11,7 @@ from textual.message import Message
 
 from app.opener import Command
 from app.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
-from app.tui.engine import Folder
+from app.tui.engine import Folder, ProgressLine
 from app.tui.preview_layout import Layout
 
 
@@ -81,9 +81,7 @@ class IndexChanged(Message):
 class Progressed(Message):
     """How far the background indexing is, ready to be shown."""
 
-    text: str
-    generation: int
-    busy: bool
+    line: ProgressLine
 
 
 @dataclass

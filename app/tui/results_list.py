@@ -44,11 +44,14 @@ class ResultsList(ScrollView, can_focus=True):
         "results--selected",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
-        for action in actions_of("list")
-    ] + [
-        Binding(BY_ID[name].keys, f"screen.{name}", BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
-        for name in ("open", "edit", "copy")
+        *(
+            Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
+            for action in actions_of("list")
+        ),
+        *(
+            Binding(BY_ID[name].keys, f"screen.{name}", BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
+            for name in ("open", "edit", "copy")
+        ),
     ]
 
     cursor: reactive[int] = reactive(0, init=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from textual.widgets import Input
 
 from app.results import ORDERS, IndexStatus
+from app.tui.engine import ProgressLine
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
 from app.tui.help_screen import HelpScreen
@@ -32,7 +33,7 @@ class ScreenActions(HitActions):
         self.narrowed = {"type": "", "folder": setup.folder, "time": ""}
         self.status: IndexStatus | None = None
         self.generation = -1
-        self.indexing_busy = False
+        self.progress = ProgressLine("", -1, False)
         self._side_wanted = {"wide": setup.settings.screen.preview, "narrow": False}
         self._share = 2
 

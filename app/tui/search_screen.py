@@ -45,7 +45,6 @@ from app.tui.messages import (
 )
 from app.tui.preview_pane import PreviewPane
 from app.tui.query_input import QueryInput
-from app.tui.recall import Recall
 from app.tui.results_list import ResultsList
 from app.tui.screen_actions import ScreenActions
 from app.tui.session import same_question
@@ -90,8 +89,7 @@ class SearchScreen(ScreenActions):
     def on_mount(self) -> None:
         self._typing: Timer | None = None
         self._resting: Timer | None = None
-        self.recall = Recall()
-        self.query_one(Welcome).show_start(None)
+        self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
         self.show_side()
         self.query_one(QueryInput).focus()
@@ -115,7 +113,7 @@ class SearchScreen(ScreenActions):
 
     def _report_progress(self, line: ProgressLine) -> None:
         """Called in a worker."""
-        self.session.tell(Progressed(line.text, line.generation, line.busy))
+        self.session.tell(Progressed(line))
 
     def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
         if folders:
@@ -218,7 +216,7 @@ class SearchScreen(ScreenActions):
         self.query_one(HintLine).show_page(page, key=key, width=max(20, self.size.width - 4))
         self.query_one(FacetBar).show_facets(page.facets, self.narrowed)
         if not page.hits:
-            self.query_one(Welcome).show_nothing(page, narrowed=narrowed, indexing=self.indexing_busy)
+            self.query_one(Welcome).show_nothing(page, narrowed=narrowed, indexing=self.progress.busy)
         self.show_found(bool(page.hits))
 
     @on(RowsShown)
@@ -264,11 +262,13 @@ class SearchScreen(ScreenActions):
 
     @on(Progressed)
     def _progressed(self, message: Progressed) -> None:
-        self.query_one(StatusLine).show_doing(message.text)
-        self.indexing_busy = message.busy
-        if message.generation != self.generation:
-            self.generation = message.generation
+        self.query_one(StatusLine).show_doing(message.line.text)
+        self.progress = message.line
+        if message.line.generation != self.generation:
+            self.generation = message.line.generation
             self.session.look_again()
+        if self.query_one(Welcome).display and not self.query_one(QueryInput).value.strip():
+            self.query_one(Welcome).show_start(self.status, message.line)
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
@@ -282,7 +282,7 @@ class SearchScreen(ScreenActions):
             self.ask(as_you_type=page.request.as_you_type if page else True)
 
     def _show_start(self) -> None:
-        self.query_one(Welcome).show_start(self.status)
+        self.query_one(Welcome).show_start(self.status, self.progress)
         self.query_one(StatusLine).show_index(self.status)
         self.show_found(False)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from app.settings import Settings
 from app.tui.engine import Engine, History, Indexing
-from app.tui.stats_text import RankRow
+
+if TYPE_CHECKING:
+    from app.outcomes import Outcome
 
 
 class NoHistory:
@@ -25,10 +27,10 @@ class NoHistory:
 class StatsReader(Protocol):
     """Gives what the statistics screen shows, oldest first; runs in a worker."""
 
-    def __call__(self) -> Sequence[RankRow]: ...
+    def __call__(self) -> Sequence[Outcome]: ...
 
 
-def no_rows() -> Sequence[RankRow]:
+def no_rows() -> Sequence[Outcome]:
     return ()
 
 

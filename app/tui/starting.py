@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings
 from app.tui.application import FoltrApp
@@ -13,6 +16,9 @@ from app.tui.engine import Engine
 from app.tui.keys import problems_of, usable
 from app.tui.setup import Setup
 from app.tui.wording import safe_line
+
+if TYPE_CHECKING:
+    from app.outcomes import Outcome
 
 
 def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
@@ -23,16 +29,49 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
 
         return Search(settings, paths)
 
+    def read_stats() -> Sequence[Outcome]:
+        from app import outcomes
+        from app.store import Store
+
+        with Store(paths.state) as store:
+            return outcomes.read(store)
+
     setup = Setup(
         settings=settings,
         data_dir=paths.data_dir,
         open_engine=open_engine,
         indexing=Background(settings, paths),
+        history=StoredHistory(settings, paths),
+        read_stats=read_stats,
         folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
     )
     return show(FoltrApp(setup))
+
+
+class StoredHistory:
+    """Past queries in the state file; the file is open only while it is used."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        self._settings, self._paths = settings.history, paths
+
+    def queries(self) -> Sequence[str]:
+        if not self._settings.enabled:
+            return ()
+        from app.search_history import SearchHistory
+        from app.store import Store
+
+        with Store(self._paths.state) as store:
+            return [past.query for past in SearchHistory(store, self._settings).list()]
+
+    def add(self, query: str) -> None:
+        if self._settings.enabled:
+            from app.search_history import SearchHistory
+            from app.store import Store
+
+            with Store(self._paths.state) as store:
+                SearchHistory(store, self._settings).add(query, now=time.time())
 
 
 def show(app: FoltrApp) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -11,7 +12,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.tui.setup import StatsReader
-from app.tui.stats_text import stats_text
+
+WIDTH = 72
+"""cells inside the panel, at most"""
 
 
 class StatsScreen(ModalScreen[None]):
@@ -32,8 +35,9 @@ class StatsScreen(ModalScreen[None]):
         self.run_worker(self._load, thread=True, exit_on_error=False)
 
     def _load(self) -> None:
-        rows = self._read()
-        self.app.call_from_thread(self._show, stats_text(rows, 66))
+        from app.tui.stats_text import stats_text
 
-    def _show(self, text: object) -> None:
-        self.query_one("#stats-text", Static).update(text)  # type: ignore[arg-type]
+        self.app.call_from_thread(self._show, stats_text(self._read(), WIDTH))
+
+    def _show(self, text: Text) -> None:
+        self.query_one("#stats-text", Static).update(text)

@@ -1,43 +1,30 @@
-"""Does learning help? The ranks of what was opened, told in numbers and one small plot."""
+"""Does learning help? The places of what was opened, told in numbers and one small plot.
+
+The numbers are `app.outcomes`'s own, the same that `foltr-search stats` prints.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from rich.text import Text
 
+from app.outcomes import Outcome, comparison, overall
 from app.tui.wording import count
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
+ENOUGH = 20
+"""opened results from which on the numbers say something"""
+PLOT_HEIGHT = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RankRow:
-    """One opened result: where the learned order had it, and where plain BM25 would have had it."""
-
-    time: float
-    """seconds since the epoch"""
-    learned: int
-    bm25: int
-
-
-def mean_reciprocal_rank(ranks: Sequence[int]) -> float:
-    """The mean of 1 / rank, 0 for no ranks."""
-    return sum(1 / rank for rank in ranks if rank > 0) / len(ranks) if ranks else 0.0
-
-
-def share_at_first(ranks: Sequence[int]) -> float:
-    """How many of the ranks are 1, in [0, 1]."""
-    return sum(rank == 1 for rank in ranks) / len(ranks) if ranks else 0.0
-
-
-def columns_of(ranks: Sequence[int], n_columns: int) -> list[float]:
-    """The mean reciprocal rank in `n_columns` stretches of equal length, oldest first."""
-    n_columns = max(1, min(n_columns, len(ranks)))
-    edges = [round(i * len(ranks) / n_columns) for i in range(n_columns + 1)]
-    return [mean_reciprocal_rank(ranks[a:b]) for a, b in pairwise(edges)]
+def columns_of(outcomes: Sequence[Outcome], n_columns: int) -> list[tuple[float, float]]:
+    """(learned, BM25) mean reciprocal rank in `n_columns` stretches of equally many openings, oldest first."""
+    n_columns = max(1, min(n_columns, len(outcomes)))
+    edges = [round(i * len(outcomes) / n_columns) for i in range(n_columns + 1)]
+    stretches = [overall(outcomes[a:b]) for a, b in pairwise(edges)]
+    return [(one.mrr_learned, one.mrr_bm25) for one in stretches if one is not None]
 
 
 def plot(values: Sequence[float], height: int) -> list[str]:
@@ -49,35 +36,43 @@ def plot(values: Sequence[float], height: int) -> list[str]:
     return lines
 
 
-def stats_text(rows: Sequence[RankRow], width: int) -> Text:
+def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     """The whole screen as text."""
     text = Text()
-    if not rows:
+    total = overall(outcomes)
+    if total is None:
         text.append("Nothing was opened yet\n\n", style="bold")
         text.append("Each time you open a result, its place in the learned order is compared with its place in BM25.\n")
         return text
-    learned, bm25 = [row.learned for row in rows], [row.bm25 for row in rows]
-    ours, theirs = mean_reciprocal_rank(learned), mean_reciprocal_rank(bm25)
-    text.append(verdict(ours, theirs, len(rows)) + "\n\n", style="bold")
+    text.append(verdict(total.mrr_learned, total.mrr_bm25, total.n) + "\n\n", style="bold")
     text.append(f"{'':30}{'learned':>10}{'BM25':>10}\n", style="dim")
-    text.append(f"{'mean reciprocal rank':30}{ours:10.2f}{theirs:10.2f}\n")
-    text.append(f"{'opened at place 1':30}{share_at_first(learned):10.0%}{share_at_first(bm25):10.0%}\n")
-    text.append(f"{'mean place':30}{sum(learned) / len(rows):10.1f}{sum(bm25) / len(rows):10.1f}\n\n")
-    for name, ranks in (("learned", learned), ("BM25", bm25)):
-        text.append(f"{name}: mean reciprocal rank over time, oldest on the left\n", style="dim")
-        for line in plot(columns_of(ranks, max(8, width - 6)), 4):
-            text.append(f"  {line}\n")
-        text.append("\n")
+    text.append(f"{'mean reciprocal rank':30}{total.mrr_learned:10.2f}{total.mrr_bm25:10.2f}\n")
+    text.append(f"{'opened at place 1':30}{total.first_learned:10.0%}{total.first_bm25:10.0%}\n")
+    text.append(_interleaving(outcomes) + "\n")
+    columns = columns_of(outcomes, max(8, width - 6))
+    for name, values in (("learned", [c[0] for c in columns]), ("BM25", [c[1] for c in columns])):
+        text.append(f"\n{name}: mean reciprocal rank, oldest on the left\n", style="dim")
+        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)))
     return text
 
 
 def verdict(ours: float, theirs: float, n_opened: int) -> str:
     """One sentence that answers the question."""
     opened = count(n_opened, "opened result")
-    if n_opened < 20:
+    if n_opened < ENOUGH:
         return f"Too early to say: {opened} so far."
     if ours > theirs * 1.02:
-        return f"It helps: over {opened} the learned order did {ours / theirs - 1:.0%} better than BM25."
+        gain = f"{ours / theirs - 1:.0%} better than BM25" if theirs else "better than BM25"
+        return f"It helps: over {opened} the learned order did {gain}."
     if ours < theirs * 0.98:
         return f"It does not help yet: over {opened} BM25 alone would have done better."
     return f"It makes no difference yet, over {opened}."
+
+
+def _interleaving(outcomes: Sequence[Outcome]) -> str:
+    """Who won the interleaved pages, "" when there were none."""
+    result = comparison(outcomes)
+    if not result.wins_learned + result.wins_bm25:
+        return ""
+    wins = f"learned {count(result.wins_learned)}, BM25 {count(result.wins_bm25)}"
+    return f"interleaved pages won: {wins} (p = {result.p_value:.2f})\n"

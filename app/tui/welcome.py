@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from app.results import IndexStatus, ResultPage
+from app.tui.engine import ProgressLine
 from app.tui.wording import count, safe_line
 
 EXAMPLES = (
@@ -23,7 +24,7 @@ class Welcome(Static):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
 
-    def show_start(self, status: IndexStatus | None) -> None:
+    def show_start(self, status: IndexStatus | None, progress: ProgressLine) -> None:
         """Before a question: what is there, and what can be typed."""
         text = Text()
         if status is None:
@@ -33,6 +34,9 @@ class Welcome(Static):
         else:
             text.append("Nothing is indexed yet\n", style="bold")
             text.append("Results appear here as files are read.\n", style="dim")
+        if progress.busy:
+            text.append(progress.text + "\n")
+            text.append("".join(f"  {line}\n" for line in progress.details), style="dim")
         text.append("\nType some words. These work too:\n\n", style="dim")
         for example, meaning in EXAMPLES:
             text.append(f"  {example.ljust(25)}")

@@ -1,26 +1,18 @@
-"""The numbers of the statistics screen."""
+"""The text of the statistics screen."""
 
 from __future__ import annotations
 
-import pytest
-
-from app.tui.stats_text import RankRow, columns_of, mean_reciprocal_rank, plot, share_at_first, stats_text, verdict
-
-
-def test_mean_reciprocal_rank_by_hand() -> None:
-    """Places 1, 2 and 4."""
-    assert mean_reciprocal_rank([1, 2, 4]) == pytest.approx((1 + 1 / 2 + 1 / 4) / 3)
-    assert mean_reciprocal_rank([]) == 0
+from app.outcomes import Outcome
+from app.tui.stats_text import columns_of, plot, stats_text, verdict
 
 
-def test_share_at_first_by_hand() -> None:
-    """Two of four at place 1."""
-    assert share_at_first([1, 1, 2, 9]) == 2 / 4
+def _outcomes(*ranks: tuple[int, int]) -> list[Outcome]:
+    return [Outcome(float(n), learned, bm25, "screen") for n, (learned, bm25) in enumerate(ranks)]
 
 
 def test_columns_are_stretches_of_time() -> None:
-    """Four ranks in two columns are two means of two."""
-    assert columns_of([1, 1, 2, 4], 2) == [1.0, (1 / 2 + 1 / 4) / 2]
+    """Four openings in two columns are two means of two, for each order."""
+    assert columns_of(_outcomes((1, 2), (1, 2), (2, 4), (4, 0)), 2) == [(1.0, 1 / 2), ((1 / 2 + 1 / 4) / 2, 1 / 4 / 2)]
 
 
 def test_the_plot_is_as_high_as_its_value() -> None:
@@ -32,13 +24,17 @@ def test_the_verdict_is_honest() -> None:
     """Few openings say nothing; worse is called worse."""
     assert verdict(0.9, 0.5, 3).startswith("Too early")
     assert verdict(0.6, 0.5, 100) == "It helps: over 100 opened results the learned order did 20% better than BM25."
+    assert verdict(0.6, 0.0, 100) == "It helps: over 100 opened results the learned order did better than BM25."
     assert verdict(0.4, 0.5, 100).startswith("It does not help yet")
     assert verdict(0.5, 0.5, 100).startswith("It makes no difference")
 
 
 def test_the_text_shows_both_orders() -> None:
-    """Learned beside BM25, and something to read when nothing was opened."""
-    text = stats_text([RankRow(0.0, 1, 2)] * 30, 60).plain
+    """Learned beside BM25, the interleaved pages where there were some, and a word when nothing was opened."""
+    text = stats_text(_outcomes(*[(1, 2)] * 30), 60).plain
     assert "1.00      0.50" in text
     assert "100%        0%" in text
+    assert "interleaved" not in text
+    won = [Outcome(0.0, 1, 2, "screen", "learned")] * 3
+    assert "interleaved pages won: learned 3, BM25 0 (p = 0.25)" in stats_text(won, 60).plain
     assert "Nothing was opened yet" in stats_text([], 60).plain

@@ -54,7 +54,7 @@ class ProgressLine:
         self._phase, self._written = progress.phase, now
         if self._live:
             self._redraw(progress)
-        elif progress.phase != "idle":
+        elif progress.phase != "idle" and progress.n_total:
             parts = [describe(progress), progress.current, _last_error(progress)]
             print("; ".join(part for part in parts if part), file=self._stream, flush=True)
 

@@ -26,4 +26,4 @@ def open_screen(ctx: click.Context, *, folder: str | None) -> int:
     context = load()
     from app.tui import run
 
-    return run(context.settings, context.paths, folder=folder)
+    return FAILED if run(context.settings, context.paths, folder=folder) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     from app.results import SearchRequest
     from app.search import Search
+    from app.search_history import SearchHistory
 
     limit = options["limit"] or context.settings.search.page_size
     request = SearchRequest(
@@ -88,6 +90,8 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     search = Search(context.settings, context.paths)
     try:
         page = search.search(request)
+        search.keep(page)  # for `open N`
+        SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         _diagnose(page)
         _print(search, page, hits=hits, options=options)

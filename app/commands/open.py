@@ -1,0 +1,124 @@
+"""`foltr-search open`: open a result of the last search, or a file, and learn from it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
+
+if TYPE_CHECKING:
+    from app.search import Search
+    from indexer.catalogue import Catalogue, DocumentRow
+
+EXAMPLES = """
+foltr-search open 1                        the first result of the last search
+foltr-search open 3 --with editor
+foltr-search open 2 --with folder          its folder, in the file manager
+foltr-search open ~/notes/todo.md
+less "$(foltr-search open 1 --print)"      print its path only; that counts as opening it
+"""
+
+AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
+"""types that a pager can show as they are; of others it gets the extracted text"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("target", metavar="N|PATH")
+@click.option(
+    "--with",
+    "how",
+    type=click.Choice(["system", "editor", "pager", "folder"]),
+    help="What to open it with; default: the setting open.enter.",
+)
+@click.option("--print", "print_only", is_flag=True, help="Print the path instead of opening it.")
+def command(target: str, how: Literal["system", "editor", "pager", "folder"] | None, print_only: bool) -> int:
+    """Open result N of the last search, or the file PATH, and learn from it.
+
+    A result of the last search counts as a pick at once, and the page as a lesson when something else is searched.
+    Write ./3 for a file that is named like a number.
+    """
+    from app.search import Search
+    from indexer.catalogue import Catalogue
+
+    context = load()
+    how = how or context.settings.open.enter
+    search = Search(context.settings, context.paths)
+    catalogue = Catalogue.open(context.paths.catalogue)
+    try:
+        rank, row = _find(search, catalogue, target)
+        path = row.path if row is not None else str(Path(target).expanduser())
+        if rank and row is None:
+            say(f"result {rank} of the last search is no longer indexed; search again")
+            return NOTHING_FOUND
+        text = catalogue.text(row.doc_id) if row is not None and not print_only and _needs_text(row, how) else None
+        return _open(context, search, rank=rank, path=path, how=how, text=text, print_only=print_only)
+    finally:
+        catalogue.close()
+        search.close()
+
+
+def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, DocumentRow | None]:
+    """The rank in the last search that `target` names or is found at (0: none), and its document where it has one."""
+    from app import last_page
+
+    page = last_page.load(search.store)
+    if target.isascii() and target.isdigit():
+        rank = int(target)
+        if page is None or not page.n_shown:
+            raise click.UsageError("there is no last search; run foltr-search search QUERY, or name a file")
+        if not 1 <= rank <= page.n_shown:
+            raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {rank}")
+        doc_id = page.doc_ids[rank - 1]
+        return rank, catalogue.documents([doc_id]).get(doc_id)
+    path = Path(target).expanduser().absolute()
+    ids = catalogue.doc_ids_of(str(path)) or catalogue.doc_ids_of(str(path.resolve()))
+    if not ids:
+        return 0, None
+    on_page = [doc_id for doc_id in (page.doc_ids if page is not None else ()) if doc_id in ids]
+    doc_id = on_page[0] if on_page else ids[0]
+    rank = page.doc_ids.index(doc_id) + 1 if page is not None and on_page else 0
+    return rank, catalogue.documents([doc_id]).get(doc_id)
+
+
+def _open(
+    context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
+    text: str | None, print_only: bool,
+) -> int:  # fmt: skip
+    from app.opener import plan, run
+    from indexer.documents import display_path
+
+    if print_only:
+        click.echo(path if path.isprintable() else display_path(path))
+        if rank:
+            search.open_kept(rank)
+        return 0
+    with _readable(text, context.paths.data_dir) as copy:
+        planned = plan(copy or path, how, settings=context.settings)
+        if rank:
+            search.open_kept(rank)  # before a program that may keep this terminal for hours
+        code = run(planned)
+    if code:
+        say(f"{display_path(planned.argv[0])} ended with exit code {code}")
+    return FAILED if code else 0
+
+
+def _needs_text(row: DocumentRow, how: str) -> bool:
+    return how == "pager" and (row.type not in AS_THEY_ARE or bool(row.part))
+
+
+@contextmanager
+def _readable(text: str | None, folder: Path) -> Iterator[str]:
+    """The extracted text in a file that only its owner can read and that goes when the block ends; "" for none."""
+    if text is None:
+        yield ""
+        return
+    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".txt", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+        file.flush()
+        yield file.name

@@ -21,7 +21,6 @@ from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary
 from indexer.update import Updater, open_catalogue
 from indexer.update_session import Job, Moves
-from indexer.watch import Follower
 from indexer.why import Why
 from indexer.why import why as why_path
 
@@ -105,6 +104,8 @@ def watch(
     pause_on_battery: bool = False,
 ) -> None:
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process writes."""
+    from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
+
     stop = stop or threading.Event()
     give_way()
     rebuild = False

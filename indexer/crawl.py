@@ -203,11 +203,12 @@ class Crawl:
         pending = [top]
         while pending:
             folder = pending.pop()
-            first = self._seen.setdefault((folder.device, folder.inode), folder.path)
-            if first != folder.path and folder.inode:
-                if folder.path not in self.roots and first not in self.roots:
+            first = self._seen.get((folder.device, folder.inode))
+            if first is not None and folder.inode:
+                if first != folder.path and folder.path not in self.roots:
                     yield Skipped(folder.path, "loop", f"the same folder as {first}")
                 continue
+            self._seen[folder.device, folder.inode] = folder.path
             try:
                 with os.scandir(folder.path) as listing:
                     entries = list(listing)

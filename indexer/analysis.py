@@ -53,6 +53,8 @@ def raw_terms(raw: str) -> RawTerms:
     if _CJK.search(raw):
         return _cjk_terms(raw)
     body = raw.rstrip("+#")
+    if len(body) > 2:
+        raw = body  # "C++" and "F#" are names; "environment#" is a link's mark
     pieces = [piece for piece in _JOINT.split(body) if piece]
     if len(pieces) > 1 and pieces[-1] in ("s", "S") and body[-2] in "'’":
         pieces.pop()

@@ -77,7 +77,8 @@ def _raw_concepts(
         word = terms[0][0]
         return [Concept(node, tuple((t,) for t in _completions(snapshot, word, fields)), (word,), fields)]
     if width == 1:
-        whole = terms[-1][0] if raw[-1] in "+#" else terms[0][0]
+        typed = fold(raw)
+        whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
         return [Concept(node, tuple((f,) for f in forms), (whole,), fields, is_function_word(whole, languages))]
     return _joined_concepts(snapshot, node, terms, width, fields, prefix=prefix)

@@ -91,7 +91,7 @@ class SearchSettings(Section, frozen=True):
     min_matches: Annotated[
         int,
         Meta(ge=0, le=1000, description="With fewer documents holding all words, those holding some are added."),
-    ] = 3
+    ] = 5
     languages: Annotated[
         list[str],
         Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),

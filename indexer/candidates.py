@@ -21,15 +21,17 @@ from indexer.query_nodes import Query, positive_words
 from indexer.schema import TEXT_FIELDS
 from indexer.snapshot import PLACE_BITS, Snapshot
 
-K1 = 1.2
+K1 = 2.0
 WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "recipients": 0.4}
 """how much an occurrence counts in each field"""
-B = {"title": 0.5, "body": 0.75, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
+B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
 """how far each field's occurrences are divided by its length"""
 MAX_TITLES = 20
 """candidates that are added because their title holds the query as a phrase"""
-COVERAGE_POWER = 0.3
-"""when words may be missing, a score is multiplied by (share of the words that occur) to this power"""
+COVERAGE_POWER = 1.0
+"""a score is multiplied by (share of the words that occur) to this power divided by the number of words
+
+so that a word missing of two costs much, and one of twenty next to nothing"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +84,7 @@ def find(
     concepts = _asked_for(concepts_of(snapshot, query, languages))
     scores, dense, any_df, covered = _bm25f(snapshot, concepts)
     if concepts:
-        scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER)
+        scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER / len(concepts))
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
     docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)

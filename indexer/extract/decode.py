@@ -83,7 +83,11 @@ def known_codec(name: str) -> str:
         b"a".decode(wanted, "replace")
     except (LookupError, UnicodeError, ValueError):
         return ""
-    return "" if info.name in ("unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined") else info.name
+    return "" if info.name.replace("-", "_") in _NO_TEXT else info.name
+
+
+_NO_TEXT = frozenset({"unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined"})
+"""Codecs of Python that no document is written in"""
 
 
 def guess(sample: bytes) -> str:
@@ -175,15 +179,18 @@ def _is_ebcdic(head: bytes) -> bool:
 def _share(text: str, letters: str) -> float:
     """How word-like the non-ASCII characters of `text` are: those of `letters` count 1, the rest against it.
 
-    A capital inside a word ("пРИВЕТ", the mark of a wrong Cyrillic table) counts against it too.
+    A capital inside a word ("пРИВЕТ", the mark of a wrong Cyrillic table) and two scripts in one word ("ιtude")
+    count against it too.
     """
     wide = [c for c in text if c > "\x7f"]
     if not wide:
         return 0.0
     good = sum(1.0 for c in wide if c in letters) + sum(0.8 for c in wide if c not in letters and c.lower() in letters)
-    return (good - len(_WRONG_CASE.findall(text))) / len(wide)
+    return (good - len(_WRONG_CASE.findall(text)) - len(_MIXED.findall(text))) / len(wide)
 
 
+_MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
+"""A letter of another script in a Latin word"""
 _WRONG_CASE = re.compile(r"(?<=[а-яёα-ωà-ÿ])[А-ЯЁΑ-ΩÀ-Þ]")
 
 

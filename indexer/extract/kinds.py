@@ -168,7 +168,7 @@ def document_type(path: str) -> str | None:
     if kind == "compressed":
         name = base_name(path)
         inner = kind_of(name[: -len(extension(name)) - 1])
-        return TYPE_OF_KIND[inner] if inner else ("archive" if inner == "" else None)
+        return None if inner is None else TYPE_OF_KIND[inner or "text"]
     if kind == "ole":
         return {"xls": "spreadsheet", "ppt": "presentation"}.get(extension(path), "document")
     return TYPE_OF_KIND[kind or "text"]

@@ -156,13 +156,18 @@ def _file_name(part: Message) -> str:
 
 def header(message: Message, name: str) -> str:
     """The header `name` as one line with its encoded words decoded; "" when it is missing."""
-    return one_line(_decoded(message.get(name, "")))
+    return one_line(_decoded(next(iter(_values(message, name)), "")))
+
+
+def _values(message: Message, name: str) -> list[str]:
+    """The headers called `name` as they were sent; undecoded bytes stay as surrogates."""
+    return [str(value)[:20_000] for key, value in message.raw_items() if key.lower() == name]
 
 
 def people(message: Message, name: str) -> str:
     """The people in the header `name`, "Anna Berg <anna@example.org>; ..."."""
     found = []
-    values = [str(value)[:20_000] for value in message.get_all(name, [])]
+    values = _values(message, name)
     for shown, address in getaddresses(values):
         shown = one_line(_decoded(shown))
         found.append(f"{shown} <{address}>" if shown and address else shown or address)
@@ -179,9 +184,8 @@ def date(message: Message) -> float | None:
     return seconds if 0 < seconds < 4_102_444_800 else None
 
 
-def _decoded(value: object) -> str:
+def _decoded(text: str) -> str:
     """A header with encoded words ("=?utf-8?q?...?=") and raw bytes decoded."""
-    text = str(value)
     if "=?" not in text:
         return _raw(text)
     try:

@@ -91,7 +91,7 @@ class _Body:
                 self._line.append(" ")
         elif name == "table-cell":
             self._in_cell -= 1
-            self._line.append("\t")
+            self._line[-1:] = ["\t"] if self._line[-1:] == [" "] else [*self._line[-1:], "\t"]
         elif name == "table-row":
             self._flush()
 

@@ -14,7 +14,7 @@ from indexer.extract.sink import Sink
 from indexer.extract.source import Source
 from indexer.extract.xml_stream import parse
 
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
 _TITLES = frozenset({"title", "Title"})
 

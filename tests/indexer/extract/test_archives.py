@@ -1,0 +1,134 @@
+"""ZIP, TAR and packed files: members as documents, every bound, every damage."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+
+def tar(members: dict[str, bytes], mode: str = "w") -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def parts(found) -> dict[str, str]:
+    return {document.part: document.text for document in found.documents}
+
+
+def test_members_are_documents_of_their_own_kind(extract, zipped) -> None:
+    """Each member that is indexed is a document named by its path; the archive itself is found by the names."""
+    found = extract(
+        "a.zip", zipped({"in/zebra.txt": "zebrazip", "b.html": "<title>T</title>x", "c.png": b"\x89PNG", ".hid": "no"})
+    )
+    assert [(one.part, one.type, one.title) for one in found.documents] == [
+        ("", "archive", ""),
+        ("in/zebra.txt", "text", ""),
+        ("b.html", "html", "T"),
+    ]
+    assert found.documents[0].text == "in/zebra.txt\nb.html\nc.png\n.hid"
+    assert found.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz"), ("a.tbz2", "w:bz2"), ("a.txz", "w:xz")]
+)
+def test_tar_archives_of_every_packing(extract, name: str, mode: str) -> None:
+    """TAR is read packed or not."""
+    found = extract(name, tar({"d/one.txt": b"zebra one", "two.md": b"# Two"}, mode))
+    assert parts(found) == {"": "d/one.txt\ntwo.md", "d/one.txt": "zebra one", "two.md": "# Two"}
+
+
+@pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+def test_a_packed_file_is_read_under_its_inner_name(extract, zipped, end: str, pack) -> None:
+    """notes.md.gz is a Markdown document, a packed office file is one, a TAR under a plain name is one."""
+    [document] = extract(f"notes.md.{end}", pack(b"# Title\n")).documents
+    assert (document.type, document.title, document.part) == ("markdown", "Title", "")
+    assert "b.txt" in parts(extract(f"a.zip.{end}", pack(zipped({"b.txt": "x"}))))
+    assert parts(extract(f"backup.{end}", pack(tar({"x.txt": b"inside"}))))["x.txt"] == "inside"
+
+
+def test_a_packed_log_is_unpacked_only_as_far_as_it_is_read(extract) -> None:
+    """Of a packed text the beginning is enough, however much there is."""
+    [document] = extract("big.log.gz", gzip.compress(b"line of a log\n" * 1_000_000), max_text_bytes=10_000).documents
+    assert (len(document.text), document.truncated) == (10_000, "first 10 kB")
+
+
+def test_bombs_are_refused(extract, zipped) -> None:
+    """A member beyond its limit is a note, a packed file beyond it a failure, a sum beyond it ends the reading."""
+    found = extract("a.zip", zipped({"big.html": bytes(3_000), "ok.txt": "x"}), max_member_bytes=2_000)
+    assert "ok.txt" in parts(found)
+    assert "big.html" in found.notes[0]
+    found = extract("a.tar", tar({"big.txt": bytes(3_000), "ok.txt": b"x"}), max_member_bytes=2_000)
+    assert "ok.txt" in parts(found)
+    assert "big.txt" in found.notes[0]
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.html.gz", gzip.compress(bytes(5_000)), max_member_bytes=2_000)
+    assert failure.value.kind == "too-large"
+    many: dict[str, bytes | str] = {f"{i}.txt": "x" * 1_000 for i in range(50)}
+    for name, data in (("a.zip", zipped(many)), ("a.tar", tar({n: str(t).encode() for n, t in many.items()}))):
+        found = extract(name, data, max_archive_bytes=10_000)
+        assert len(found.documents) == 1 + 10
+        assert "first 10 kB" in found.notes[0]
+        found = extract(name, data, max_archive_members=7)
+        assert len(found.documents) == 1 + 7
+        assert "first 7 files" in found.notes[0]
+
+
+def test_depth_is_bounded(extract, zipped) -> None:
+    """An archive in an archive is read, one deeper still becomes a note."""
+    inner = zipped({"deep.txt": "zebra deep"})
+    found = extract("a.zip", zipped({"b.zip": inner}))
+    assert parts(found)["b.zip/deep.txt"] == "zebra deep"
+    found = extract("a.zip", zipped({"b.zip": zipped({"c.zip": inner})}))
+    assert "b.zip/c.zip/deep.txt" not in parts(found)
+    assert "more than 2 times" in found.notes[0]
+
+
+def test_hostile_names_are_only_names(extract, zipped) -> None:
+    """Names that climb, are absolute or hold control characters name a part and nothing else."""
+    found = extract("a.zip", zipped({"../../etc/pass.txt": "x", "/abs.txt": "y", "a\x1b[31m\n.txt": "z"}))
+    assert set(parts(found)) == {"", "../../etc/pass.txt", "abs.txt", "a .txt"}
+
+
+def test_links_and_devices_in_a_tar_are_passed_over(extract) -> None:
+    """Only regular members are read."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE):
+            info = tarfile.TarInfo(f"l{kind.decode()}.txt")
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    assert set(parts(extract("a.tar", stream.getvalue()))) == {""}
+
+
+def test_cut_off_archives(extract, zipped) -> None:
+    """A cut TAR gives what comes before the cut with a note, a cut ZIP or packed file is malformed."""
+    whole = tar({"one.txt": b"first", "two.txt": b"x" * 5_000})
+    found = extract("a.tar", whole[:3_000])
+    assert parts(found)["one.txt"] == "first"
+    assert found.notes
+    for name, data in (("a.zip", zipped({"a.txt": "x" * 500})[:-30]), ("a.txt.gz", gzip.compress(b"x" * 500)[:-12])):
+        with pytest.raises(ExtractionError) as failure:
+            extract(name, data)
+        assert failure.value.kind == "malformed"
+
+
+def test_a_protected_member_is_a_note(extract, zipped) -> None:
+    """A member that needs a password does not keep the others out."""
+    data = bytearray(zipped({"secret.txt": "x", "open.txt": "y"}))
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    found = extract("a.zip", bytes(data))
+    assert "open.txt" in parts(found)
+    assert "password" in found.notes[0]

@@ -1,0 +1,94 @@
+"""Calendars and notebooks made by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+CALENDAR = """BEGIN:VCALENDAR
+BEGIN:VTIMEZONE
+TZID:x
+END:VTIMEZONE
+BEGIN:VEVENT
+SUMMARY:Dentist\\, with
+  Anna
+DESCRIPTION:Bring\\nthe card
+DTSTART;TZID=Europe/Berlin:20240501T120000
+LOCATION:Main St 1
+ORGANIZER;CN="Ann B.":mailto:ann@example.org
+ATTENDEE:mailto:ben@example.org
+BEGIN:VALARM
+DESCRIPTION:alarm
+END:VALARM
+END:VEVENT
+BEGIN:VTODO
+SUMMARY:Taxes
+DUE:20240601
+END:VTODO
+END:VCALENDAR
+"""
+
+
+def test_each_entry_is_a_document(extract) -> None:
+    """Events and to-dos are documents with title, people, place and date; alarms are left out."""
+    event, todo = extract("a.ics", CALENDAR.replace("\n", "\r\n")).documents
+    assert (event.part, event.title, event.type) == ("event 1", "Dentist, with Anna", "calendar")
+    assert event.modified == datetime(2024, 5, 1, 12, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+    assert (event.author, event.recipients) == ("Ann B. <ann@example.org>", "ben@example.org")
+    assert "Bring\nthe card" in event.text
+    assert "Location: Main St 1" in event.text
+    assert "2024-05-01 12:00" in event.text
+    assert "alarm" not in event.text
+    assert (todo.part, todo.title) == ("to-do 2", "Taxes")
+    assert todo.modified == datetime(2024, 6, 1, tzinfo=UTC).timestamp()
+
+
+def test_a_calendar_is_bounded_and_known(extract) -> None:
+    """Entries beyond the limit are left out with a note; a file without a calendar is malformed."""
+    event = "BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\n"
+    found = extract("a.ics", "BEGIN:VCALENDAR\n" + event * 5, max_messages=2)
+    assert len(found.documents) == 2
+    assert found.notes
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.ics", "nothing")
+    assert failure.value.kind == "malformed"
+
+
+def test_a_notebook_gives_cells_and_text_output(single) -> None:
+    """Sources and printed output are text, pictures are not; the first heading is the title."""
+    cells = [
+        {"cell_type": "markdown", "source": ["# My *analysis*\n", "words"]},
+        {
+            "cell_type": "code",
+            "source": "print(zebra)",
+            "outputs": [
+                {"output_type": "stream", "text": ["printed\n"]},
+                {"data": {"text/plain": "result", "image/png": "iVBORzebrapng"}},
+                {"ename": "ValueError", "evalue": "wrong", "traceback": []},
+            ],
+        },
+    ]
+    document = single("a.ipynb", json.dumps({"cells": cells, "nbformat": 4}))
+    assert (document.title, document.type) == ("My analysis", "notebook")
+    for word in ("words", "print(zebra)", "printed", "result", "ValueError wrong"):
+        assert word in document.text
+    assert "zebrapng" not in document.text
+
+
+@pytest.mark.parametrize("data", ["", "[]", "{", '"x"', "{}{}"])
+def test_what_is_no_notebook_is_malformed(extract, data: str) -> None:
+    """Broken JSON, and JSON that is no object, is one failure."""
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.ipynb", data)
+    assert failure.value.kind == "malformed"
+
+
+@pytest.mark.parametrize("cells", [None, 3, [3, None, {"source": 5, "outputs": {}}], [{"outputs": [{"data": 3}]}]])
+def test_odd_cells_are_passed_over(single, cells: object) -> None:
+    """A notebook of unexpected shape gives what text it has."""
+    assert single("a.ipynb", json.dumps({"cells": cells})).text.strip() == ""

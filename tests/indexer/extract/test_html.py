@@ -1,0 +1,46 @@
+"""HTML: visible text with whole words, the title, any charset."""
+
+from __future__ import annotations
+
+
+def test_words_stay_whole_and_blocks_apart(single) -> None:
+    """Inline tags do not break a word, block tags do."""
+    text = single("a.html", "<p>3<b>.2</b>.20 foo<span>_bar</span></p><table><tr><td>a<td>b</table>x<br>y").text
+    assert text.split() == ["3.2.20", "foo_bar", "a", "b", "x", "y"]
+
+
+def test_unseen_parts_are_left_out(single) -> None:
+    """Scripts, styles and the head are not text; the title is the title."""
+    document = single(
+        "a.html",
+        "<html><head><title> A\n title </title><style>p{}</style></head><body>x<script>var zebra=1</script>"
+        "<noscript>enable</noscript></body></html>",
+    )
+    assert (document.text, document.title, document.type) == ("x", "A title", "html")
+
+
+def test_a_heading_serves_where_the_title_is_missing(single) -> None:
+    """Without <title> the first <h1> is the title."""
+    assert single("a.html", "<h2>no</h2><h1>Main <i>thing</i></h1>").title == "Main thing"
+
+
+def test_the_declared_charset_is_used(single) -> None:
+    """<meta charset> and the XML declaration name the encoding of bytes that are no UTF-8."""
+    for head in ("<meta charset=iso-8859-2>", "<meta http-equiv=content-type content='text/html; charset=ISO-8859-2'>"):
+        assert single("a.html", f"{head}<p>Łódź".encode("iso-8859-2")).text == "Łódź"
+    declared = "<?xml version='1.0' encoding='iso-8859-2'?><html><body>Łódź</body></html>"
+    assert single("a.xhtml", declared.encode("iso-8859-2")).text == "Łódź"
+
+
+def test_author_and_entities(single) -> None:
+    """The author comes from <meta>, entities are undone."""
+    document = single("a.html", '<meta name="Author" content="Ann B."><p>a &amp; b&nbsp;c &copy;')
+    assert document.author == "Ann B."
+    assert document.text.split() == ["a", "&", "b", "c", "©"]
+
+
+def test_broken_markup_is_read(single) -> None:
+    """Markup cut anywhere gives the text before the cut."""
+    whole = "<html><body><div><p>one <b>two</p></div><!-- c --><p title='a<b'>three</p></body></html>"
+    for length in range(30, len(whole)):
+        assert "one" in single("a.html", whole[:length]).text or length < 35

@@ -1,0 +1,97 @@
+"""What a file is by its name, and by its first bytes where the name misleads."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.documents import TYPES
+from indexer.errors import ExtractionError
+from indexer.extract import MAX_FILE_BYTES, document_type, size_cap
+from indexer.extract.kinds import TYPE_OF_KIND, kind_of
+from indexer.extract.registry import EXTRACTORS, NESTED
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("a/b/notes.txt", "text"),
+        ("README", "text"),
+        ("x.unknownext", "text"),
+        ("README.md", "markdown"),
+        ("Makefile", "source"),
+        ("x.PY", "source"),
+        ("page.HTM", "html"),
+        ("a.pdf", "pdf"),
+        ("a.docx", "document"),
+        ("paper.tex", "document"),
+        ("a.pptx", "presentation"),
+        ("a.ods", "spreadsheet"),
+        ("a.eml", "mail"),
+        ("Inbox", "mail"),
+        ("a.epub", "ebook"),
+        ("a.csv", "data"),
+        ("a.ipynb", "notebook"),
+        ("a.ics", "calendar"),
+        ("a.tar.gz", "archive"),
+        ("a.tgz", "archive"),
+        ("a.zip", "archive"),
+        ("changelog.gz", "text"),
+        ("notes.md.gz", "markdown"),
+        ("old.xls", "spreadsheet"),
+        ("photo.JPG", None),
+        ("photo.jpg.gz", None),
+        ("libc.so.6", None),
+        ("id.pem", None),
+        (".bashrc", "source"),
+    ],
+)
+def test_the_name_decides_the_type(name: str, wanted: str | None) -> None:
+    """Extension, whole names and double extensions give the type; pictures and programs give none."""
+    assert document_type(name) == wanted
+
+
+def test_every_kind_has_a_type_a_cap_and_an_extractor() -> None:
+    """The tables agree: kinds with types, types with caps, kinds with extractors."""
+    assert set(TYPE_OF_KIND.values()) <= set(TYPES)
+    assert set(MAX_FILE_BYTES) == set(TYPES)
+    assert set(TYPE_OF_KIND) == set(EXTRACTORS) | set(NESTED)
+
+
+def test_caps_follow_the_type() -> None:
+    """A cap is that of the type; nothing is read of what is not indexed."""
+    assert size_cap("a.pdf") == MAX_FILE_BYTES["pdf"]
+    assert size_cap("a.jpg") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "wanted"),
+    [
+        ("noname", b"<!DOCTYPE html><title>T</title><p>x", "html"),
+        ("noname", b"{\\rtf1 hello}", "document"),
+        ("report.txt", b"{\\rtf1 hello}", "document"),
+        ("page.doc", b"<html><body>x</body></html>", "html"),
+        ("old.doc", b"only text after all", "text"),
+        ("noname", b"#!/bin/sh\necho x\n", "source"),
+        ("noname", b"From: a@b.c\nSubject: s\nMIME-Version: 1.0\n\nbody", "mail"),
+        ("noname", b"From a@b Mon Jan  1 00:00:00 2024\nFrom: a@b.c\n\nbody", "mail"),
+        ("noname", b"BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT\nEND:VCALENDAR\n", "calendar"),
+        ("noname", b"<?xml version='1.0'?><a>x</a>", "data"),
+    ],
+)
+def test_the_content_decides_where_the_name_misleads(extract, name: str, data: bytes, wanted: str) -> None:
+    """A file without or under a wrong extension is read as what it is."""
+    assert extract(name, data).documents[0].type == wanted
+
+
+def test_pictures_and_machine_code_are_unsupported(extract) -> None:
+    """What has no text is one failure with a reason, whether its name or its content says so."""
+    for name, data in (("a.png", b"\x89PNG"), ("noname", bytes(range(256)) * 20), ("x.txt", b"\x7fELF" + bytes(500))):
+        with pytest.raises(ExtractionError) as failure:
+            extract(name, data)
+        assert failure.value.kind == "unsupported"
+
+
+def test_kind_of_tells_unknown_from_not_indexed() -> None:
+    """An unknown extension is open, a known one without text is closed."""
+    assert kind_of("x.qqq") == ""
+    assert kind_of("x.jpg") is None

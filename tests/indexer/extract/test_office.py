@@ -1,0 +1,188 @@
+"""DOCX, PPTX and XLSX made by hand: text, order, properties, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+CORE = "<cp:core xmlns:cp='c' xmlns:dc='d'><dc:title>{}</dc:title><dc:creator>{}</dc:creator></cp:core>"
+
+
+def related(*targets: tuple[str, str]) -> str:
+    rows = "".join(
+        f'<Relationship Id="r{number}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
+        for number, (kind, target) in enumerate(targets, 1)
+    )
+    return f"<Relationships>{rows}</Relationships>"
+
+
+def word(body: str) -> str:
+    return f"<w:document xmlns:w='w' xmlns:mc='m'><w:body>{body}</w:body></w:document>"
+
+
+def paragraph(*runs: str) -> str:
+    return "<w:p>" + "".join(f"<w:r><w:t>{run}</w:t></w:r>" for run in runs) + "</w:p>"
+
+
+def test_docx_gives_paragraphs_tables_and_properties(single, zipped) -> None:
+    """Runs of a paragraph join without blanks, cells are set off, title and author come from the properties."""
+    cell = "<w:tc>{}</w:tc>"
+    table = f"<w:tbl><w:tr>{cell.format(paragraph('a'))}{cell.format(paragraph('b'))}</w:tr></w:tbl>"
+    body = paragraph("ze", "bra") + table + "<w:p><w:r><w:t>x</w:t><w:tab/><w:t>y</w:t></w:r></w:p>"
+    document = single(
+        "a.docx", zipped({"word/document.xml": word(body), "docProps/core.xml": CORE.format("My report", "Ann")})
+    )
+    assert document.text.split() == ["zebra", "a", "b", "x", "y"]
+    assert (document.title, document.author, document.type) == ("My report", "Ann", "document")
+
+
+def test_docx_leaves_out_what_is_not_shown(single, zipped) -> None:
+    """Deleted text, field codes and doubles for old readers are no text."""
+    body = (
+        "<w:p><w:del><w:r><w:t>gone</w:t></w:r></w:del><w:r><w:instrText>PAGE</w:instrText><w:t>kept</w:t></w:r>"
+        "<mc:AlternateContent><mc:Choice><w:t>once</w:t></mc:Choice><mc:Fallback><w:t>once</w:t></mc:Fallback>"
+        "</mc:AlternateContent></w:p>"
+    )
+    assert single("a.docx", zipped({"word/document.xml": word(body)})).text == "keptonce\n"
+
+
+def test_docx_reads_notes_comments_and_headers(single, zipped) -> None:
+    """Parts that the document relates to are read after it; a part that it does not name is not."""
+    parts = {
+        "word/document.xml": word(paragraph("body")),
+        "word/_rels/document.xml.rels": related(("footnotes", "footnotes.xml"), ("header", "/word/header1.xml")),
+        "word/footnotes.xml": f"<w:footnotes xmlns:w='w'>{paragraph('foot')}</w:footnotes>",
+        "word/header1.xml": f"<w:hdr xmlns:w='w'>{paragraph('head')}</w:hdr>",
+        "word/header2.xml": f"<w:hdr xmlns:w='w'>{paragraph('unused')}</w:hdr>",
+    }
+    assert single("a.docx", zipped(parts)).text.split() == ["body", "foot", "head"]
+
+
+def test_a_damaged_footnote_is_a_note(extract, zipped) -> None:
+    """The text is kept when a part beside it is damaged."""
+    parts = {
+        "word/document.xml": word(paragraph("body")),
+        "word/_rels/document.xml.rels": related(("footnotes", "footnotes.xml")),
+        "word/footnotes.xml": "<w:footnotes>",
+    }
+    found = extract("a.docx", zipped(parts))
+    assert found.documents[0].text == "body\n"
+    assert "footnotes.xml" in found.notes[0]
+
+
+@pytest.mark.parametrize("junk", ["Microsoft Word - report.doc", "untitled", "Document1", "(untitled)", "report.docx"])
+def test_junk_titles_are_ignored(single, zipped, junk: str) -> None:
+    """A title that a program left there is none."""
+    parts = {"word/document.xml": word(paragraph("x")), "docProps/core.xml": CORE.format(junk, "")}
+    assert single("a.docx", zipped(parts)).title == ""
+
+
+def test_pptx_keeps_the_order_of_the_presentation(single, zipped) -> None:
+    """Slides come in the order of the presentation, each a page, with its notes."""
+    slide = "<p:sld xmlns:p='p' xmlns:a='a'><a:p><a:r><a:t>{}</a:t></a:r></a:p></p:sld>"
+    parts = {
+        "ppt/presentation.xml": "<p xmlns:r='r'><sldId id='1' r:id='r2'/><sldId id='2' r:id='r1'/></p>",
+        "ppt/_rels/presentation.xml.rels": related(("slide", "slides/slide1.xml"), ("slide", "slides/slide2.xml")),
+        "ppt/slides/slide1.xml": slide.format("second"),
+        "ppt/slides/slide2.xml": slide.format("first"),
+        "ppt/slides/_rels/slide2.xml.rels": related(("notesSlide", "../notesSlides/n.xml")),
+        "ppt/notesSlides/n.xml": slide.format("spoken"),
+    }
+    document = single("a.pptx", zipped(parts))
+    assert document.text.split() == ["first", "spoken", "second"]
+    assert document.pages == (0, len("first\nspoken\n"))
+    assert document.type == "presentation"
+
+
+def workbook(zipped, sheet: str, **more: str) -> bytes:
+    parts = {
+        "xl/workbook.xml": "<workbook xmlns:r='r'><sheets><sheet name='Costs' r:id='r1'/></sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": related(
+            ("worksheet", "worksheets/sheet1.xml"), ("sharedStrings", "sharedStrings.xml"), ("styles", "styles.xml")
+        ),
+        "xl/sharedStrings.xml": "<sst><si><t>zebra</t></si>"
+        "<si><r><t>two </t></r><r><t>runs</t></r><rPh><t>x</t></rPh></si></sst>",
+        "xl/styles.xml": "<s><numFmts><numFmt numFmtId='200' formatCode='dd/mm/yyyy'/></numFmts>"
+        "<cellStyleXfs><xf numFmtId='14'/></cellStyleXfs><cellXfs><xf numFmtId='0'/><xf numFmtId='200'/></cellXfs></s>",
+        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{sheet}</sheetData></worksheet>",
+    }
+    return zipped(parts | more)
+
+
+def test_xlsx_shows_values_as_a_reader_sees_them(single, zipped) -> None:
+    """Shared and inline strings, numbers, truth values, dates by their format; one line per row, no formulas."""
+    rows = (
+        "<row><c t='s'><v>0</v></c><c t='s'><v>1</v></c><c><v>3.5</v></c></row>"
+        "<row><c t='inlineStr'><is><t>inline</t></is></c><c t='b'><v>1</v></c><c s='1'><v>45413</v></c></row>"
+        "<row><c s='1'><v>45413.5</v></c><c><f>SUM(A1)</f><v>7</v></c><c t='s'><v>99</v></c></row>"
+    )
+    document = single("a.xlsx", workbook(zipped, rows))
+    assert document.text.split("\n")[:4] == [
+        "Costs",
+        "zebra\ttwo runs\t3.5",
+        "inline\tTRUE\t2024-05-01",
+        "2024-05-01 12:00\t7",
+    ]
+    assert (document.type, document.pages) == ("spreadsheet", (0,))
+
+
+def test_a_long_sheet_is_cut(single, zipped) -> None:
+    """Reading a sheet stops at the limit of the text."""
+    rows = "<row><c><v>123456789</v></c></row>" * 10_000
+    document = single("a.xlsx", workbook(zipped, rows), max_text_bytes=1_000)
+    assert (len(document.text), document.truncated) == (1_000, "first 1 kB")
+
+
+def test_an_office_file_under_a_wrong_name_is_known(single, zipped) -> None:
+    """The first member tells what a ZIP file without an extension is."""
+    parts = {
+        "[Content_Types].xml": "<Types>" + "word/document.xml" + "</Types>",
+        "word/document.xml": word(paragraph("x")),
+    }
+    import io
+    import zipfile
+
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert single("noname", stream.getvalue()).type == "document"
+
+
+def test_a_bomb_is_refused_by_its_declared_size(extract, zipped) -> None:
+    """A part that unpacks to more than the limit is not unpacked."""
+    bomb = zipped({"word/document.xml": b"<w>" + bytes(200_000_000)})
+    with pytest.raises(ExtractionError, match="200 MB, more than 64 MB") as failure:
+        extract("a.docx", bomb)
+    assert failure.value.kind == "too-large"
+
+
+def test_entities_in_office_files_are_refused(extract, zipped) -> None:
+    """No office program declares entities; a file that does is a bomb."""
+    bomb = '<!DOCTYPE b [<!ENTITY a "zebra">]><w:document xmlns:w="w"><w:p><w:t>&a;</w:t></w:p></w:document>'
+    with pytest.raises(ExtractionError, match="entities") as failure:
+        extract("a.docx", zipped({"word/document.xml": bomb}))
+    assert failure.value.kind == "malformed"
+
+
+def test_protected_files_are_encrypted(extract) -> None:
+    """A password-protected file of today sits in an old container and is told from an old file."""
+    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    for name, data, kind in (
+        ("a.docx", container + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
+        ("a.doc", container, "unsupported"),
+    ):
+        with pytest.raises(ExtractionError) as failure:
+            extract(name, data)
+        assert failure.value.kind == kind
+
+
+def test_a_file_cut_anywhere_is_malformed(extract, zipped) -> None:
+    """A container without its end is one failure with a reason."""
+    whole = zipped({"word/document.xml": word(paragraph("x"))})
+    for length in range(10, len(whole) - 1, 7):
+        with pytest.raises(ExtractionError) as failure:
+            extract("a.docx", whole[:length])
+        assert failure.value.kind == "malformed"

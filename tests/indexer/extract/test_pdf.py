@@ -1,0 +1,97 @@
+"""PDF made by hand: text, pages, title, form values, damage."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.errors import ExtractionError
+from indexer.extract import Limits, extract_file
+from indexer.extract.pdf import real_title
+
+
+def pdf(*pages: str, title: str = "", more: str = "") -> bytes:
+    """A PDF with one line of text per page; `more` is put into the catalogue."""
+    objects = ["", f"<< /Type /Catalog /Pages 2 0 R {more} >>"]
+    first = 5
+    kids = " ".join(f"{first + 2 * i} 0 R" for i in range(len(pages)))
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    objects.append(f"<< /Title ({title}) /Author (Ann) >>")
+    for i, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 200] /Contents {first + 2 * i + 1} 0 R"
+            " /Resources << /Font << /F1 3 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    data, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects[1:], 1):
+        offsets.append(len(data))
+        data += f"{number} 0 obj\n{content}\nendobj\n".encode()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    trailer = f"trailer << /Size {len(objects)} /Root 1 0 R /Info 4 0 R >>"
+    end = f"xref\n0 {len(objects)}\n0000000000 65535 f \n{table}{trailer}"
+    return data + f"{end}\nstartxref\n{len(data)}\n%%EOF".encode()
+
+
+def test_text_pages_title_and_author(single) -> None:
+    """Each page begins where `pages` says; the properties are read."""
+    document = single("a.pdf", pdf("zebra one", "page two", title="A title"))
+    assert document.text.split("\f") == ["zebra one", "page two"]
+    assert [document.text[offset:][:4] for offset in document.pages] == ["zebr", "page"]
+    assert (document.title, document.author, document.type) == ("A title", "Ann", "pdf")
+
+
+def test_a_file_is_read_from_disk(tmp_path) -> None:
+    """A path works as bytes do, with any name."""
+    path = tmp_path / "a b ü.pdf"
+    path.write_bytes(pdf("from disk"))
+    assert extract_file(str(path), Limits()).documents[0].text == "from disk"
+
+
+def test_a_long_text_is_cut_and_names_the_pages(extract) -> None:
+    """What was kept is said in bytes and pages."""
+    document = extract("a.pdf", pdf(*["0123456789"] * 5), max_text_bytes=15).documents[0]
+    assert document.text == "0123456789\f0123"
+    assert document.truncated == "first 15 bytes (2 of 5 pages)"
+
+
+def test_a_pdf_without_text_says_so(extract) -> None:
+    """Scanned pages are a document without text and a note."""
+    found = extract("a.pdf", pdf(""))
+    assert found.documents[0].text == ""
+    assert "scanned" in found.notes[0]
+
+
+@pytest.mark.parametrize("data", [b"%PDF-1.4 broken broken", b"%PDF-1.4\n", b"%PDF-1.7" + bytes(5000)])
+def test_a_damaged_pdf_is_malformed(extract, data: bytes) -> None:
+    """What PDFium cannot open is one failure with a reason."""
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.pdf", data)
+    assert failure.value.kind == "malformed"
+
+
+def test_a_cut_off_pdf_is_read_or_malformed(extract) -> None:
+    """PDFium repairs what it can; the rest is a failure, never another exception."""
+    whole = pdf("zebra", "two")
+    for length in range(20, len(whole), 23):
+        try:
+            extract("a.pdf", whole[:length])
+        except ExtractionError as failure:
+            assert failure.kind == "malformed"  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("title", "shown"),
+    [
+        ("Microsoft Word - Annual report", "Annual report"),
+        ("Microsoft Word - report.doc", ""),
+        ("untitled", ""),
+        ("  A   good title ", "A good title"),
+        ("12345", ""),
+        ("Node.js guide", "Node.js guide"),
+    ],
+)
+def test_titles_that_programs_left_are_none(title: str, shown: str) -> None:
+    """A title of a person is kept, one of a program is not."""
+    assert real_title(title) == shown

@@ -1,0 +1,76 @@
+"""RTF and EPUB made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+PACKAGE = (
+    "<package xmlns:dc='dc'><metadata><dc:title>The Book</dc:title>"
+    "<dc:creator>Ann</dc:creator><dc:creator>Ben</dc:creator>"
+    "</metadata><manifest><item id='a' href='one.xhtml' media-type='application/xhtml+xml'/>"
+    "<item id='b' href='t%20wo.xhtml' media-type='application/xhtml+xml'/></manifest>"
+    "<spine><itemref idref='b'/><itemref idref='a'/><itemref idref='gone'/></spine></package>"
+)
+CONTAINER = "<container><rootfiles><rootfile full-path='OEBPS/book.opf'/></rootfiles></container>"
+BOOK: dict[str, bytes | str] = {
+    "mimetype": "application/epub+zip",
+    "META-INF/container.xml": CONTAINER,
+    "OEBPS/book.opf": PACKAGE,
+    "OEBPS/one.xhtml": "<html><body><p>first written</p></body></html>",
+    "OEBPS/t wo.xhtml": "<html><body><p>first read</p></body></html>",
+}
+
+
+def test_rtf_text_and_properties(single) -> None:
+    """Escapes of a code page and of Unicode are undone; title and author come from the information group."""
+    document = single(
+        "a.rtf",
+        "{\\rtf1\\ansi\\ansicpg1250{\\fonttbl{\\f0 Arial;}}{\\info{\\title P\\'f8\\'edklad}{\\author Ann}}"
+        "{\\header top\\par}ze\\b bra\\b0 \\u8364? {\\pict 00}\\'e9\\par next}",
+    )
+    assert document.title == "Příklad"
+    assert document.author == "Ann"
+    assert "zebra€" in document.text
+    assert "é\nnext" in document.text
+    assert "top" in document.text
+
+
+def test_rtf_pictures_cost_nothing(single) -> None:
+    """Megabytes of hexadecimal digits are no text."""
+    text = single("a.rtf", "{\\rtf1 before {\\pict\n" + ("0123456789abcdef" * 8 + "\n") * 20_000 + "} after}").text
+    assert text.split() == ["before", "after"]
+
+
+def test_what_is_no_rtf_is_malformed(extract) -> None:
+    """A name alone makes no RTF."""
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.rtf", "just words")
+    assert failure.value.kind == "malformed"
+
+
+def test_epub_chapters_come_in_reading_order(single, zipped) -> None:
+    """The spine orders the chapters, each a page; title and authors come from the package."""
+    document = single("a.epub", zipped(BOOK))
+    assert document.text == "first read\nfirst written\n"
+    assert document.pages == (0, len("first read\n"))
+    assert (document.title, document.author, document.type) == ("The Book", "Ann, Ben", "ebook")
+
+
+def test_a_missing_chapter_is_a_note(extract, zipped) -> None:
+    """The other chapters are kept."""
+    found = extract("a.epub", zipped({name: data for name, data in BOOK.items() if "one" not in name}))
+    assert found.documents[0].text == "first read\n"
+    assert "one.xhtml" in found.notes[0]
+
+
+def test_a_book_under_drm_is_encrypted(extract, zipped) -> None:
+    """Encrypted chapters are a failure, encrypted fonts none."""
+    reference = "<e><CipherReference URI='{}'/></e>"
+    fonts = reference.format("OEBPS/font.otf")
+    assert extract("a.epub", zipped(BOOK | {"META-INF/encryption.xml": fonts})).documents
+    chapters = "<x>" + reference.format("OEBPS/one.xhtml") + reference.format("OEBPS/t%20wo.xhtml") + "</x>"
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.epub", zipped(BOOK | {"META-INF/encryption.xml": chapters}))
+    assert failure.value.kind == "encrypted"

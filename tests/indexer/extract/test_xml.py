@@ -1,0 +1,53 @@
+"""XML: text per element, no entity ever expanded, nothing loaded from outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+LEVELS = "".join(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 12))
+BOMB = f'<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a0 "zebra">{LEVELS}]><b>before &a11; after</b>'
+"""Expanded it would hold the word 10**11 times."""
+
+
+def test_character_data_and_title(single) -> None:
+    """Each element with text is a line; the first <title> is the title; namespaces do not matter."""
+    document = single("a.xml", '<x:a xmlns:x="u"><x:title>T</x:title><p>one <i>two</i></p></x:a>')
+    assert (document.title, document.text.split(), document.type) == ("T", ["T", "one", "two"], "data")
+
+
+def test_entities_are_never_expanded(extract) -> None:
+    """A bomb of nested entities gives the text around them at once."""
+    text = extract("a.xml", BOMB).documents[0].text
+    assert "before" in text
+    assert len(text) < 10_000
+    assert "zebrazebra" not in text
+
+
+def test_external_entities_are_not_loaded(extract, tmp_path) -> None:
+    """A reference to a file on this machine stays unread."""
+    secret = tmp_path / "secret"
+    secret.write_text("zebrasecret")
+    found = extract("a.xml", f'<!DOCTYPE a [<!ENTITY e SYSTEM "file://{secret}">]><a>x &e; y</a>')
+    assert "zebrasecret" not in found.documents[0].text
+
+
+def test_broken_xml_is_read_with_a_note(extract) -> None:
+    """What is not well-formed gives its text without tags, and says where the fault is."""
+    found = extract("a.xml", "<a><b>words here</a>")
+    assert "words here" in found.documents[0].text
+    assert "line 1" in found.notes[0]
+
+
+def test_nothing_but_a_fault_is_a_failure(extract) -> None:
+    """A file of tags that do not close and no text is malformed."""
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.xml", "<a><b><c")
+    assert failure.value.kind == "malformed"
+
+
+def test_a_long_text_is_cut(single) -> None:
+    """Reading stops when enough text was found."""
+    document = single("a.xml", "<a>" + "<p>0123456789</p>" * 50_000 + "</a>", max_text_bytes=1_000)
+    assert (len(document.text), document.truncated) == (1_000, "first 1 kB")

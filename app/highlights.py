@@ -29,7 +29,8 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 _MARKS = "[\u0300-\u036f]"
 _COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
 """Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
-_LIGATURES = {"ffi": "ﬃ", "ffl": "ﬄ", "ff": "ﬀ", "fi": "ﬁ", "fl": "ﬂ", "ss": "ß", "st": "ﬆ", "ij": "ĳ"}
+_FOLDING = (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0xFFF0), *range(0x1D400, 0x1D800))
+"""code points outside of which nothing folds to anything else (but for rarities)"""
 _BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
 """between the words of a phrase: blanks, punctuation, line ends"""
 _LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{_CJK}]"}
@@ -81,15 +82,33 @@ def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
             b = next(other, end_of_all)
 
 
+def _index_form(text: str) -> str:
+    """`text` as the index holds it, Korean syllables put together again.
+
+    Folded twice: once is not enough for some letters, and words from the index are folded here once more.
+    """
+    return unicodedata.normalize("NFC", fold(fold(text)))
+
+
+@cache
+def _ligatures() -> dict[str, str]:
+    """The letters that the index spells out, by their spelling: "fi" is written ﬁ too, "ss" ß and ẞ."""
+    signs: dict[str, str] = {}
+    for letter in map(chr, _FOLDING):
+        if len(spelling := _index_form(letter)) > 1 and unicodedata.category(letter) in ("Ll", "Lu", "Lt", "Lo"):
+            signs[spelling] = signs.get(spelling, "") + letter
+    return signs
+
+
 @cache
 def _table(*, without_cjk: bool) -> npt.NDArray[np.uint32]:
-    """For each character of the basic plane the one that it folds to, case kept; [65536]."""
-    table = np.arange(0x10000, dtype=np.uint32)
-    for code in (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0xFFF0)):
-        plain = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
-        composed = unicodedata.normalize("NFC", plain)
-        if len(composed) == 1:
-            table[code] = ord(composed)
+    """For each character of the first two planes the one that it folds to, case kept; [131072]."""
+    table = np.arange(0x20000, dtype=np.uint32)
+    for code in _FOLDING:
+        index_form = _index_form(chr(code))
+        kept = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
+        if len(index_form) == 1:
+            table[code] = ord(kept if kept.lower() == index_form else index_form)
     if without_cjk:
         for first, last in re.findall("(.)-(.)", _CJK):
             table[ord(first) : ord(last) + 1] = ord("·")
@@ -109,7 +128,7 @@ def folded(text: str, *, without_cjk: bool = False) -> str:
 @lru_cache(maxsize=128)
 def _pattern(words: tuple[str, ...], alphabet: str) -> re.Pattern[str] | None:
     """Finds those of `words` that are written in `alphabet`; CJK words, which overlap, in group 1 of a look ahead."""
-    cleaned = dict.fromkeys(unicodedata.normalize("NFC", fold(word)).strip() for word in words)
+    cleaned = dict.fromkeys(_index_form(word).strip() for word in words)
     known = sorted((word for word in cleaned if any(c.isalnum() for c in word)), key=len, reverse=True)
     if alphabet == "ascii":
         known = [word for word in known if word.isascii()]
@@ -127,7 +146,7 @@ def _alternatives(words: Sequence[str], alphabet: str) -> str:
     for word in words:
         starts = [(word[0], word[1:])]
         if alphabet != "ascii":
-            starts += [(sign, word[len(seq) :]) for seq, sign in _LIGATURES.items() if word.startswith(seq)]
+            starts += [(sign, word[n:]) for n in (2, 3) for sign in _ligatures().get(word[:n], "") if len(word) >= n]
         for first, rest in starts:
             edge = _right_edge(first + rest, alphabet)
             branches.setdefault((first, edge), []).append(_rest(first, rest, alphabet))
@@ -146,7 +165,7 @@ def _second(first: str, words: Sequence[str], alphabet: str) -> str:
 
 
 def _cases(letter: str) -> str:
-    cases = {letter, letter.lower(), letter.upper(), letter.title()} | ({"ς"} if letter == "σ" else set())
+    cases = {letter, letter.lower(), letter.upper(), letter.title()}
     return "".join(re.escape(case) for case in sorted(cases) if len(case) == 1)
 
 
@@ -179,17 +198,15 @@ def _rest(first: str, rest: str, alphabet: str) -> str:
 def _letters(part: str, alphabet: str, optional: str) -> str:
     if alphabet == "ascii":
         return re.escape(part)
+    signs = _ligatures()
     pattern, at = "", 0
     while at < len(part):
-        sign = next((seq for seq in _LIGATURES if part.startswith(seq, at)), None)
-        if sign is None:
-            pattern += re.escape(part[at]) + optional
-            at += 1
-        else:
-            spelled = "".join(re.escape(c) + optional for c in sign)
-            inner = "|ﬀi|fﬁ" if sign == "ffi" else "|ﬀl|fﬂ" if sign == "ffl" else ""
-            pattern += f"(?:{spelled}|{_LIGATURES[sign]}{inner})"
-            at += len(sign)
+        n = next((n for n in (3, 2) if part[at : at + n] in signs and at + n <= len(part)), 1)
+        spelled = part[at : at + n]
+        plain = "".join(re.escape(letter) + optional for letter in spelled)
+        partly = "|ﬀi|fﬁ" if spelled == "ffi" else "|ﬀl|fﬂ" if spelled == "ffl" else ""
+        pattern += plain if n == 1 else f"(?:{plain}|[{signs[spelled]}]{optional}{partly})"
+        at += n
     return pattern
 
 

@@ -65,7 +65,7 @@ class Vocabulary:
         """For each term the set of its letters, folded into 64 bits; [n_terms]."""
         codes, starts = self._letters
         bits = np.uint64(1) << (np.append(codes, np.uint16(0)) & np.uint16(63)).astype(np.uint64)
-        sets = np.bitwise_or.reduceat(bits, starts[:-1]) if len(self.terms) else np.zeros(0, np.uint64)
+        sets = np.bitwise_or.reduceat(bits, starts)[:-1]  # the letter appended is the end's, not a term's
         return np.where(np.diff(starts) > 0, sets, np.uint64(0))
 
     def within(self, word: str, limit: int, frequency: int) -> list[tuple[str, int, int]]:

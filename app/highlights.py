@@ -62,13 +62,13 @@ def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
 
 
 def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
-    """Both, ascending, with overlapping and touching CJK matches made one."""
+    """Both, ascending, with matches that overlap made one."""
     end_of_all = (1 << 62, 1 << 62)
     a, b = next(one, end_of_all), next(other, end_of_all)
     start, end = -1, -1
     while True:
         following = min(a, b)
-        if following[0] > end or following == end_of_all:
+        if following[0] >= end or following == end_of_all:
             if end > start:
                 yield start, end
             if following == end_of_all:

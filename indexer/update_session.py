@@ -118,6 +118,8 @@ class Session:
         )
         for entry, outcome in self._pool.run((reading.entry for reading in readings), stop):
             self._store(by_path[entry.path], outcome)
+            if stop.is_set():
+                return
             policy, now = self._job.commits, time.monotonic()
             if policy.is_due(
                 began=self._began, last=self._last_commit, now=now,

@@ -1,0 +1,473 @@
+"""Updating with real workers, a real index and a real catalogue."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from indexer.catalogue import Catalogue
+from indexer.catalogue_writes import Batch, CatalogueWriter
+from indexer.crawl import CrawlRules
+from indexer.documents import FileEntry
+from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
+from indexer.extract import WorkerPool
+from indexer.ignore import IgnoreRules
+from indexer.index import Index, IndexWriter
+from indexer.prepare import PreparedDocument, PreparedFile
+from indexer.progress import Progress
+from indexer.update import Updater, open_catalogue, outermost
+from indexer.update_session import CommitPolicy, Job, disk_errors
+
+Pool = WorkerPool[PreparedFile]
+SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[2].parent / "shared")
+ODD_FILES = SHARED / "corpus" / "make_odd_files.sh"
+
+
+class Device:
+    """A folder of files, its index, and updaters over them."""
+
+    def __init__(self, base: Path, pool: Pool) -> None:
+        self.files, self.data, self.pool = base / "files", base / "data", pool
+        self.files.mkdir()
+        self.roots: tuple[str, ...] = (str(self.files),)
+        self.rules = CrawlRules()
+        self.reader = "1"
+        self.commits = CommitPolicy()
+        self.reports: list[Progress] = []
+        self.moves: list[tuple[str, str]] = []
+        self.open()
+
+    def open(self, *, rebuild: bool = False) -> str:
+        self.catalogue, note = open_catalogue(self.data / "index", self.data / "catalogue.sqlite", rebuild=rebuild)
+        return note
+
+    def updater(self) -> Updater:
+        job = Job(
+            self.data / "index", self.catalogue, self.roots, self.rules, "the test", self.reader, self.commits
+        )  # fmt: skip
+        return Updater(job, self.pool, self.reports.append, self.moves.extend)
+
+    def write(self, name: str, text: str = "text") -> str:
+        (self.files / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.files / name).write_text(text)
+        return str(self.files / name)
+
+    def found(self, word: str) -> list[str]:
+        """Names of the files whose body holds `word`, by the index and the catalogue together."""
+        snapshot = Index.open(self.data / "index").snapshot()
+        numbers = set(snapshot.postings("body", word).docs.tolist())
+        ids = [doc_id for doc_id, number in snapshot.numbers.items() if number in numbers]
+        rows = self.catalogue.documents(ids)
+        assert set(rows) == set(ids), "the index holds a document that the catalogue does not know"
+        return sorted(os.path.relpath(row.path, self.files) for row in rows.values())
+
+    def agrees(self) -> bool:
+        """Whether index and catalogue hold the same documents and generation, and the folder no stray file."""
+        with Index.open(self.data / "index").writer("the test") as writer:
+            return writer.doc_ids() == self.catalogue.doc_ids() and writer.generation == self.catalogue.generation
+
+
+@pytest.fixture
+def device(tmp_path: Path, pool: Pool) -> Device:
+    return Device(tmp_path, pool)
+
+
+def test_what_was_written_is_found(device: Device) -> None:
+    """New files are indexed; a second scan reads nothing and commits nothing."""
+    device.write("a.txt", "heron")
+    device.write("sub/b.md", "# Birds\n\nheron and egret")
+    summary = device.updater().scan()
+    assert (summary.n_new, summary.n_documents, summary.n_failed) == (2, 2, 0)
+    assert device.found("heron") == ["a.txt", "sub/b.md"]
+    again = device.updater().scan()
+    assert not again.changed_anything
+    assert (again.n_unchanged, again.generation) == (2, summary.generation)
+
+
+def test_changed_and_deleted_files_follow(device: Device) -> None:
+    """A changed file is found by its new words only, a deleted one not at all."""
+    device.write("a.txt", "heron")
+    device.write("b.txt", "heron")
+    device.updater().scan()
+    device.write("a.txt", "egret instead")
+    (device.files / "b.txt").unlink()
+    summary = device.updater().scan()
+    assert (summary.n_changed, summary.n_removed) == (1, 1)
+    assert device.found("heron") == []
+    assert device.found("egret") == ["a.txt"]
+    assert device.agrees()
+
+
+def test_a_moved_folder_keeps_its_files_and_tells_the_moves(device: Device) -> None:
+    """After renaming a folder its files have new paths, and whoever asked learns of each move."""
+    old = device.write("old/a.txt", "heron")
+    device.updater().scan()
+    file_id = device.catalogue.known()[old].file_id
+    (device.files / "old").rename(device.files / "new")
+    new = str(device.files / "new" / "a.txt")
+    summary = device.updater().scan()
+    assert (summary.n_moved, summary.n_new, summary.n_removed) == (1, 0, 0)
+    assert device.moves == [(old, new)]
+    assert device.catalogue.known()[new].file_id == file_id
+    assert device.found("heron") == ["new/a.txt"]
+
+
+def test_an_update_looks_only_at_the_paths_it_is_given(device: Device) -> None:
+    """One changed path is read; the neighbour that changed too waits for its own turn."""
+    first, second = device.write("a.txt", "one"), device.write("b.txt", "one")
+    device.updater().scan()
+    device.write("a.txt", "heron")
+    device.write("b.txt", "heron")
+    summary = device.updater().update([first])
+    assert summary.n_changed == 1
+    assert device.found("heron") == ["a.txt"]
+    device.updater().update([second])
+    assert device.found("heron") == ["a.txt", "b.txt"]
+
+
+def test_an_update_follows_whole_folders(device: Device) -> None:
+    """A folder that appeared, moved or went takes its files with it."""
+    device.write("in/x/a.txt", "heron")
+    device.write("in/b.txt", "heron")
+    updater = device.updater()
+    updater.update([str(device.files / "in")])
+    assert device.found("heron") == ["in/b.txt", "in/x/a.txt"]
+    assert set(updater.folders) == {str(device.files / "in"), str(device.files / "in/x")}
+    (device.files / "in").rename(device.files / "out")
+    device.updater().update([str(device.files / "in"), str(device.files / "out")])
+    assert device.found("heron") == ["out/b.txt", "out/x/a.txt"]
+    assert len(device.moves) == 2
+    shutil.rmtree(device.files / "out")
+    device.updater().update([str(device.files / "out")])
+    assert device.found("heron") == []
+    assert device.agrees()
+
+
+def test_an_update_of_ignored_paths_does_nothing(device: Device) -> None:
+    """A change under node_modules takes no lock and makes no commit."""
+    device.write("a.txt")
+    generation = device.updater().scan().generation
+    path = device.write("node_modules/x.js")
+    with Index.open(device.data / "index").writer("somebody else"):
+        assert not device.updater().update([path]).changed_anything
+    assert device.catalogue.generation == generation
+
+
+def test_a_changed_ignore_file_stands_for_its_folder(device: Device) -> None:
+    """Writing a .gitignore takes out what it names, deleting it brings that back."""
+    device.write("a.log.txt", "heron")
+    device.updater().scan()
+    path = device.write(".gitignore", "*.log.txt\n")
+    device.updater().update([path])
+    assert device.found("heron") == []
+    os.unlink(path)
+    device.updater().update([path])
+    assert device.found("heron") == ["a.log.txt"]
+
+
+def test_a_bad_file_is_one_failure_and_its_neighbours_survive(device: Device) -> None:
+    """A broken PDF is listed with its reason, is not read again unchanged, and again when asked or when it changed."""
+    bad = device.write("bad.pdf", "%PDF-1.4 broken broken")
+    device.write("good.txt", "heron")
+    assert device.updater().scan().n_failed == 1
+    (failure,) = device.catalogue.failures()
+    assert failure.path == bad
+    assert failure.reason
+    assert device.found("heron") == ["good.txt"]
+    assert not device.updater().scan().changed_anything
+    assert device.updater().scan(retry_failures=True).n_failed == 1
+    device.reader = "2"
+    assert device.updater().scan().n_failed == 1
+    os.unlink(bad)
+    device.updater().scan()
+    assert device.catalogue.failures() == []
+
+
+def test_a_file_that_became_unreadable_is_no_longer_found(device: Device) -> None:
+    """What an earlier version of a file said is not answered once its new version fails."""
+    device.write("a.html", "<p>heron")
+    device.updater().scan()
+    os.rename(device.write("b.pdf", "%PDF-1.4 broken"), device.files / "a.pdf")
+    (device.files / "a.html").unlink()
+    device.updater().scan()
+    assert device.found("heron") == []
+    assert [failure.path for failure in device.catalogue.failures()] == [str(device.files / "a.pdf")]
+
+
+def test_a_document_that_the_index_refuses_is_one_failure(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever an addition raises, the file fails as a whole and the others are committed."""
+    add: Callable[[IndexWriter, int, FileEntry, PreparedDocument], None] = IndexWriter.add
+
+    def refuse(self: IndexWriter, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
+        if entry.path.endswith("b.txt"):
+            raise OverflowError("too many")
+        add(self, doc_id, entry, document)
+
+    monkeypatch.setattr(IndexWriter, "add", refuse)
+    for name in ("a.txt", "b.txt", "c.txt"):
+        device.write(name, "heron")
+    device.updater().scan()
+    assert device.found("heron") == ["a.txt", "c.txt"]
+    (failure,) = device.catalogue.failures()
+    assert failure.kind == "crashed"
+    assert "too many" in failure.reason
+    assert device.agrees()
+
+
+def test_removing_a_root_removes_its_files(device: Device) -> None:
+    """Files outside the current roots go with the next scan."""
+    device.write("a/1.txt", "heron")
+    device.write("b/2.txt", "heron")
+    device.updater().scan()
+    device.roots = (str(device.files / "b"),)
+    assert device.updater().scan().n_removed == 1
+    assert device.found("heron") == ["b/2.txt"]
+
+
+def test_a_vanished_root_keeps_its_files_and_is_reported(device: Device) -> None:
+    """A disk that is not mounted now is no reason to forget it; when it is back nothing is read again."""
+    device.write("usb/a.txt", "heron")
+    device.roots = (str(device.files / "usb"),)
+    device.updater().scan()
+    (device.files / "usb").rename(device.files / "elsewhere")
+    summary = device.updater().scan()
+    assert summary.unavailable == (str(device.files / "usb"),)
+    assert not summary.changed_anything
+    assert not device.updater().update([str(device.files / "usb" / "a.txt")]).changed_anything
+    (device.files / "elsewhere").rename(device.files / "usb")
+    assert not device.updater().scan().changed_anything
+    assert device.found("heron") == ["usb/a.txt"]
+
+
+def test_changed_rules_take_effect_with_the_next_scan(device: Device) -> None:
+    """What a new pattern excludes is removed, and comes back without the pattern."""
+    device.write("drafts/a.txt", "heron")
+    device.updater().scan()
+    device.rules = CrawlRules(ignore=IgnoreRules(exclude=("drafts/",)))
+    device.updater().scan()
+    assert device.found("heron") == []
+    device.rules = CrawlRules()
+    device.updater().scan()
+    assert device.found("heron") == ["drafts/a.txt"]
+
+
+def test_stopping_keeps_what_is_done_and_the_next_run_goes_on(device: Device) -> None:
+    """Stopped in the middle, everything read so far is found, and nothing is read twice."""
+    for i in range(60):
+        device.write(f"{i}.txt", "heron")
+    device.commits = CommitPolicy(max_postings=1)
+    updater = device.updater()
+    stop = updater.stop
+    updater.on_progress = lambda progress: stop.set() if progress.n_done >= 3 else None
+    first = updater.scan()
+    assert first.stopped
+    assert 1 <= first.n_new < 60
+    assert len(device.found("heron")) == first.n_new
+    second = device.updater().scan()
+    assert (second.n_new, second.n_unchanged) == (60 - first.n_new, first.n_new)
+    assert device.agrees()
+
+
+def test_it_is_searchable_while_the_rest_is_read(device: Device) -> None:
+    """Commits come in between: readers see growing generations before the end."""
+    device.commits = CommitPolicy(max_postings=1)
+    for i in range(5):
+        device.write(f"{i}.txt", "heron")
+    sizes: list[int] = []
+    updater = device.updater()
+    updater.on_progress = lambda progress: sizes.append(len(device.found("heron")))
+    updater.scan()
+    assert sizes == sorted(sizes)
+    assert {1, 2, 3, 4, 5} <= set(sizes)
+
+
+def test_progress_counts_files_and_bytes(device: Device) -> None:
+    """The last report has everything done, and unchanged files counted as done."""
+    device.write("a.txt", "12345")
+    device.updater().scan()
+    device.write("b.txt", "1234567")
+    device.reports.clear()
+    device.updater().scan()
+    last = device.reports[-1]
+    assert (last.phase, last.n_done, last.n_total) == ("idle", 2, 2)
+    assert (last.bytes_done, last.bytes_total) == (len("1234567"), len("1234567"))
+    assert device.reports[0].phase == "scanning"
+
+
+def test_a_second_writer_is_named(device: Device) -> None:
+    """While somebody writes, an update with work to do says who that is."""
+    device.write("a.txt")
+    with Index.open(device.data / "index").writer("foltr-search watch"), pytest.raises(LockedError, match="watch"):
+        device.updater().scan()
+
+
+def test_the_index_ahead_of_the_catalogue_is_brought_back(device: Device) -> None:
+    """Killed between the two commits: what only the index has is removed, and ids are not used again."""
+    device.write("a.txt", "heron")
+    device.updater().scan()
+    with Index.open(device.data / "index").writer("the test") as writer:
+        prepared = _prepared(device, "a.txt")
+        for doc_id in (500, 501):
+            writer.add(doc_id, FileEntry(str(device.files / "ghost.txt"), 1, 1, 1, 1), prepared)
+        writer.remove(device.catalogue.doc_ids())
+        writer.commit()
+    assert not device.agrees()
+    device.updater().scan()
+    assert device.agrees()
+    assert device.found("heron") == ["a.txt"]
+    assert min(device.catalogue.doc_ids()) > 501
+
+
+def test_a_lost_index_is_filled_again(device: Device) -> None:
+    """Somebody deleted the index folder: everything is read again, and nothing is answered twice."""
+    for i in range(3):
+        device.write(f"{i}.txt", "heron")
+    device.updater().scan()
+    shutil.rmtree(device.data / "index")
+    device.open()
+    device.updater().scan()
+    assert device.found("heron") == ["0.txt", "1.txt", "2.txt"]
+    assert device.agrees()
+
+
+def test_a_damaged_index_is_made_anew_with_a_message(device: Device) -> None:
+    """Garbage in the table of contents leads to a rebuild that says so."""
+    device.write("a.txt", "heron")
+    device.updater().scan()
+    for toc in (device.data / "index").glob("*.toc"):
+        toc.write_bytes(b"garbage")
+    with pytest.raises(IndexDamaged):
+        device.updater().scan()
+    assert "indexed again" in device.open()
+    device.updater().scan()
+    assert device.found("heron") == ["a.txt"]
+
+
+@pytest.mark.parametrize("damage", [b"garbage" * 1000, None])
+def test_a_damaged_catalogue_is_made_anew_with_a_message(device: Device, damage: bytes | None) -> None:
+    """Garbage in the catalogue, or another version of it, leads to a rebuild that says so."""
+    device.write("a.txt", "heron")
+    device.updater().scan()
+    if damage is None:
+        device.catalogue.connection.execute("PRAGMA user_version = 77")
+    device.catalogue.close()
+    if damage is not None:
+        (device.data / "catalogue.sqlite").write_bytes(damage)
+        for ending in ("-wal", "-shm"):
+            (device.data / f"catalogue.sqlite{ending}").unlink(missing_ok=True)
+    assert "indexed again" in device.open()
+    device.updater().scan()
+    assert device.found("heron") == ["a.txt"]
+    assert device.agrees()
+
+
+def test_a_rebuild_waits_for_nobody(device: Device) -> None:
+    """While another process writes, a rebuild is refused and nothing is destroyed."""
+    device.write("a.txt", "heron")
+    device.updater().scan()
+    with Index.open(device.data / "index").writer("foltr-search watch"), pytest.raises(LockedError, match="watch"):
+        device.open(rebuild=True)
+    assert device.found("heron") == ["a.txt"]
+    device.open(rebuild=True)
+    assert device.updater().scan().n_new == 1
+
+
+def test_optimizing_leaves_the_same_documents(device: Device) -> None:
+    """After optimizing, everything is found as before and both sides agree."""
+    device.commits = CommitPolicy(max_postings=1)
+    for i in range(4):
+        device.write(f"{i}.txt", "heron")
+    device.updater().scan()
+    device.updater().scan(optimize=True)
+    assert device.found("heron") == [f"{i}.txt" for i in range(4)]
+    assert device.agrees()
+
+
+def test_a_full_disk_is_one_line(device: Device) -> None:
+    """No space left is an IndexerError that says so; other errors of the system stay what they are."""
+    with pytest.raises(IndexerError, match="disk is full"), disk_errors(device.data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(PermissionError), disk_errors(device.data):
+        raise PermissionError
+
+
+def test_a_suspect_is_looked_at_and_forgotten(device: Device) -> None:
+    """A file that a search found gone is removed by the next update of that path."""
+    path = device.write("a.txt", "heron")
+    device.updater().scan()
+    os.unlink(path)
+    device.catalogue.purge(path)
+    device.updater().update(device.catalogue.suspects())
+    assert device.found("heron") == []
+    assert device.catalogue.suspects() == []
+
+
+def test_strange_names_are_indexed_and_found(device: Device) -> None:
+    """A name that is not UTF-8 and one with a newline go all the way through the workers."""
+    for name in (b"bad\xff name.txt", b"new\nline.txt"):
+        with open(os.path.join(os.fsencode(device.files), name), "wb") as file:
+            file.write(b"heron")
+    device.updater().scan()
+    assert device.found("heron") == [os.fsdecode(b"bad\xff name.txt"), "new\nline.txt"]
+    assert not device.updater().scan().changed_anything
+
+
+def test_a_commit_is_due_early_then_rarely_and_by_size() -> None:
+    """The marks of the first minute each commit once; later the pause, or the memory, decides."""
+    policy = CommitPolicy(first_seconds=(3, 15), seconds=100, max_postings=10, max_text_bytes=10)
+
+    def due(last: float, now: float, n_postings: int = 0, n_text_bytes: int = 0) -> bool:
+        return policy.is_due(
+            began=0.0, last=last, now=now, n_postings=n_postings, n_text_bytes=n_text_bytes
+        )  # fmt: skip
+
+    assert [due(0, 2), due(0, 3), due(3.1, 14), due(3.1, 15), due(15.1, 100), due(15.1, 15.1 + 100)] == [
+        False, True, False, True, False, True,
+    ]  # fmt: skip
+    assert due(0, 1, n_postings=10)
+    assert due(0, 1, n_text_bytes=10)
+
+
+def test_outermost_paths_cover_the_others() -> None:
+    """A path inside another one of the list goes; one whose name only begins alike stays."""
+    assert outermost(["/a/b", "/a", "/ab", "/a/b/c", "/c/d"]) == ["/a", "/ab", "/c/d"]
+
+
+@pytest.mark.skipif(not ODD_FILES.exists(), reason="the shared corpus is not there")
+def test_the_odd_files_index_twice_with_the_same_result(device: Device) -> None:
+    """Every readable odd file is found, every other one is listed, and a second run changes nothing."""
+    subprocess.run(["sh", str(ODD_FILES), str(device.files / "odd")], check=True, capture_output=True)
+    first = device.updater().scan()
+    words = {
+        "zebralatin": "latin1.txt", "zebrasixteen": "u16.txt", "zebranl": "new\nline.txt", "zebralong": "long.txt",
+        "zebrabig": "big.log", "zebrazip": "a.zip", "zebrabody": "mail.mbox",
+    }  # fmt: skip
+    assert {word: device.found(word) for word in words} == {word: [f"odd/{name}"] for word, name in words.items()}
+    assert device.found("zebrascript") == []
+    assert [os.path.basename(failure.path) for failure in device.catalogue.failures()] == ["bad.pdf"]
+    assert first.n_failed == 1
+    again = device.updater().scan()
+    assert not again.changed_anything
+    assert again.n_skipped == first.n_skipped
+
+
+def _prepared(device: Device, name: str) -> PreparedDocument:
+    """One document as a worker gives it."""
+    status = (device.files / name).stat()
+    entry = FileEntry(str(device.files / name), status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino)
+    ((_, outcome),) = device.pool.run([entry], threading.Event())
+    assert not isinstance(outcome, ExtractionError)
+    return outcome.documents[0]
+
+
+def test_the_batch_of_a_catalogue_may_be_empty(device: Device) -> None:
+    """A commit that only removes documents still moves the generation."""
+    CatalogueWriter(device.catalogue).commit(Batch(), generation=12)
+    assert Catalogue.open(device.data / "catalogue.sqlite").generation == 12

@@ -80,7 +80,9 @@ def find(
     relaxed = query.root is not None and query.plain and int(admitted.sum()) < min_matches
     if relaxed and query.root is not None:
         wider = matcher.relaxed(query.root)
-        admitted = wider if narrow is None else wider & narrow
+        wider = wider if narrow is None else wider & narrow
+        relaxed = bool((wider & ~admitted).any())
+        admitted = wider
     concepts = _asked_for(concepts_of(snapshot, query, languages))
     scores, dense, any_df, covered = _bm25f(snapshot, concepts)
     if concepts:

@@ -46,6 +46,11 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     return lines
 
 
+def counted(n: int, noun: str) -> str:
+    """ "1 pick", "2,000 picks"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
 def _columns_of(character: str) -> int:
     if unicodedata.combining(character):
         return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.commands.columns import counted
 from app.commands.command import Group, load, say
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _opened() -> Iterator[Search]:
 def _show(*, as_json: bool) -> int:
     with _opened() as search:
         model, days = search.learner.model, search.learner.days()
-        gains = _gains(search.learner)
+        gains, n_remembered = _gains(search.learner), search.picks.count()
         record = {
             "v": 1,
             "ranker": model.ranker.name,
@@ -117,7 +118,7 @@ def _show(*, as_json: bool) -> int:
             "manifest_hash": model.manifest_hash,
             "n_pages": model.n_pages,
             "n_picks": model.n_picks,
-            "n_documents_remembered": search.picks.count(),
+            "n_documents_remembered": n_remembered,
             "updated": model.updated,
             "days": [day.isoformat() for day in days],
             "learned": dict(gains),
@@ -127,12 +128,12 @@ def _show(*, as_json: bool) -> int:
         return 0
     click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
     click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")
-    learned = f"{model.n_picks:,} picks on {model.n_pages:,} result pages"
+    learned = f"{counted(model.n_picks, 'pick')} on {counted(model.n_pages, 'result page')}"
     click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
-    click.echo(f"remembered: {record['n_documents_remembered']:,} opened documents, as keyed hashes")
+    click.echo(f"remembered: {counted(n_remembered, 'opened document')}, as keyed hashes")
     click.echo(f"versions:   {_versions(days)}")
     for name, gain in gains[:SHOWN_FEATURES] if model.n_pages else ():
-        click.echo(f"{gain:+12.4f}  {name}")
+        click.echo(f"{gain:+12.4g}  {name}")
     return 0
 
 
@@ -148,7 +149,7 @@ def _gains(learner: Learner) -> list[tuple[str, float]]:
 
 
 def _versions(days: tuple[date, ...]) -> str:
-    return f"{len(days)} days from {days[0]} to {days[-1]}" if days else "none yet"
+    return f"{counted(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
 
 
 def _moment(seconds: float) -> str:

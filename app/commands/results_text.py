@@ -68,8 +68,8 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
     for start, end in wrap(explanation.summary, room):
         yield "     " + explanation.summary[start:end]
     for part in explanation.contributions[:SHOWN_CONTRIBUTIONS]:
-        numbers = f"{part.prior + part.learned:+8.3f}  (shipped {part.prior:+.3f}, learned {part.learned:+.3f})  "
-        yield "     " + fit(f"{numbers}{part.feature}: {part.description}", room)
+        learned = f" ({part.learned:+.3f} learned)" if abs(part.learned) >= 0.0005 else ""
+        yield "     " + fit(f"{part.prior + part.learned:+8.3f}  {part.feature}{learned}: {part.description}", room)
 
 
 def day(seconds: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.commands.columns import counted
 from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _stretch(found: Sequence[Outcome]) -> float:
 
 
 def _print(overall: Bucket, stretches: Sequence[Bucket], comparison: Comparison) -> None:
-    click.echo(f"{overall.n:,} results opened since {datetime.fromtimestamp(overall.start):%Y-%m-%d}")
+    click.echo(f"{counted(overall.n, 'result')} opened since {datetime.fromtimestamp(overall.start):%Y-%m-%d}")
     click.echo("")
     click.echo("                        learned     BM25")
     click.echo(f"mean reciprocal rank   {overall.mrr_learned:8.3f} {overall.mrr_bm25:8.3f}")

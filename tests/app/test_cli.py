@@ -1,0 +1,180 @@
+"""The command line as a whole: what a first word means, exit codes, one-line errors, help with examples."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from app.cli import COMMANDS, program
+from app.commands.command import Command, Group
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def every_command() -> list[tuple[str, ...]]:
+    """The words of each command and subcommand."""
+    context = click.Context(program)
+    found: list[tuple[str, ...]] = []
+    for name in COMMANDS:
+        command = program.get_command(context, name)
+        found.append((name,))
+        if isinstance(command, click.Group):
+            found.extend((name, inner) for inner in command.commands)
+    return found
+
+
+def test_help_names_every_command(device: Device) -> None:
+    """`--help` goes to stdout, succeeds, and lists each command with what it does."""
+    done = device.run("--help")
+    assert done.returncode == 0
+    assert all(f"\n  {name}" in done.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_every_command_has_help_that_ends_with_examples(words: tuple[str, ...]) -> None:
+    """Each command says what it does and shows examples, each of which begins with the program or its variables."""
+    command: click.Command | None = program
+    context = click.Context(program, info_name="foltr-search")
+    for word in words:
+        assert isinstance(command, click.Group)
+        command = command.get_command(context, word)
+        assert command is not None
+        context = click.Context(command, parent=context, info_name=word)
+    assert isinstance(command, (Command, Group))
+    assert command.help
+    examples = command.get_help(context).partition("\nExamples:\n")[2].splitlines()
+    assert examples
+    assert all("foltr-search" in line and words[0] in line for line in examples)
+
+
+def test_version_is_one_line(device: Device) -> None:
+    """`--version` names the program on stdout."""
+    done = device.run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("foltr-search ")
+
+
+def test_without_a_terminal_there_is_no_screen(device: Device) -> None:
+    """Alone or with a folder, and without a terminal, the help goes to stderr and the exit code is 2."""
+    for arguments in ((), (str(device.notes),)):
+        done = device.run(*arguments)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert "Usage: foltr-search" in done.stderr
+        assert "needs a terminal" in done.stderr
+
+
+def test_a_first_word_is_a_command_or_a_folder(device: Device) -> None:
+    """A misspelt command names the nearest one, any other word says how to search for it."""
+    misspelt, word = device.run("serch"), device.run("heron")
+    assert (misspelt.returncode, word.returncode) == (2, 2)
+    assert "did you mean `search`?" in misspelt.stderr
+    assert "foltr-search search heron" in word.stderr
+
+
+def test_a_folder_named_like_a_command_needs_a_path(device: Device) -> None:
+    """`stats` is the command, `./stats` the folder of that name."""
+    (device.home / "stats").mkdir()
+    assert device.run("stats").returncode == 1
+    assert "needs a terminal" in device.run("./stats").stderr
+
+
+def test_simulate_says_that_this_version_has_no_laboratory(device: Device) -> None:
+    """`--simulate NAME ...` takes whatever follows, and is one honest line until the laboratory exists."""
+    done = device.run("--simulate", "fpdgd", "--n-rounds", "2")
+    assert done.returncode == 2
+    assert done.stderr == "foltr-search: --simulate: this version does not include the laboratory\n"
+
+
+def test_an_error_is_one_line_and_its_traceback_is_on_request(device: Device) -> None:
+    """A settings error is one line with exit code 2; FOLTR_DEBUG=1 shows where it came from."""
+    device.config_file.write_text("[index]\nworker = 3\n", encoding="utf-8")
+    done = device.run("status")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"foltr-search: {device.config_file}, line 2: unknown key `index.worker`; "
+        "the nearest known one is `index.workers`\n"
+    )
+    assert "Traceback" in device.run("status", env={"FOLTR_DEBUG": "1"}).stderr
+
+
+def test_a_state_file_that_is_no_database_is_one_line(device: Device) -> None:
+    """A damaged state file is named, without a traceback."""
+    device.data_dir.mkdir()
+    (device.data_dir / "state.sqlite").write_bytes(b"this is no database, however long it goes on" * 100)
+    done = device.run("search", "heron")
+    assert done.returncode == 2
+    assert done.stderr.startswith("foltr-search: ")
+    assert "state.sqlite" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_set_works_before_and_after_the_command(device: Device) -> None:
+    """--set is accepted everywhere, the last one wins, and without `=` it is refused."""
+    shown = device.run("--set", "index.workers=1", "config", "show", "index.workers", "--set", "index.workers=2")
+    assert shown.stdout == "index.workers = 2  # --set index.workers\n"
+    assert "wanted KEY=VALUE, got 'index.workers'" in device.run("status", "--set", "index.workers").stderr
+
+
+def test_a_reader_that_stops_reading_is_no_error(device: Device) -> None:
+    """`... | head -1` ends quietly."""
+    piped = subprocess.run(
+        f"'{sys.executable}' -m app config default | head -1",
+        shell=True, env=device.environment(), cwd=device.home, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert piped.stderr == ""
+    assert piped.stdout.startswith("# The settings of foltr-search")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes of files there")
+def test_whatever_a_command_writes_is_for_its_owner_only(device: Device) -> None:
+    """Data folder 0700, files 0600, under any umask and whatever they were before."""
+    script = f"umask 000; '{sys.executable}' -m app index '{device.notes}'; '{sys.executable}' -m app search heron"
+    subprocess.run(script, shell=True, env=device.environment(), cwd=device.home, capture_output=True, check=True)
+    modes = {path: path.stat().st_mode & 0o777 for path in [device.data_dir, *device.data_dir.rglob("*")]}
+    assert set(modes) >= {device.data_dir / name for name in ("catalogue.sqlite", "state.sqlite", "key", "roots.json")}
+    assert {path: mode for path, mode in modes.items() if mode & 0o077} == {}
+    (device.data_dir / "state.sqlite").chmod(0o644)
+    device.data_dir.chmod(0o755)
+    assert device.run("status").returncode == 0
+    assert (device.data_dir / "state.sqlite").stat().st_mode & 0o077 == 0
+    assert device.data_dir.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_each_shell(device: Device, shell: str) -> None:
+    """The script names the program and its variable, and needs no such shell installed."""
+    done = device.run("completion", shell, env={"PATH": ""})
+    assert done.returncode == 0
+    assert "_FOLTR_SEARCH_COMPLETE" in done.stdout
+    assert done.stderr == ""
+
+
+def completions(device: Device, *words: str) -> list[str]:
+    env = {"_FOLTR_SEARCH_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("foltr-search", *words))}
+    done = device.run(env={**env, "COMP_CWORD": str(len(words))})
+    return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line.startswith("plain,")]
+
+
+def test_commands_options_choices_and_settings_are_completed(device: Device) -> None:
+    """The shell is offered commands, options, their values, and the keys of --set."""
+    assert completions(device, "hist") == ["history"]
+    assert "--paths0" in completions(device, "search", "--pa")
+    assert completions(device, "search", "--order", "mo") == ["modified"]
+    assert completions(device, "status", "--set", "index.work") == ["index.workers="]
+
+
+def test_python_m_app_is_the_program(device: Device, tmp_path: Path) -> None:
+    """`python -m app.cli`, which the screen starts for indexing, is the same program."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "config", "path"],
+        env=device.environment(), cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == str(device.config_file)

@@ -98,7 +98,7 @@ def _options(command: click.Command, ctx: click.Context) -> Iterator[str]:
     for parameter in command.get_params(ctx):
         record = parameter.get_help_record(ctx)
         is_everywhere = {"--help", "--set"} & set(parameter.opts) and ctx.parent is not None
-        if record and not is_everywhere:
+        if record and isinstance(parameter, click.Option) and not is_everywhere:
             yield from (".TP", rf"\fB{_escape(record[0])}\fR", _escape(record[1]))
 
 

@@ -1,0 +1,44 @@
+"""Writes the parts of the documentation that the program itself knows: run it after changing a command or a setting.
+
+    python docs/make_reference.py
+
+docs/man/foltr-search.1 is what `foltr-search man` prints; docs/configuration.md holds what `foltr-search config
+default` prints between its two markers. A test compares both with the program.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+BEGIN, END = "<!-- begin of `foltr-search config default` -->", "<!-- end -->"
+
+
+def manual_page() -> str:
+    """The manual page of the present commands."""
+    from app.cli import NAME, program
+    from app.commands.man import page
+
+    return page(program.make_context(NAME, [], resilient_parsing=True))
+
+
+def configuration(text: str) -> str:
+    """docs/configuration.md with the present default file between its markers."""
+    from app.settings_file import default_file
+
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n```toml\n{default_file()}```\n\n{END}{after}"
+
+
+def main() -> None:
+    sys.path.insert(0, str(DOCS.parent))
+    (DOCS / "man").mkdir(exist_ok=True)
+    (DOCS / "man" / "foltr-search.1").write_text(manual_page(), encoding="utf-8")
+    file = DOCS / "configuration.md"
+    file.write_text(configuration(file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -29,6 +31,7 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
 
     Where the system cannot report changes, the folders are scanned every index.scan_minutes.
     """
+    from app.background import stop_with_parent
     from app.commands.interruption import stop_on_interrupt
     from app.commands.progress import ProgressLine
     from app.indexing import watch
@@ -39,6 +42,8 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
         say("no folders to watch yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop, ProgressLine(quiet=quiet or events) as line:
+        if events and _is_pipe(sys.stdin):
+            stop_with_parent(stop, sys.stdin.buffer)
         watch(
             context.settings,
             context.paths,
@@ -55,3 +60,8 @@ def _print_event(progress: Progress) -> None:
 
     sys.stdout.write(msgspec.json.encode(progress).decode("utf-8") + "\n")
     sys.stdout.flush()
+
+
+def _is_pipe(stream: TextIO) -> bool:
+    """Whether another program holds the other end, as the screen does; its end is then the end of this one."""
+    return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)

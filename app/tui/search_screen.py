@@ -5,6 +5,7 @@ Handlers alone change what is shown; nothing here waits, and no rule about ranki
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
@@ -88,6 +89,7 @@ class SearchScreen(ScreenActions):
 
     def on_mount(self) -> None:
         self._typing: Timer | None = None
+        self._last_key = 0.0
         self._resting: Timer | None = None
         self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
@@ -130,11 +132,16 @@ class SearchScreen(ScreenActions):
 
     @on(Input.Changed, "#query")
     def _typed(self, event: Input.Changed) -> None:
+        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
         _stop(self._typing)
-        if event.value.strip():
-            self._typing = self.set_timer(self.settings.search.debounce_ms / 1000, self._ask_while_typing)
-        else:
+        pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
+        rested, self._last_key = now - self._last_key >= pause, now
+        if not event.value.strip():
             self.clear()
+        elif rested:
+            self._ask_while_typing()
+        else:
+            self._typing = self.set_timer(pause, self._ask_while_typing)
 
     @on(Input.Submitted, "#query")
     def _entered(self) -> None:

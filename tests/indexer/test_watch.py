@@ -1,0 +1,193 @@
+"""Following changes in real folders, with the system's own notifications and without them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from indexer.catalogue import Catalogue
+from indexer.crawl import CrawlRules
+from indexer.extract import WorkerPool
+from indexer.index import Index
+from indexer.prepare import PreparedFile
+from indexer.progress import Progress
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
+from indexer.watch import CannotWatch, Follower, Notifier
+
+PATIENCE = 20.0
+"""seconds until a test gives up; it goes on as soon as it can"""
+
+
+class Watched:
+    """A folder that a follower keeps indexed."""
+
+    def __init__(self, base: Path, pool: WorkerPool[PreparedFile]) -> None:
+        self.files, self.base = base / "files", base
+        self.files.mkdir()
+        (self.files / "first.txt").write_text("first")
+        self.catalogue: Catalogue
+        self.catalogue, _ = open_catalogue(base / "index", base / "catalogue.sqlite")
+        job = Job(base / "index", self.catalogue, (str(self.files),), CrawlRules(), "foltr-search watch", "1")
+        self.updater = Updater(job, pool)
+        self.reports: list[Progress] = []
+        self.paused = ""
+
+    @contextmanager
+    def follow(self, *, scan_seconds: float = 1000.0, phase: str = "watching") -> Iterator[None]:
+        """Run a follower in a thread, from the moment at which it watches until the block ends."""
+        stop, raised = threading.Event(), list[BaseException]()
+        follower = Follower(self.updater, scan_seconds, self.reports.append, stop, may_work=lambda: self.paused)
+
+        def run() -> None:
+            try:
+                follower.run()
+            except BaseException as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            self.until(lambda: raised or [report.phase for report in self.reports].count(phase) >= 2)
+            yield
+        finally:
+            stop.set()
+            thread.join()
+        assert not raised
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Wait until `condition` holds."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"waited in vain; the last report: {self.reports[-1:]}"
+            time.sleep(0.02)
+
+    def known(self) -> set[str]:
+        return {os.path.relpath(path, self.files) for path in self.catalogue.known()}
+
+
+@pytest.fixture
+def watched(tmp_path: Path, pool: WorkerPool[PreparedFile]) -> Watched:
+    return Watched(tmp_path, pool)
+
+
+def test_changes_are_followed_one_after_the_other(watched: Watched) -> None:
+    """New, changed, moved and deleted files arrive, also in folders that did not exist at the start."""
+    with watched.follow():
+        assert watched.known() == {"first.txt"}
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: watched.known() == {"first.txt", "new.txt"})
+        (watched.files / "a" / "b").mkdir(parents=True)
+        (watched.files / "a" / "b" / "deep.txt").write_text("deep")
+        watched.until(lambda: "a/b/deep.txt" in watched.known())
+        (watched.files / "a").rename(watched.files / "c")
+        watched.until(lambda: watched.known() == {"first.txt", "new.txt", "c/b/deep.txt"})
+        (watched.files / "c" / "b" / "later.txt").write_text("in a folder that was moved")
+        watched.until(lambda: "c/b/later.txt" in watched.known())
+        shutil.rmtree(watched.files / "c")
+        watched.until(lambda: watched.known() == {"first.txt", "new.txt"})
+
+
+def test_ignored_paths_never_wake_the_indexer(watched: Watched) -> None:
+    """Writing below node_modules and to hidden files makes no commit; the next real change does."""
+    (watched.files / "node_modules").mkdir()
+    with watched.follow():
+        generation = watched.catalogue.generation
+        for i in range(20):
+            (watched.files / "node_modules" / f"{i}.js").write_text("x")
+            (watched.files / f".hidden{i}").write_text("x")
+        (watched.files / "real.txt").write_text("x")
+        watched.until(lambda: "real.txt" in watched.known())
+        assert watched.catalogue.generation == generation + 1
+        assert watched.known() == {"first.txt", "real.txt"}
+
+
+def test_a_name_that_is_not_utf8_is_followed_too(watched: Watched) -> None:
+    """The notifier cannot tell such a name and fails; a scan finds it, and watching goes on."""
+    with watched.follow():
+        with open(os.path.join(os.fsencode(watched.files), b"bad\xff.txt"), "wb") as file:
+            file.write(b"x")
+        watched.until(lambda: os.fsdecode(b"bad\xff.txt") in watched.known())
+        (watched.files / "after.txt").write_text("x")
+        watched.until(lambda: "after.txt" in watched.known())
+
+
+def test_without_notifications_it_looks_every_so_often_and_says_so(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes are found by scans, and every report carries a note that says why."""
+    monkeypatch.setenv("FOLTR_FORCE_POLL", "1")
+    with watched.follow(scan_seconds=0.1, phase="polling"):
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: "new.txt" in watched.known())
+    assert "cannot be watched" in watched.reports[-1].note
+    assert "FOLTR_FORCE_POLL" in watched.reports[-1].note
+
+
+def test_it_waits_while_another_process_writes(watched: Watched) -> None:
+    """Locked out, it names the writer, and catches up once the lock is free."""
+    with watched.follow():
+        with Index.open(watched.base / "index").writer("foltr-search index"):
+            (watched.files / "new.txt").write_text("new")
+            watched.until(lambda: "foltr-search index" in watched.reports[-1].note)
+            assert watched.known() == {"first.txt"}
+        watched.until(lambda: watched.known() == {"first.txt", "new.txt"})
+
+
+def test_it_pauses_when_asked_and_catches_up(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On battery nothing is read; back on mains power what was missed is."""
+    monkeypatch.setattr("indexer.watch.PAUSED_SECONDS", 0.05)
+    monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.1)
+    with watched.follow():
+        watched.paused = "on battery"
+        watched.until(lambda: watched.reports[-1].note == "paused: on battery")
+        (watched.files / "new.txt").write_text("new")
+        assert watched.known() == {"first.txt"}
+        watched.paused = ""
+        watched.until(lambda: "new.txt" in watched.known())
+
+
+def test_what_a_search_found_gone_is_purged(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that went unnoticed, as on a network drive, goes once a search has noted it."""
+    monkeypatch.setenv("FOLTR_FORCE_POLL", "1")
+    monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.05)
+    with watched.follow(phase="polling"):
+        (watched.files / "first.txt").unlink()
+        watched.catalogue.purge(str(watched.files / "first.txt"))
+        watched.until(lambda: watched.known() == set())
+
+
+def test_an_exhausted_system_is_no_crash(tmp_path: Path) -> None:
+    """Without a file descriptor left for the notifier, the answer is CannotWatch, which means polling."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    used = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used[0] + 2, before[1]))
+    try:
+        while True:
+            try:
+                used.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                break
+        with pytest.raises(CannotWatch, match="too many open files"):
+            Notifier([str(tmp_path)], [str(tmp_path)])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        for descriptor in used:
+            os.close(descriptor)
+
+
+def test_a_folder_that_cannot_be_named_is_left_to_the_scans(tmp_path: Path) -> None:
+    """The notifier takes no folder whose name is not UTF-8: it says that it is blind there."""
+    bad = os.fsdecode(os.path.join(os.fsencode(tmp_path), b"\xff"))
+    os.mkdir(bad)
+    notifier = Notifier([str(tmp_path), bad], [str(tmp_path)])
+    assert notifier.blind
+    notifier.close()

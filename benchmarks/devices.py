@@ -1,0 +1,63 @@
+"""A device of its own for a benchmark: a folder of files, indexed by this program, searched through `app.search`."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.indexing import update_index
+from app.paths import Paths
+from app.search import Search
+from app.settings import Settings
+from benchmarks import collections
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An indexed collection on disk; any number of devices may search it."""
+
+    collection: collections.Collection
+    files: dict[str, str]
+    """path -> document id"""
+    paths: Paths
+
+
+def with_learning(settings: Settings, **changes: object) -> Settings:
+    """The settings with other values under [learning]."""
+    return msgspec.structs.replace(settings, learning=msgspec.structs.replace(settings.learning, **changes))
+
+
+def lay_out(collection: collections.Collection, folder: Path, settings: Settings) -> Library:
+    """Write the collection's files below `folder` and index them there."""
+    files = collections.write_files(collection, folder / "files")
+    paths = Paths(folder / "config", folder / "data")
+    update_index(settings, paths, roots=(str(folder / "files"),), holder="benchmark", optimize=True)
+    return Library(collection, files, paths)
+
+
+@contextmanager
+def libraries(settings: Settings, names: tuple[str, ...] = collections.NAMES) -> Iterator[dict[str, Library]]:
+    """The named collections, indexed in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
+        yield {name: lay_out(collections.read(name), Path(folder) / name, settings) for name in names}
+
+
+@contextmanager
+def device(paths: Paths, settings: Settings) -> Iterator[Search]:
+    """A device that knows nothing yet, over an index that others made; what it learns is thrown away."""
+    with tempfile.TemporaryDirectory(prefix="foltr-device-") as folder:
+        own = Paths(paths.config_dir, Path(folder) / "data")
+        own.create_data_dir()
+        own.index.symlink_to(paths.index)
+        shutil.copyfile(paths.catalogue, own.catalogue)
+        search = Search(settings, own)
+        try:
+            yield search
+        finally:
+            search.close()

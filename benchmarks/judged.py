@@ -1,0 +1,99 @@
+"""Result pages with relevance judgements: what rankers are trained on and compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from app.results import ResultPage, SearchRequest
+from app.search import Search
+from benchmarks.devices import Library
+from foltr.ranking.metrics import average_precision, dcg_at_k, ndcg_at_k
+
+FloatVector = npt.NDArray[np.float64]
+FloatArray = npt.NDArray[np.float64]
+
+CUTOFF = 10
+"""the rank at which nDCG is cut"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedPage:
+    """The candidates of one query in BM25F order."""
+
+    query: str
+    features: FloatArray
+    """[n_docs, n_features]"""
+    grades: FloatVector
+    """[n_docs]"""
+    judged: tuple[int, ...]
+    """the grades of all relevant documents, retrieved or not"""
+
+
+def graded(page: ResultPage, files: dict[str, str], grades: dict[str, int]) -> FloatVector:
+    """The grade of each hit `[n_hits]`; a hit has the best grade of the copies that it stands for."""
+    return np.array([
+        max(grades.get(files[path], 0) for path in (hit.path, *hit.copies)) for hit in page.hits
+    ], dtype=np.float64)  # fmt: skip
+
+
+def ndcg(grades: FloatVector, judged: Iterable[int]) -> float:
+    """nDCG@10 of grades in ranked order, against all judgements of the query."""
+    return ndcg_at_k(grades, CUTOFF, judged=list(judged))
+
+
+def precision(grades: FloatVector, judged: Iterable[int]) -> float:
+    """Average precision over the 100 candidates."""
+    n_relevant = max(len(list(judged)), int(np.count_nonzero(grades)))
+    return average_precision(grades, n_relevant=n_relevant)
+
+
+def judged_pages(search: Search, library: Library, queries: dict[str, str] | None = None) -> list[JudgedPage]:
+    """One page for each query of the collection, as plain BM25F orders it."""
+    found: list[JudgedPage] = []
+    for query, text in (library.collection.queries if queries is None else queries).items():
+        page = search.search(SearchRequest(text, order="bm25"))
+        grades = library.collection.grades[query]
+        found.append(JudgedPage(query, page.features, graded(page, library.files, grades), tuple(grades.values())))
+    return found
+
+
+def known_item_page(search: Search, library: Library, text: str, wanted: str) -> JudgedPage:
+    """The page of a query to which one document is the answer."""
+    page = search.search(SearchRequest(text, order="bm25"))
+    return JudgedPage(text, page.features, graded(page, library.files, {wanted: 1}), (1,))
+
+
+class Batch:
+    """Many pages as one array, so that one theta is judged on all of them in a few milliseconds."""
+
+    def __init__(self, pages: list[JudgedPage]) -> None:
+        n_docs = max(len(page.grades) for page in pages)
+        n_features = pages[0].features.shape[1]
+        self._features = np.zeros((len(pages), n_docs, n_features))
+        self._gains = np.zeros((len(pages), n_docs))
+        self._missing = np.zeros((len(pages), n_docs))
+        for i, page in enumerate(pages):
+            n = len(page.grades)
+            self._features[i, :n] = page.features
+            self._gains[i, :n] = np.exp2(page.grades) - 1.0
+            self._missing[i, n:] = -1e9
+        self._ideal = np.array([dcg_at_k(sorted(page.judged, reverse=True), CUTOFF) for page in pages])
+        self._discounts = 1.0 / np.log2(np.arange(2, CUTOFF + 2))
+
+    def ndcg(self, theta: FloatVector) -> FloatVector:
+        """nDCG@10 of each page `[n_pages]` when ranked by theta . x."""
+        scores = self._features @ theta + self._missing
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :CUTOFF]
+        gains = np.take_along_axis(self._gains, order, axis=1)
+        return np.asarray((gains * self._discounts[: gains.shape[1]]).sum(axis=1) / self._ideal)
+
+    def reciprocal_rank(self, theta: FloatVector) -> FloatVector:
+        """1 / rank of the best relevant document of each page, 0 below rank 10 `[n_pages]`."""
+        scores = self._features @ theta + self._missing
+        best = np.where(self._gains > 0, scores, -1e9).max(axis=1)
+        ranks = (scores > best[:, None]).sum(axis=1) + 1
+        return np.where((best > -1e8) & (ranks <= CUTOFF), 1.0 / ranks, 0.0)

@@ -1,0 +1,207 @@
+"""Make the shipped ranker, app/prior.json, from the open text collections.
+
+Method: the weights start from values set by hand (`START`: BM25F, and what makes a known title or name stand first)
+and move by coordinate ascent on nDCG@10 of the collections' queries plus half the reciprocal rank of known titles,
+minus PENALTY for each point that a weight moves. So a weight moves only where the collections agree. No weight becomes
+negative. Weights of the user's own picks cannot be learned from collections; `benchmarks.refinding` and
+`benchmarks.preferences` say why they are what they are.
+
+    python -m benchmarks.train_prior            the table, leaving the tested collection out
+    python -m benchmarks.train_prior --write    and app/prior.json from all five
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+import app
+from app.prior import Prior
+from app.settings import Settings
+from benchmarks import collections
+from benchmarks.devices import Library, device, libraries
+from benchmarks.judged import Batch, judged_pages, known_item_page
+from benchmarks.tables import Table, change, machine, verdict
+from benchmarks.whoosh_baseline import stemmed
+from foltr.ranking.metrics import ndcg_at_k
+from indexer.catalogue import Catalogue
+from indexer.features import MANIFEST_HASH, NAMES
+from indexer.language import is_function_word
+
+Theta = npt.NDArray[np.float64]
+
+START = {
+    "bm25f": 8.0, "title_exact": 3.0, "name_exact": 2.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,
+    "name_share": 1.0, "body_phrase": 1.0, "surface_share": 0.2,
+    # A page made for reading wins over its source where nothing else tells the two apart.
+    "is_html": 0.03, "is_document": 0.03,
+}  # fmt: skip
+PICKS = {
+    "opened": 0.3, "opened_recently": 0.3, "same_query": 10.0, "similar_query": 2.0,
+}  # fmt: skip
+"""weights of the user's own picks"""
+TUNED = (
+    *(f"{field}_{kind}" for field in ("title", "body") for kind in (
+        "bm25", "tf_idf_sum", "tf_idf_max", "tf_idf_mean", "coverage", "language_model", "tf")),
+    "any_coverage", "least_tf", "surface_share", "body_phrase", "body_ordered", "body_near", "body_early",
+    "title_phrase", "title_ordered", "title_share",
+)  # fmt: skip
+STEPS = (-1.0, -0.5, -0.25, 0.25, 0.5, 1.0)
+PENALTY = 0.002
+KNOWN_WEIGHT = 0.5
+MAX_PASSES = 4
+SEED = 7
+N_KNOWN = 60
+"""known items of each kind and collection"""
+
+
+def vector(weights: dict[str, float]) -> Theta:
+    """Named weights in the order of the manifest."""
+    return np.array([weights.get(name, 0.0) for name in NAMES])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """The pages of one collection."""
+
+    queries: Batch
+    known: tuple[Batch, ...]
+    whoosh: float
+    """nDCG@10 of Whoosh's BM25F"""
+
+
+def training(library: Library, settings: Settings, rng: np.random.Generator) -> Training:
+    """Search everything that is needed of one collection."""
+    with device(library.paths, settings) as search:
+        pages = judged_pages(search, library)
+        known = []
+        for whole in (True, False):
+            asked = known_items(library.collection, rng, whole=whole)
+            if asked:
+                known.append([known_item_page(search, library, text, wanted) for text, wanted in asked])
+    return Training(Batch(pages), tuple(Batch(own) for own in known), whoosh_ndcg(library))
+
+
+def known_items(collection: collections.Collection, rng: np.random.Generator, *, whole: bool) -> list[tuple[str, str]]:
+    """(query, document id): titles as queries, whole or three neighbouring words of each."""
+    titled = [d for d in collection.documents if len(d.title.split()) > 1]
+    asked: list[tuple[str, str]] = []
+    for i in rng.permutation(len(titled))[:N_KNOWN].tolist():
+        words = collections.plain(titled[i].title).split()
+        if not whole:
+            words = [w for w in words if len(w) > 2 and not is_function_word(w, ("en",))] or words
+            start = int(rng.integers(0, max(len(words) - 3, 0) + 1))
+            words = words[start : start + 3]
+        asked.append((" ".join(words), titled[i].id))
+    return asked
+
+
+def whoosh_ndcg(library: Library) -> float:
+    """nDCG@10 of Whoosh's BM25F, stemmed, over the titles and texts that this program extracted."""
+    catalogue = Catalogue.open(library.paths.catalogue)
+    ids = sorted(catalogue.doc_ids())
+    rows = catalogue.documents(ids)
+    search = stemmed(((i, rows[i].title, catalogue.text(i)) for i in ids), limit=10)
+    values = []
+    for query, text in library.collection.queries.items():
+        grades = library.collection.grades[query]
+        found = [grades.get(library.files[rows[i].path], 0) for i in search(text)]
+        values.append(ndcg_at_k(found, 10, judged=list(grades.values())) if found else 0.0)
+    catalogue.close()
+    return float(np.mean(values))
+
+
+def ascend(parts: list[Training], start: Theta) -> Theta:
+    """Coordinate ascent from `start`, as the module describes."""
+
+    def worth(theta: Theta) -> float:
+        known = [batch for part in parts for batch in part.known]
+        found = float(np.mean([part.queries.ndcg(theta).mean() for part in parts]))
+        items = float(np.mean([batch.reciprocal_rank(theta).mean() for batch in known]))
+        return found + KNOWN_WEIGHT * items - PENALTY * float(np.abs(theta - start).sum())
+
+    theta, best = start.copy(), worth(start)
+    for _ in range(MAX_PASSES):
+        before = best
+        for name in TUNED:
+            for step in STEPS:
+                changed = theta.copy()
+                changed[NAMES.index(name)] = max(changed[NAMES.index(name)] + step, 0.0)
+                value = worth(changed)
+                if value > best + 1e-5:
+                    theta, best = changed, value
+        if best - before < 1e-4:
+            break
+    return theta
+
+
+def report(parts: dict[str, Training]) -> Table:
+    """nDCG@10 of Whoosh's BM25F, ours, and the prior that never saw the collection."""
+    table = Table(("collection", "Whoosh BM25F", "our BM25F", "prior, left out", "against Whoosh", "against our BM25F"))
+    plain, start = vector({"bm25f": 1.0}), vector(START)
+    rows: list[tuple[float, float, float]] = []
+    for name, part in parts.items():
+        theta = ascend([other for key, other in parts.items() if key != name], start)
+        whoosh, ours, prior = part.whoosh, *(float(part.queries.ndcg(t).mean()) for t in (plain, theta))
+        rows.append((whoosh, ours, prior))
+        table.add(name, whoosh, ours, prior, change(prior, whoosh), change(prior, ours))
+    whoosh, ours, prior = (float(np.mean(column)) for column in zip(*rows, strict=True))
+    table.add("mean", whoosh, ours, prior, change(prior, whoosh), change(prior, ours))
+    worst = min(prior / whoosh - 1 for whoosh, _, prior in rows)
+    table.add("aim", "", "", "mean >= Whoosh", verdict(prior >= whoosh), "")
+    table.add("aim", "", "", "each >= -1.5 %", f"{verdict(worst >= -0.015)} ({100 * worst:+.1f} %)", "")
+    return table
+
+
+def shipped(parts: dict[str, Training]) -> Prior:
+    """The prior made from all collections."""
+    theta = ascend(list(parts.values()), vector(START))
+    weights = {name: round(float(w), 4) for name, w in zip(NAMES, theta, strict=True) if w} | PICKS
+    return Prior(
+        v=1,
+        weights=weights,
+        provenance={
+            "made by": "python -m benchmarks.train_prior --write",
+            "method": " ".join((__doc__ or "").split("Method: ")[1].split("\n\n")[0].split()),
+            "collections": ", ".join(parts),
+            "collections hash": collections_hash(tuple(parts)),
+            "features hash": MANIFEST_HASH,
+            "seed": str(SEED),
+            "date": time.strftime("%Y-%m-%d"),
+        },
+    )
+
+
+def collections_hash(names: tuple[str, ...]) -> str:
+    """BLAKE2b over the files of the collections, in order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in names:
+        for file in ("documents.jsonl", "queries.tsv", "qrels.txt"):
+            digest.update((collections.shared_folder() / "data" / "text" / name / file).read_bytes())
+    return digest.hexdigest()
+
+
+def main() -> None:
+    """Print the table; with --write, write the shipped prior."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true", help="write app/prior.json")
+    wanted = parser.parse_args()
+    settings, rng = Settings(), np.random.default_rng(SEED)
+    with libraries(settings) as found:
+        parts = {name: training(library, settings, rng) for name, library in found.items()}
+    print(machine(), report(parts), sep="\n\n")
+    if wanted.write:
+        path = Path(app.__path__[0]) / "prior.json"
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(shipped(parts)), indent=2) + b"\n")
+        print(f"\nwrote {path.name}")
+
+
+if __name__ == "__main__":
+    main()

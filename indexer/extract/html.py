@@ -6,8 +6,11 @@ import re
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.decode import clean, decode
-from indexer.extract.limits import Limits, cut, shown_size
+from indexer.extract.limits import MEGABYTE, Limits, cut, shown_size
 from indexer.extract.source import Source
+
+MAX_MARKUP = 16 * MEGABYTE
+"""bytes of one page that are parsed; the tree of elements takes forty times as much memory"""
 
 _BLOCK = re.compile(
     r"<(?=/?(?:p|div|li|br|tr|td|th|h[1-6]|d[tdl]|[uo]l|pre|hr|table|caption|section|article|header|footer|nav|aside|main"
@@ -23,21 +26,21 @@ _UNSEEN = ["script", "style", "template", "noscript", "svg", "math annotation", 
 
 def extract(source: Source, limits: Limits) -> Extraction:
     """One document: the visible text with one line per block, titled by <title> or else the first <h1>."""
-    max_read = 16 * limits.max_text_bytes
-    data = source.read(max_read + 1)
-    text, title, author = read_html(data, is_cut=len(data) > max_read)
+    data = source.read(MAX_MARKUP + 1)
+    text, title, author = read_html(data)
     text, truncated = cut(text, limits.max_text_bytes)
-    if len(data) > max_read and not truncated:
-        truncated = f"first {shown_size(max_read)} of the file"
+    if len(data) > MAX_MARKUP and not truncated:
+        truncated = f"first {shown_size(MAX_MARKUP)} of the file"
     document = ExtractedDocument(text=text, type="html", title=title, author=author, truncated=truncated)
     return Extraction(documents=(document,))
 
 
-def read_html(data: bytes | str, *, declared: str = "", is_cut: bool = False) -> tuple[str, str, str]:
-    """(text, title, author) of an HTML page in any encoding; broken markup is read as browsers do."""
+def read_html(data: bytes, *, declared: str = "") -> tuple[str, str, str]:
+    """(text, title, author) of an HTML page in any encoding, at most `MAX_MARKUP` of it; read as browsers do."""
     from selectolax.lexbor import LexborHTMLParser
 
-    markup = data if isinstance(data, str) else decode(data, declared=declared_charset(data) or declared, is_cut=is_cut)
+    is_cut = len(data) > MAX_MARKUP
+    markup = decode(data[:MAX_MARKUP], declared=declared_charset(data) or declared, is_cut=is_cut)
     tree = LexborHTMLParser(_BLOCK.sub("\n<", markup))
     title = one_line(node.text()) if (node := tree.css_first("title")) else ""
     author = ""

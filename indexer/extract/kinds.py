@@ -103,7 +103,7 @@ _WITHOUT_TEXT = """
     ibd myd myi iso img dmg vdi vmdk qcow2 vhdx ova deb rpm apk ipa snap flatpak appimage cab 7z rar zst lz4
     lz br zpaq npy npz pkl pickle pt pth onnx h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta
     safetensors gguf ggml tflite pb ckpt swp swo swn tmp part crdownload torrent lock lck pid sock pem key crt
-    cer der p12 pfx jks gpg pgp sig kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
+    cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
     azw azw3 djvu"""
 
 NOT_INDEXED: frozenset[str] = frozenset(_WITHOUT_TEXT.split())

@@ -13,7 +13,7 @@ from indexer.extract.mail import read_message
 from indexer.extract.plain import extract as extract_text
 from indexer.extract.source import Extractor, Source
 
-_FROM = re.compile(rb"^From \S*.*(?:\d\d:\d\d|\d{4})")
+_FROM = re.compile(rb"^From .*(?:\d\d:\d\d|\d{4})")
 _QUOTED = re.compile(rb"^>+From ")
 
 
@@ -49,7 +49,7 @@ def messages(source: Source, limits: Limits) -> Iterator[tuple[bytes, int]]:
     with source.open() as stream:
         lines, size, after_empty = list[bytes](), -1, True
         while line := stream.readline(1 << 20):
-            if after_empty and line.startswith(b"From ") and _FROM.match(line):
+            if after_empty and line.startswith(b"From ") and _FROM.match(line[:500]):
                 if size >= 0:
                     yield b"".join(lines), size
                 lines, size = [], 0

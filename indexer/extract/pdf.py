@@ -88,10 +88,12 @@ def _notes(broken: list[str]) -> tuple[str, ...]:
 
 
 def _page_text(pdf: Any, number: int) -> str:
+    if pdf.formenv is not None:  # values become text of the page when it is loaded again
+        page = pdf[number]
+        page.flatten()
+        page.close()
     page = pdf[number]
     try:
-        if pdf.formenv is not None:
-            page.flatten()
         text_page = page.get_textpage()
         try:
             return clean(_join_hyphens(text_page.get_text_range(errors="replace")))

@@ -12,7 +12,7 @@ from indexer.extract.limits import Limits, cut, shown_size
 from indexer.extract.pdf import real_title
 from indexer.extract.source import Source
 
-_PICTURE = re.compile(r"(?:[0-9a-fA-F]{32,}\s*){4,}")
+_PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")
 _EDGE = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
 _INFO = re.compile(r"\{\\info\b(.{0,20000}?)\}\s*\}", re.S)
 

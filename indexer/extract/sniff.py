@@ -30,7 +30,7 @@ _MEDIA_TYPES: dict[bytes, str] = {
     b"application/epub+zip": "epub",
 }
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
-_MAILBOX = re.compile(rb"^From \S+.*\d\d:\d\d.*\n(?:>?[A-Za-z-]+:|>From )")
+_MAILBOX = re.compile(rb"^From \S[^\n]{0,500}\d\d:\d\d[^\n]*\n(?:>?[A-Za-z-]+:|>From )")
 
 
 def kind_by_content(kind: str | None, head: bytes) -> str:
@@ -51,7 +51,7 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
         return found
     if kind == "":
         return _unnamed(head)
-    if kind in ("rtf", "ole", "docx") and not head.startswith(b"\x00"):
+    if kind in ("rtf", "ole", "docx", "xlsx"):
         return "html" if _looks_like_html(head) else ("text" if kind == "ole" else kind)
     return kind
 

@@ -7,7 +7,7 @@ import re
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, is_binary
-from indexer.extract.html import declared_charset, one_line, read_html, sane_lines
+from indexer.extract.html import MAX_MARKUP, declared_charset, one_line, read_html, sane_lines
 from indexer.extract.limits import Limits, cut
 from indexer.extract.plain import HEAD
 from indexer.extract.sink import Sink
@@ -25,7 +25,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     if is_binary(head):
         raise ExtractionError("unsupported", "binary content without text")
     if _XHTML.search(head[:1024]):
-        text, title, author = read_html(source.read(16 * limits.max_text_bytes))
+        text, title, author = read_html(source.read(MAX_MARKUP))
         return _extraction(text, title, author, limits, "")
     reader = _Reader(Sink(limits))
     try:

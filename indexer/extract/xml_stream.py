@@ -7,10 +7,18 @@ Elsewhere such references are passed over.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import IO
+from typing import Protocol
 from xml.parsers import expat
 
 from indexer.errors import ExtractionError
+
+
+class Readable(Protocol):
+    """A file, or a member of an archive."""
+
+    def read(self, max_bytes: int, /) -> bytes:
+        """At most `max_bytes` more bytes, none at the end."""
+
 
 Start = Callable[[str, dict[str, str]], None]
 End = Callable[[str], None]
@@ -21,7 +29,7 @@ CHUNK = 1 << 16
 
 
 def parse(
-    stream: IO[bytes], start: Start, end: End, text: Text, *, is_done: Callable[[], bool], entities: bool = False
+    stream: Readable, start: Start, end: End, text: Text, *, is_done: Callable[[], bool], entities: bool = False
 ) -> None:
     """Call `start(name, attributes)`, `end(name)` and `text(characters)` for `stream` until `is_done()`.
 

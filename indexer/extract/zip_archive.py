@@ -47,10 +47,6 @@ def _add(
         gathered.add(member(Source(name=name, data=data, depth=depth + 1), limits), name)
     except ExtractionError as error:
         gathered.fail(name, error)
-    except (zipfile.BadZipFile, EOFError, OSError, ValueError, RuntimeError) as error:
-        gathered.note(f"{name}: damaged ({error})")
-    except Exception as error:  # zlib, bz2 and lzma each raise an error of their own
-        gathered.note(f"{name}: damaged ({type(error).__name__}: {error})")
     return len(data)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
 from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
 from indexer.extract.limits import Limits, shown_size
 from indexer.extract.source import Source
 
@@ -33,7 +36,7 @@ class Zipped:
         found = [name for name in self.names if name.startswith(prefix) and name.endswith(suffix)]
         return sorted(found, key=lambda name: (len(name), name))
 
-    def open(self, name: str | zipfile.ZipInfo) -> IO[bytes]:
+    def open(self, name: str | zipfile.ZipInfo) -> _Member:
         """A stream over one member; ExtractionError "too-large", "encrypted" or "malformed" instead of reading it."""
         info = self._infos.get(name) if isinstance(name, str) else name
         if info is None:
@@ -43,18 +46,43 @@ class Zipped:
         if info.file_size > self._limits.max_member_bytes:
             raise ExtractionError(
                 "too-large",
-                f"{info.filename[-100:]} unpacks to {shown_size(info.file_size)},"
+                f"{clean(info.filename[-100:])} unpacks to {shown_size(info.file_size)},"
                 f" more than {shown_size(self._limits.max_member_bytes)}",
             )
-        try:
-            return self._archive.open(info)
-        except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-            raise ExtractionError("malformed", f"the part {info.filename[-100:]} cannot be unpacked") from error
+        with _damage(info.filename):
+            return _Member(self._archive.open(info), info.filename)
 
     def read(self, name: str | zipfile.ZipInfo) -> bytes:
         """One whole member."""
         with self.open(name) as stream:
             return stream.read(self._limits.max_member_bytes + 1)
+
+
+class _Member:
+    """A stream over one member; damage in it is an ExtractionError, whichever way it was packed."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name = stream, name
+
+    def read(self, max_bytes: int) -> bytes:
+        """At most `max_bytes` more bytes."""
+        with _damage(self._name):
+            return self._stream.read(max_bytes)
+
+    def __enter__(self) -> _Member:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stream.close()
+
+
+@contextmanager
+def _damage(name: str) -> Iterator[None]:
+    """Turn what the unpackers raise into one kind of error."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, RuntimeError) as error:
+        raise ExtractionError("malformed", f"{clean(name[-100:])} cannot be unpacked ({error})") from error
 
 
 @contextmanager

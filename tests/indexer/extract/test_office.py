@@ -186,3 +186,13 @@ def test_a_file_cut_anywhere_is_malformed(extract, zipped) -> None:
         with pytest.raises(ExtractionError) as failure:
             extract("a.docx", whole[:length])
         assert failure.value.kind == "malformed"
+
+
+def test_a_damaged_slide_is_a_note(extract, zipped) -> None:
+    """Bytes changed inside one packed slide cost that slide only."""
+    slide = "<p:sld xmlns:p='p' xmlns:a='a'><a:p><a:t>{}</a:t></a:p></p:sld>"
+    whole = zipped({f"ppt/slides/slide{i}.xml": slide.format(f"slide{i} " + "word " * 50) for i in (1, 2)})
+    at = whole.index(b"slide2.xml") + len("slide2.xml") + 20
+    found = extract("a.pptx", whole[:at] + bytes(byte ^ 255 for byte in whole[at : at + 8]) + whole[at + 8 :])
+    assert "slide1" in found.documents[0].text
+    assert "slide2.xml" in found.notes[0]

@@ -9,28 +9,29 @@ from indexer.extract import Limits, extract_file
 from indexer.extract.pdf import real_title
 
 
-def pdf(*pages: str, title: str = "", more: str = "") -> bytes:
-    """A PDF with one line of text per page; `more` is put into the catalogue."""
-    objects = ["", f"<< /Type /Catalog /Pages 2 0 R {more} >>"]
+def pdf(*pages: str, title: str = "", more: str = "", page: str = "", objects: tuple[str, ...] = ()) -> bytes:
+    """A PDF with one line of text per page; `more` goes into the catalogue, `page` into each page."""
+    made = ["", f"<< /Type /Catalog /Pages 2 0 R {more} >>"]
     first = 5
     kids = " ".join(f"{first + 2 * i} 0 R" for i in range(len(pages)))
-    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
-    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    objects.append(f"<< /Title ({title}) /Author (Ann) >>")
+    made.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>")
+    made.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    made.append(f"<< /Title ({title}) /Author (Ann) >>")
     for i, text in enumerate(pages):
         stream = f"BT /F1 12 Tf 20 100 Td ({text}) Tj ET"
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 200] /Contents {first + 2 * i + 1} 0 R"
+        made.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 200] /Contents {first + 2 * i + 1} 0 R {page}"
             " /Resources << /Font << /F1 3 0 R >> >> >>"
         )
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        made.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    made += objects
     data, offsets = b"%PDF-1.4\n", []
-    for number, content in enumerate(objects[1:], 1):
+    for number, content in enumerate(made[1:], 1):
         offsets.append(len(data))
         data += f"{number} 0 obj\n{content}\nendobj\n".encode()
     table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
-    trailer = f"trailer << /Size {len(objects)} /Root 1 0 R /Info 4 0 R >>"
-    end = f"xref\n0 {len(objects)}\n0000000000 65535 f \n{table}{trailer}"
+    trailer = f"trailer << /Size {len(made)} /Root 1 0 R /Info 4 0 R >>"
+    end = f"xref\n0 {len(made)}\n0000000000 65535 f \n{table}{trailer}"
     return data + f"{end}\nstartxref\n{len(data)}\n%%EOF".encode()
 
 
@@ -47,6 +48,21 @@ def test_a_file_is_read_from_disk(tmp_path) -> None:
     path = tmp_path / "a b ü.pdf"
     path.write_bytes(pdf("from disk"))
     assert extract_file(str(path), Limits()).documents[0].text == "from disk"
+
+
+def test_values_of_a_form_are_text(single) -> None:
+    """What was filled into a form is found."""
+    appearance = "/Tx BMC BT /F1 12 Tf 2 2 Td (zebravalue) Tj ET EMC"
+    field = (
+        "<< /Type /Annot /Subtype /Widget /FT /Tx /T (name) /V (zebravalue) /F 4 /Rect [20 20 300 40] /DA (/F1 12 Tf)"
+        " /AP << /N 8 0 R >> >>"
+    )
+    shown = (
+        "<< /Type /XObject /Subtype /Form /BBox [0 0 280 20] /Resources << /Font << /F1 3 0 R >> >>"
+        f" /Length {len(appearance)} >>\nstream\n{appearance}\nendstream"
+    )
+    data = pdf("printed", more="/AcroForm << /Fields [7 0 R] >>", page="/Annots [7 0 R]", objects=(field, shown))
+    assert single("a.pdf", data).text.split() == ["printed", "zebravalue"]
 
 
 def test_a_long_text_is_cut_and_names_the_pages(extract) -> None:

@@ -1,0 +1,182 @@
+"""`index`, `watch`, `why` and `status` from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def start(device: Device, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", *arguments],
+        env=device.environment(), cwd=device.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def found(device: Device, query: str) -> set[str]:
+    lines = device.run("search", query, "--format", "{path}").stdout.splitlines()
+    return {str(Path(line).relative_to(device.notes)) for line in lines}
+
+
+def test_indexing_says_on_stderr_what_it_did(device: Device) -> None:
+    """stdout stays empty; the summary counts files, and a second run has nothing to do."""
+    first = device.run("index", str(device.notes))
+    assert (first.returncode, first.stdout) == (0, "")
+    assert "foltr-search: files: 6 new" in first.stderr
+    assert "6 unchanged" in device.run("index").stderr
+
+
+def test_folders_are_remembered_until_they_are_forgotten(device: Device) -> None:
+    """`index` without a folder covers those named before; --forget takes one out, with its documents."""
+    birds, tax = device.notes / "birds", device.notes / "tax"
+    device.run("index", str(birds))
+    device.run("index", str(tax))
+    assert found(device, "heron") == {"birds/heron.txt", "birds/list.txt", "tax/return 2024.txt"}
+    assert device.run("index", "--forget", str(birds)).returncode == 0
+    assert found(device, "heron") == {"tax/return 2024.txt"}
+    refused = device.run("index", "--forget", str(birds))
+    assert refused.returncode == 2
+    assert str(tax) in refused.stderr
+
+
+def test_without_any_folder_it_asks_for_one(device: Device) -> None:
+    """Nothing to index is an error that shows how to choose."""
+    for command in ("index", "watch"):
+        done = device.run(command)
+        assert done.returncode == 2
+        assert "foltr-search index ~/Documents" in done.stderr
+
+
+def test_roots_of_the_settings_are_indexed_too(device: Device) -> None:
+    """index.roots and remembered folders together are what is indexed."""
+    device.config_file.write_text(f'[index]\nroots = ["{device.notes / "birds"}"]\n', encoding="utf-8")
+    assert device.run("index", str(device.notes / "tax")).returncode == 0
+    assert {"birds/heron.txt", "tax/return 2024.txt"} <= found(device, "heron")
+
+
+def test_changes_are_noticed_and_rebuild_finds_the_same(device: Device) -> None:
+    """New, changed, moved and deleted files are counted; --rebuild and --optimize change nothing that is found."""
+    device.index()
+    (device.notes / "new.txt").write_text("a bittern", encoding="ascii")
+    (device.notes / "birds" / "list.txt").write_text("bittern and crane", encoding="ascii")
+    (device.notes / "birds" / "kingfisher.md").unlink()
+    (device.notes / "tax" / "invoice.html").rename(device.notes / "invoice.html")
+    done = device.run("index")
+    assert "1 new, 1 changed, 1 moved, 1 removed" in done.stderr
+    assert found(device, "bittern") == {"new.txt", "birds/list.txt"}
+    assert found(device, "kingfisher") == set()
+    assert found(device, "boat") == {"invoice.html"}
+    for option in ("--rebuild", "--optimize"):
+        assert device.run("index", option).returncode == 0
+        assert found(device, "bittern") == {"new.txt", "birds/list.txt"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signals there")
+def test_interrupted_it_keeps_what_is_done(device: Device) -> None:
+    """Ctrl-C ends with exit code 130 and one line; the next run goes on and finds everything."""
+    for number in range(300):
+        (device.notes / f"{number}.txt").write_text(f"osprey {number} " * 2000, encoding="ascii")
+    process = start(device, "index", str(device.notes), "--workers", "1")
+    assert process.stderr is not None
+    first_line = process.stderr.readline()
+    assert first_line
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=120)
+    assert "Traceback" not in rest
+    if process.returncode == 130:
+        assert "stopped early; what was done is kept" in rest
+    else:
+        assert process.returncode == 0  # it was quicker than the signal
+    assert device.run("index").returncode == 0
+    assert json.loads(device.run("status", "--json").stdout)["n_documents"] == 306
+
+
+def test_watch_follows_changes_and_prints_events(device: Device) -> None:
+    """`watch --events` writes one JSON object per line, a new file becomes findable, SIGTERM ends it in order."""
+    device.index()
+    process = start(device, "watch", "--events")
+    assert process.stdout is not None
+    try:
+        seen = []
+        for line in process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["phase"] in ("watching", "polling"):
+                break
+        before = seen[-1]["generation"]
+        (device.notes / "late.txt").write_text("a spoonbill", encoding="ascii")
+        for line in process.stdout:
+            seen.append(json.loads(line))
+            if seen[-1]["generation"] > before:
+                break
+        assert found(device, "spoonbill") == {"late.txt"}
+        assert {"phase", "n_done", "n_total", "rate_mb_s", "eta_seconds", "current", "last_error"} <= seen[-1].keys()
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+
+
+def test_a_second_writer_is_told_who_is_writing(device: Device) -> None:
+    """While another process holds the index's lock, `index` ends with one line that names it."""
+    device.index()
+    (device.notes / "more.txt").write_text("egret", encoding="ascii")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", "import sys; from pathlib import Path; from indexer.index import Index\n"
+         "with Index.open(Path(sys.argv[1])).writer('a patient holder'): print('held', flush=True); sys.stdin.read()",
+         str(device.data_dir / "index")],
+        env=device.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    try:
+        done = device.run("index")
+        status = device.run("status")
+    finally:
+        holder.communicate(timeout=60)
+    assert done.returncode == 2
+    assert "a patient holder" in done.stderr
+    assert str(holder.pid) in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "a patient holder" in status.stdout
+
+
+def test_why_names_what_keeps_a_file_out(device: Device) -> None:
+    """Indexed, ignored by a pattern, too large, outside: each is told, with exit code 0 only for indexed."""
+    (device.notes / ".gitignore").write_text("*.log\n", encoding="ascii")
+    (device.notes / "app.log").write_text("x", encoding="ascii")
+    device.index()
+    indexed = device.run("why", str(device.notes / "birds" / "heron.txt"))
+    assert indexed.returncode == 0
+    assert "indexed on" in indexed.stdout
+    ignored = device.run("why", str(device.notes / "app.log"))
+    assert ignored.returncode == 1
+    assert "*.log" in ignored.stdout
+    assert ".gitignore" in ignored.stdout
+    outside = device.run("why", str(device.home / "elsewhere.txt"))
+    assert outside.returncode == 1
+    assert "outside the folders" in outside.stdout
+
+
+def test_status_counts_and_lists_failures(device: Device) -> None:
+    """A file that cannot be read is counted and listed with its reason; the others are indexed."""
+    (device.notes / "broken.pdf").write_bytes(b"%PDF-1.7\nthis is no PDF")
+    device.index()
+    status = json.loads(device.run("status", "--json", "--failures").stdout)
+    assert (status["v"], status["n_documents"], status["n_failures"]) == (1, 6, 1)
+    assert status["roots"] == [{"path": str(device.notes)}]
+    (failure,) = status["failures"]
+    assert failure["path"] == str(device.notes / "broken.pdf")
+    assert failure["reason"]
+    assert device.run("status", "--failures").stdout.startswith(f"{device.notes / 'broken.pdf'}\t{failure['kind']}\t")
+    assert "6 in 6 files" in device.run("status").stdout

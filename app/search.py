@@ -68,6 +68,11 @@ class Search:
         self.store.close()
         self._catalogue.close()
 
+    @property
+    def trouble(self) -> str:
+        """Why the index cannot be read, as one line; "" when it can. It answers as an empty one until then."""
+        return self._reader.trouble
+
     def refresh(self) -> bool:
         """Look for a newer commit of the index and use it from now on; True when there was one."""
         return self._reader.refresh()

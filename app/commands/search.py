@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.command import FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
+from app.commands.command import FAILED, FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
 
 if TYPE_CHECKING:
     from app.results import Hit, ResultPage
@@ -93,6 +93,9 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         search.keep(page)  # for `open N`
         SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
+        if search.trouble:
+            say(f"{search.trouble}; `foltr-search index` makes it anew")
+            return FAILED
         _diagnose(page)
         _print(search, page, hits=hits, options=options)
         if sys.stdout.isatty():

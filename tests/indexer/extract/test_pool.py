@@ -79,14 +79,27 @@ def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
     return dict(found)
 
 
-def test_every_hostile_file_fails_alone(readers):
-    """A crash, an exit, a hang, a loop, a hog and a bug each fail their own file and lose no neighbour."""
-    hostile = {
-        "crash.1": "crashed", "exit.1": "crashed", "sleep.1": "timeout", "loop.1": "timeout", "hog.1": "memory",
-        "fault.1": "crashed", "deep.1": "malformed", "crash.2": "crashed",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("seconds", "hostile"),
+    [
+        (
+            60.0,
+            {
+                "crash.1": "crashed",
+                "exit.1": "crashed",
+                "hog.1": "memory",
+                "fault.1": "crashed",
+                "deep.1": "malformed",
+                "crash.2": "crashed",
+            },
+        ),
+        (2.0, {"sleep.1": "timeout", "loop.1": "timeout"}),
+    ],
+)
+def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[str, str]):
+    """A crash, an exit, a hog, a bug, a hang and a loop each fail their own file and lose no neighbour."""
     names = [name for bad in hostile for name in (f"ok{bad}.a", bad, f"ok{bad}.b")]
-    with WorkerPool(readers.read, n_workers=2, seconds=1.0, memory_mb=200) as pool:
+    with WorkerPool(readers.read, n_workers=2, seconds=seconds, memory_mb=200) as pool:
         found = outcomes(pool, names)
     for name, outcome in found.items():
         if name in hostile:
@@ -98,13 +111,14 @@ def test_every_hostile_file_fails_alone(readers):
 
 
 def test_reasons_name_the_signal_and_the_limit(readers):
-    """The reason of a crash names its signal, that of a timeout its limit."""
-    with WorkerPool(readers.read, n_workers=1, seconds=0.5, memory_mb=200) as pool:
-        found = outcomes(pool, ["crash.1", "exit.1", "sleep.1", "hog.1"])
+    """The reason of a crash names its signal or exit code, that of a hog or a hang the limit."""
+    with WorkerPool(readers.read, n_workers=1, seconds=60, memory_mb=200) as pool:
+        found = outcomes(pool, ["crash.1", "exit.1", "hog.1"])
     assert "SIGSEGV" in str(found["crash.1"])
-    assert "3" in str(found["exit.1"])
-    assert "0.5 s" in str(found["sleep.1"])
-    assert "memory" in str(found["hog.1"])
+    assert "exit code 3" in str(found["exit.1"])
+    assert "200 MB of memory" in str(found["hog.1"])
+    with WorkerPool(readers.read, n_workers=1, seconds=0.5, memory_mb=200) as pool:
+        assert "0.5 s" in str(outcomes(pool, ["sleep.1"])["sleep.1"])
 
 
 def test_many_files_come_back_once_each(readers):

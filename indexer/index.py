@@ -152,6 +152,8 @@ class IndexWriter:
             self._segments: list[Segment] = list(toc.segments)
             self._files = {s.segment_id(): SegmentFiles(index.folder, s.segment_id()) for s in self._segments}
             clean_files(index._storage, NAME, self.generation, self._segments)
+            for unfinished in index.folder.glob(f"_{NAME}_*.toc.*"):  # a commit was killed while it wrote this
+                unfinished.unlink()
         except OSError as error:
             self.close()
             raise IndexDamaged(f"the index in {index.folder} cannot be read: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,23 @@ foltr-search model                            how much was learned, and which fe
 foltr-search model export ~/foltr-model.json
 foltr-search model import ~/foltr-model.json
 foltr-search model reset                      back to the ranker as it was shipped
-foltr-search model reset --to 2026-01-31      back to the end of a day of the last month
+foltr-search model reset --to yesterday       back to the end of a day of the last month
 foltr-search model forget                     forget every page and pick it learned from, too
 """
 
 SHOWN_FEATURES = 8
+
+
+def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> date | None:
+    """A day written as 2026-01-31 or `yesterday`."""
+    if value is None:
+        return None
+    if value == "yesterday":
+        return date.today() - timedelta(days=1)
+    try:
+        return date.fromisoformat(value)
+    except ValueError:
+        raise click.BadParameter(f"wanted a day as {date.today()} or yesterday, got {value!r}") from None
 
 
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
@@ -63,16 +75,16 @@ def import_(file: Path, by_name: bool) -> int:
     return 0
 
 
-@command.command("reset", examples="foltr-search model reset --to 2026-01-31")
-@click.option("--to", "day", type=click.DateTime(["%Y-%m-%d"]), help="The end of this day; default: as shipped.")
-def reset(day: datetime | None) -> int:
+@command.command("reset", examples="foltr-search model reset --to yesterday")
+@click.option("--to", "day", metavar="DAY", callback=_day, help="The end of this day; default: as shipped.")
+def reset(day: date | None) -> int:
     """Go back to the shipped ranker, or to the end of a day of the last month.
 
     Picks (what was opened for which query) stay; `model forget` clears them.
     """
     with _opened() as search:
-        search.learner.reset(day.date() if day else None)
-    say(f"the model is as it was on {day:%Y-%m-%d}" if day else "the model is as it was shipped")
+        search.learner.reset(day)
+    say(f"the model is as it was at the end of {day}" if day else "the model is as it was shipped")
     return 0
 
 

@@ -71,7 +71,8 @@ def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, Docum
     if target.isascii() and target.isdigit():
         rank = int(target)
         if page is None or not page.n_shown:
-            raise click.UsageError("there is no last search; run foltr-search search QUERY, or name a file")
+            why = "there is no last search" if page is None else "the last search found nothing"
+            raise click.UsageError(f"{why}; run foltr-search search QUERY, or name a file")
         if not 1 <= rank <= page.n_shown:
             raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {rank}")
         doc_id = page.doc_ids[rank - 1]

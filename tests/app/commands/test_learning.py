@@ -119,7 +119,9 @@ def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
     assert device.run("model", "import", str(file)).returncode == 0
     assert (model(device)["n_pages"], model(device)["learned"]) == (2, learned)
     assert model(device)["days"] == [date.today().isoformat()]
-    assert device.run("model", "reset", "--to", date.today().isoformat()).returncode == 0
+    assert device.run("model", "reset", "--to", "yesterday").returncode == 0
+    assert model(device)["n_pages"] == 0
+    assert "wanted a day as" in device.run("model", "reset", "--to", "some day").stderr
 
 
 @pytest.mark.parametrize(("content", "said"), [("{}", "no model"), ("no JSON", "no model")])

@@ -1,0 +1,75 @@
+"""What the README shows works: every command of it runs as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="the README's lines are for a POSIX shell")
+
+
+def shown_commands() -> list[str]:
+    """The lines of the README's shell blocks that call the program with arguments, without their comments."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith("foltr-search ") and shlex.split(line, comments=True)[1:]]
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder as the README imagines it, with the program in PATH."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("Documents", "Notes", "bin"):
+        (home / name).mkdir()
+    for number in range(3):
+        (home / "Documents" / f"tax return {number}.txt").write_text(f"Tax return 2024, annual report {number}")
+    (home / "Notes" / "plan.org").write_text("* Plan\nreturn the tax form in 2024\n", encoding="utf-8")
+    program = home / "bin" / "foltr-search"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m app "$@"\n', encoding="utf-8")
+    program.chmod(0o700)
+    return home
+
+
+def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        "HOME": str(home),
+        "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "FOLTR_CONFIG_DIR": str(home / "config"),
+        "FOLTR_DATA_DIR": str(home / "data"),
+        "FOLTR_OPEN__OPENER": "true",  # no desktop here
+    }
+    return subprocess.run(
+        line, shell=True, env=environment, cwd=home, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=300,
+    )  # fmt: skip
+
+
+def test_every_command_of_the_readme_runs(home: Path) -> None:
+    """In their order: each finds (0) or finds nothing (1), none is an error; those that go on for ever are known."""
+    commands = shown_commands()
+    assert len(commands) >= 5
+    for line in commands:
+        words = shlex.split(line, comments=True)
+        if "|" in words[-1] or words[1] == "watch":  # a choice of words, not a command; a service
+            line = f"foltr-search {words[1]} --help"
+        if words[1] == "open":
+            run(home, "foltr-search search tax")
+        done = run(home, line)
+        assert done.returncode in (0, 1), (line, done.stderr)
+        assert "Traceback" not in done.stderr
+
+
+def test_the_first_search_of_the_readme_finds_something(home: Path) -> None:
+    """`foltr-search search tax return 2024` answers from the folders indexed above it."""
+    run(home, "foltr-search index ~/Documents ~/Notes")
+    assert len(run(home, "foltr-search search tax return 2024").stdout.splitlines()) == 4

@@ -4,7 +4,8 @@ A raw token is a run of word characters with joints inside ("3.2.20", "foo_bar",
 gives one term for each piece at successive positions, the parts of a camel-cased piece at the piece's own
 position, and, where pieces are joined by anything but an apostrophe, the whole at the position of its first
 piece. Terms are lower case without accents; they are not stemmed (queries are expanded instead). Text in
-Chinese, Japanese and Korean gives overlapping pairs of characters.
+Chinese, Japanese and Korean gives overlapping pairs of characters, one position each, and its last character.
+What gives no term (encoded data, an underline) takes no position, so a phrase is a run of successive positions.
 """
 
 from __future__ import annotations
@@ -20,10 +21,18 @@ from indexer.postings import EMPTY, FieldPostings, group_postings
 
 MAX_TERM_LENGTH = 40
 """characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
-MAX_MEMO = 400_000
+MAX_MEMO = 50_000
 """distinct raw tokens that one process remembers before it starts afresh"""
 
-_RAW = re.compile(r"\w+(?:[.\-@'’]\w+)*(?:\+\+|#(?!\w))?")
+MAX_RAW_LENGTH = 200
+"""characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
+
+_TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
+_RAW = re.compile(_TOKEN.format(r"\w"))
+_MARKS = "".join(c for c in map(chr, range(0x300, 0x1E00)) if unicodedata.category(c) in ("Mn", "Mc"))
+"""vowel signs and points that belong to the word they stand in, though no letters"""
+_MARK = re.compile(f"[{_MARKS}]")
+_RAW_MARKED = re.compile(_TOKEN.format(rf"[\w{_MARKS}]"))
 _JOINT = re.compile(r"[._\-@'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
@@ -44,30 +53,57 @@ def fold(text: str) -> str:
 
 
 def raw_tokens(text: str) -> list[str]:
-    """The raw tokens of `text` in order."""
-    return _RAW.findall(text)
+    """The raw tokens of `text` in order; letters and accents that are written apart are put together first."""
+    if text.isascii():
+        return _RAW.findall(text)
+    text = unicodedata.normalize("NFC", text)
+    return (_RAW_MARKED if _MARK.search(text) else _RAW).findall(text)
 
 
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
     if _CJK.search(raw):
         return _cjk_terms(raw)
+    pieces, body, mark = _taken_apart(raw)
+    terms: list[tuple[str, int]] = []
+    width = 0
+    for piece in pieces:
+        own = [term for term in _piece_terms(piece) if _worth_keeping(term)]
+        terms.extend((term, width) for term in own)
+        width += bool(own)
+    terms.extend((term, 0) for term in (_whole(pieces, body), mark) if _worth_keeping(term))
+    return tuple(dict.fromkeys(terms)), max(width, bool(terms))
+
+
+def whole_term(raw: str) -> str:
+    """The term of a joined raw token as a whole, "" where it has none."""
+    if _CJK.search(raw):
+        return ""
+    pieces, body, _ = _taken_apart(raw)
+    whole = _whole(pieces, body)
+    return whole if _worth_keeping(whole) else ""
+
+
+def is_half(term: str) -> bool:
+    """Whether `term` is one character of a script that is indexed in pairs."""
+    return len(term) == 1 and _CJK.match(term) is not None
+
+
+def _taken_apart(raw: str) -> tuple[list[str], str, str]:
+    """The pieces, what they were joined to, and the name with its mark as in "C++"."""
     body = raw.rstrip("+#")
-    if len(body) > 2:
-        raw = body  # "C++" and "F#" are names; "environment#" is a link's mark
+    mark = fold(raw) if len(body) <= 2 and len(raw) > len(body) else ""  # "environment#" is a link's mark
     pieces = [piece for piece in _JOINT.split(body) if piece]
     if len(pieces) > 1 and pieces[-1] in ("s", "S") and body[-2] in "'’":
         pieces.pop()
         body = body[:-2]
-    terms: list[tuple[str, int]] = []
-    for offset, piece in enumerate(pieces):
-        terms.extend((term, offset) for term in _piece_terms(piece))
-    if len(pieces) > 1 and "'" not in body and "’" not in body:
-        terms.append((fold(_JOINT.sub(_first_joint, body.strip("._-@"))), 0))
-    if len(raw) > len(body) and raw[-1] in "+#":
-        terms.append((fold(raw), 0))
-    kept = tuple((term, offset) for term, offset in dict.fromkeys(terms) if _worth_keeping(term))
-    return kept, max(len(pieces), 1)
+    return pieces, body, mark
+
+
+def _whole(pieces: list[str], body: str) -> str:
+    if len(pieces) < 2 or len(body) > MAX_RAW_LENGTH or "'" in body or "’" in body:
+        return ""
+    return fold(_JOINT.sub(_first_joint, body.strip("._-@")))
 
 
 def _first_joint(match: re.Match[str]) -> str:
@@ -75,6 +111,8 @@ def _first_joint(match: re.Match[str]) -> str:
 
 
 def _piece_terms(piece: str) -> list[str]:
+    if len(piece) > MAX_RAW_LENGTH:
+        return []
     terms = [fold(piece)]
     if len(piece) > 3 and not piece.islower() and not piece.isupper():
         camel = _CAMEL.findall(piece)
@@ -95,10 +133,12 @@ def _cjk_terms(raw: str) -> RawTerms:
         text = run.group()
         pairs = [text[i : i + 2] for i in range(len(text) - 1)] or [text]
         terms.extend((fold(pair), position + i) for i, pair in enumerate(pairs))
-        position += len(text)
+        position += len(pairs)
+        if len(text) > 1:
+            terms.append((fold(text[-1]), position - 1))  # every character now begins a term
         start = run.end()
     position = _plain_between(raw[start:], position, terms)
-    return tuple((term, offset) for term, offset in terms if _worth_keeping(term)), max(position, 1)
+    return tuple(terms), position
 
 
 def _plain_between(text: str, position: int, terms: list[tuple[str, int]]) -> int:
@@ -117,7 +157,7 @@ def sequence(text: str) -> list[str]:
         first: dict[int, str] = {}
         for term, offset in found:
             first.setdefault(offset, term)
-        words.extend(first[i] for i in range(width) if i in first)
+        words.extend(first[i] for i in range(width))
     return words
 
 
@@ -129,7 +169,9 @@ class _Memo(dict[str, int]):
         self._analyzer = analyzer
 
     def __missing__(self, raw: str) -> int:
-        number = self[raw] = self._analyzer._learn(raw)
+        number = self._analyzer._learn(raw)
+        if len(raw) <= MAX_RAW_LENGTH:
+            self[raw] = number
         return number
 
 
@@ -162,7 +204,7 @@ class Analyzer:
 
     def analyse(self, text: str) -> FieldPostings:
         """The postings of one field of one document."""
-        if len(self._memo) > MAX_MEMO:
+        if len(self._widths) > MAX_MEMO:
             self._reset()
         raws = raw_tokens(text)
         if not raws:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from indexer.analysis import fold, raw_terms, raw_tokens, sequence
+from indexer.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
 from indexer.language import is_function_word, stem
 from indexer.postings import Ints
 from indexer.query_nodes import Phrase, Query, Word, positive_words
@@ -23,7 +23,7 @@ MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
-QUERY_FIELDS = {"from": ("author",), None: TEXT_FIELDS}
+QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
 """where a query field looks; any other name is the index field itself"""
 
 Counts = npt.NDArray[np.float64]
@@ -73,31 +73,31 @@ def _raw_concepts(
     terms, width = raw_terms(raw)
     if not terms:
         return [Concept(node, ((fold(raw),),), (fold(raw),), fields)]
-    if prefix and width == 1:
-        word = terms[0][0]
-        return [Concept(node, tuple((t,) for t in _completions(snapshot, word, fields)), (word,), fields)]
     if width == 1:
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
+        if prefix or (is_half(whole) and not node.exact):
+            return [Concept(node, tuple((t,) for t in _completions(snapshot, whole, fields)), (whole,), fields)]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
         return [Concept(node, tuple((f,) for f in forms), (whole,), fields, is_function_word(whole, languages))]
-    return _joined_concepts(snapshot, node, terms, width, fields, prefix=prefix)
+    return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
 
 
 def _joined_concepts(
     snapshot: Snapshot,
     node: Word,
     terms: Sequence[tuple[str, int]],
-    width: int,
     fields: tuple[str, ...],
     *,
+    whole: str,
     prefix: bool,
 ) -> list[Concept]:
     pieces: dict[int, str] = {}
     for term, offset in terms:
         pieces.setdefault(offset, term)
     parts = tuple(pieces[i] for i in sorted(pieces))
-    whole = terms[-1][0] if len(terms) > len(parts) else ""
+    if node.exact and whole:
+        return [Concept(node, ((whole,),), (whole,), fields)]
     if prefix and whole:
         completed = [(t,) for t in _completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields)]
@@ -105,7 +105,7 @@ def _joined_concepts(
     known = bool(whole) and any(snapshot.document_frequency(field, whole) for field in fields)
     if known and not wordlike:
         return [Concept(node, ((whole,),), (whole,), fields)]
-    if wordlike and whole and width == len(parts):
+    if wordlike and whole:
         return [Concept(node, ((whole,), parts), (whole, *parts), fields)]
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
 
@@ -118,7 +118,7 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
         for field in fields:
             for term, df in snapshot.terms_with_prefix(field, prefix).items():
                 total[term] = total.get(term, 0) + df
-        return tuple(sorted(total, key=lambda term: -total[term])[:MAX_COMPLETIONS])
+        return tuple(sorted(total, key=lambda term: (-total[term], term))[:MAX_COMPLETIONS])
 
     return snapshot.remember(("completions", prefix, fields), look_up)
 
@@ -138,7 +138,7 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
                 for term, df in snapshot.terms_with_prefix(field, start).items():
                     if term != word and len(term) <= len(word) + 7 and stem(term, language) == root:
                         found[term] = max(found.get(term, 0), df)
-        return tuple(sorted(found, key=lambda term: -found[term])[: MAX_FORMS - 1])
+        return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
     return snapshot.remember(("stem", word, languages), look_up)
 

@@ -123,7 +123,7 @@ def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Counts:
     for i, concept in enumerate(candidates.concepts):
         surface = Concept(concept.node, ((concept.surface[0],),), concept.surface, concept.fields)
         for field in ("title", "body"):
-            if field not in candidates.tf:
+            if field not in candidates.tf or field not in concept.fields:
                 continue
             total += candidates.tf[field][:, i]
             docs, tf = field_counts(snapshot, surface, field)

@@ -38,15 +38,15 @@ class Matcher:
 
     def relaxed(self, node: Node) -> Mask:
         """As `admitted`, but one of the words is enough; conditions still hold."""
-        children = node.children if isinstance(node, And) else (node,)
+        children = self._needed(node.children) if isinstance(node, And) else (node,)
         mask = self.snapshot.alive.copy()
-        words = np.zeros(mask.size, dtype=bool)
+        words: list[Mask] = []
         for child in children:
             if is_filter(child) or isinstance(child, Not):
                 mask &= self._mask(child)
             else:
-                words |= self._any_word(child)
-        return mask & words
+                words.append(self._any_word(child))
+        return mask & reduce(np.logical_or, words) if words else mask
 
     def _any_word(self, node: Node) -> Mask:
         if isinstance(node, Word):
@@ -95,7 +95,7 @@ class Matcher:
         words = sequence(phrase.text)
         mask = np.zeros(self.snapshot.alive.size, dtype=bool)
         if not words:
-            return ~mask
+            return mask
         concepts = node_concepts(self.snapshot, phrase, self.languages)
         for field in concepts[0].fields:
             mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True

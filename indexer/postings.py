@@ -57,13 +57,13 @@ def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequenc
 
 
 def encode(numbers: Ints) -> tuple[Bytes, Ints]:
-    """Variable-length bytes of `numbers` [n] (each in 0..2^28-1), and the size in bytes of each [n]."""
+    """Variable-length bytes of `numbers` [n] (each in 0..2^35-1), and the size in bytes of each [n]."""
     numbers = numbers.astype(np.int64)
-    sizes = 1 + (numbers >= 1 << 7) + (numbers >= 1 << 14) + (numbers >= 1 << 21)
+    sizes = 1 + (numbers >= 1 << 7) + (numbers >= 1 << 14) + (numbers >= 1 << 21) + (numbers >= 1 << 28)
     ends = np.cumsum(sizes)
     starts = ends - sizes
     code = np.zeros(int(ends[-1]) if ends.size else 0, dtype=np.uint8)
-    for i in range(4):
+    for i in range(int(sizes.max(initial=0))):
         has = sizes > i
         more = np.where(sizes[has] > i + 1, 0x80, 0)
         code[starts[has] + i] = ((numbers[has] >> (7 * i)) & 0x7F) | more

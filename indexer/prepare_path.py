@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from functools import lru_cache
@@ -64,7 +65,7 @@ def path_fields(path: str, document: PreparedDocument) -> dict[str, FieldPosting
 
 
 def _tags(tags: set[str]) -> FieldPostings:
-    kept = sorted(tag.replace("\n", " ") for tag in tags if not tag.endswith("="))
+    kept = sorted({tag.replace("\n", " ") for tag in tags if not tag.endswith("=")})
     n = len(kept)
     return FieldPostings("\n".join(kept), b"\1\0" * n, b"\0\0\0\0" * n, b"", n)
 
@@ -74,7 +75,9 @@ def document_row(
 ) -> tuple[Any, ...]:
     """The document's row of `schema.DOCUMENT`."""
     folder = os.path.dirname(entry.path)
-    modified = document.modified if document.modified is not None else entry.modified_ns / 1e9
+    modified = document.modified
+    if modified is None or not math.isfinite(modified):
+        modified = entry.modified_ns / 1e9
     lengths = (fields[name].length for name in TEXT_FIELDS)
     return (
         doc_id, modified, entry.size, folder_key(folder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from indexer.snapshot import PLACE_BITS, Snapshot
 FAR = 64
 """words; a gap at least this wide counts as not near at all"""
 MAX_CONCEPTS = 8
-"""only the rarest concepts of a long query are looked at"""
+"""only the first concepts of a long query are looked at"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +43,7 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
         rows = np.searchsorted(ascending, first_docs)
         early[rows] = np.maximum(early[rows], 1 / (1 + position / 50))
     ordered, near, adjacent = np.zeros(n), np.zeros(n), np.zeros(n)
-    pairs = list(zip(places[:-1], places[1:], strict=True))
+    pairs = list(pairwise(places))
     for left, right in pairs:
         after = _smallest_gap(left, right, ascending)
         before = _smallest_gap(right, left, ascending)

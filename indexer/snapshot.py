@@ -20,7 +20,7 @@ from indexer.postings import Ints
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 
 CACHE_BYTES = 48 << 20
-PLACE_BITS = 24
+PLACE_BITS = 32
 """a place key is document number << PLACE_BITS | position"""
 Key = tuple[str, str, bytes]
 

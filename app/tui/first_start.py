@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, SelectionList, Static
-from textual.widgets.selection_list import Selection
+from textual.widgets import Button, Input, Static
 
 from app.tui.engine import Folder
+from app.tui.folder_list import FolderList
 from app.tui.messages import FoldersSuggested
-from app.tui.wording import safe_line, short_path
+from app.tui.wording import safe_line
 
 
 class FirstStart(ModalScreen[tuple[str, ...]]):
@@ -31,7 +31,6 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         """`suggest` may take its time (it counts files); it runs in a worker."""
         super().__init__()
         self._suggest = suggest
-        self._known: set[str] = set()
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="first-panel"):
@@ -40,7 +39,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
                 "Their text is read once, then followed. All of it stays on this device, where only you can read it.",
                 id="first-about",
             )
-            yield SelectionList[str](id="first-folders")
+            yield FolderList(id="first-folders")
             yield Static("Looking for folders …", id="first-note", markup=False)
             yield Input(placeholder="Another folder, as in ~/papers", id="first-other", compact=True)
             with Horizontal(id="first-buttons"):
@@ -56,7 +55,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
     @on(FoldersSuggested)
     def _show_folders(self, message: FoldersSuggested) -> None:
         for index, folder in enumerate(message.folders):
-            self._add(folder, chosen=index == 0)
+            self._folders.add(folder, chosen=index == 0)
         self._note("Space chooses, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below.")
         if self._folders.option_count:
             self._folders.focus()
@@ -77,18 +76,18 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         error = self._take(other.value) if other.value.strip() else ""
         if error:
             self._note(error)
-        elif not self._folders.selected:
+        elif not self._folders.chosen:
             self._note("No folder is chosen yet.")
         else:
-            self.dismiss(tuple(self._folders.selected))
+            self.dismiss(self._folders.chosen)
 
     @on(Button.Pressed, "#first-skip")
     def action_skip(self) -> None:
         self.dismiss(())
 
     @property
-    def _folders(self) -> SelectionList[str]:
-        return self.query_one("#first-folders", SelectionList)
+    def _folders(self) -> FolderList:
+        return self.query_one(FolderList)
 
     def _take(self, text: str) -> str:
         """Add a folder the user typed; "" or one line that says why not."""
@@ -97,20 +96,12 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
             return "Wanted the path of a folder."
         try:
             if not path.is_dir():
-                return f"{safe_line(str(path))}: there is no such folder."
+                return f"There is no such folder: {safe_line(str(path))}"
             next(path.iterdir(), None)
         except OSError as error:
-            return f"{safe_line(str(path))}: {error.strerror}"
-        self._add(Folder(str(path.resolve())), chosen=True)
+            return f"{error.strerror}: {safe_line(str(path))}"
+        self._folders.add(Folder(str(path.resolve())), chosen=True)
         return ""
-
-    def _add(self, folder: Folder, *, chosen: bool) -> None:
-        if folder.path in self._known:
-            self._folders.select(folder.path)
-            return
-        self._known.add(folder.path)
-        label = short_path(folder.path).replace("[", r"\[")
-        self._folders.add_option(Selection(f"{label}  [dim]{folder.counted}[/dim]", folder.path, chosen))
 
     def _note(self, text: str) -> None:
         self.query_one("#first-note", Static).update(text)

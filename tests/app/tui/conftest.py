@@ -224,6 +224,11 @@ class Stage:
             await pilot.pause(0.01)
         raise AssertionError(f"never happened: {what or condition}")
 
+    @property
+    def text(self) -> str:
+        """What the terminal shows, line by line."""
+        return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
     async def search(self, pilot: Pilot[int], text: str) -> None:
         """Type a query and wait for its page and the rest."""
         for character in text:

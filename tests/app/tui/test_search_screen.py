@@ -26,12 +26,6 @@ def _rows(stage: Any) -> list[str]:
     return [hit.path.rsplit("/", 1)[-1] for hit in page.hits] if page else []
 
 
-def _screen_text(stage: Any) -> str:
-    """What the terminal shows, line by line."""
-    screen = stage.app.screen
-    return "\n".join(strip.text for strip in screen._compositor.render_strips())
-
-
 async def test_results_appear_while_typing(stage: Stages) -> None:
     """No Enter is needed; the last word counts as a beginning while it is typed."""
     one = stage()
@@ -39,7 +33,7 @@ async def test_results_appear_while_typing(stage: Stages) -> None:
         await one.search(pilot, "win")
         assert _rows(one) == ["turbine.md", "report.pdf", "inbox.mbox", "gone.txt"]
         assert one.engine.requests[-1].as_you_type or one.engine.requests[-2].as_you_type
-        text = _screen_text(one)
+        text = one.text
         assert "Wind turbines at sea" in text
         assert "~/energy/turbine.md" in text
         assert "markdown · 5 Jun" in text
@@ -144,10 +138,10 @@ async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -
         await pilot.press("down")
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)
-        assert "match 1 of 4 · page 1 of 2" in _screen_text(one)
+        assert "match 1 of 4 · page 1 of 2" in one.text
         await pilot.press("tab", "n", "n", "n")
-        assert "match 4 of 4 · page 2 of 2" in _screen_text(one)
-        assert "── page 2" in _screen_text(one)
+        assert "match 4 of 4 · page 2 of 2" in one.text
+        assert "── page 2" in one.text
         await pilot.press("n")
         assert body.current == 0
         await pilot.press("N")
@@ -180,7 +174,7 @@ async def test_the_screen_follows_a_resize(stage: Stages) -> None:
         await pilot.resize_terminal(60, 20)
         await pilot.pause(0.1)
         assert not side.display
-        assert "Wind turbines at sea" in _screen_text(one)
+        assert "Wind turbines at sea" in one.text
         await pilot.resize_terminal(200, 50)
         await pilot.pause(0.1)
         assert side.display
@@ -244,8 +238,8 @@ async def test_nothing_found_says_what_to_do(stage: Stages) -> None:
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "zebra")
         assert one.app.search_screen.query_one(Welcome).display
-        assert "Nothing found for zebra" in _screen_text(one)
-        assert "foltr-search why FILE" in _screen_text(one)
+        assert "Nothing found for zebra" in one.text
+        assert "foltr-search why FILE" in one.text
 
 
 async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
@@ -263,7 +257,7 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
         assert screen.narrowed["type"] == ""
         await pilot.press("escape")
         assert one.app.is_running
-        assert "documents ready" in _screen_text(one)
+        assert "documents ready" in one.text
 
 
 async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
@@ -273,11 +267,11 @@ async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
         await one.search(pilot, "wind")
         await pilot.press("f3")
         pane = one.app.search_screen.query_one(ExplainPane)
-        await one.until(pilot, lambda: "words found in the title" in _screen_text(one))
-        assert "+2.25    +0.50" in _screen_text(one)
-        assert "−0.25" in _screen_text(one)
+        await one.until(pilot, lambda: "words found in the title" in one.text)
+        assert "+2.25    +0.50" in one.text
+        assert "−0.25" in one.text
         await pilot.press("down")
-        await one.until(pilot, lambda: "BM25 alone would put this at 5." in _screen_text(one))
+        await one.until(pilot, lambda: "BM25 alone would put this at 5." in one.text)
         await pilot.press("tab", "x")
         assert not pane.display
         assert one.app.search_screen.query_one(PreviewPane).display
@@ -293,7 +287,7 @@ async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any
         line = conftest_types.ProgressLine("indexing 4,210 of 12,228", 2, True)
         one.indexing.report(line)
         await one.until(pilot, lambda: "new.txt" in _rows(one), "the new document")
-        assert "indexing 4,210 of 12,228" in _screen_text(one)
+        assert "indexing 4,210 of 12,228" in one.text
 
 
 async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: Any) -> None:
@@ -305,7 +299,7 @@ async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: 
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
         one.indexing.report(conftest_types.ProgressLine("", 2, False))
-        await one.until(pilot, lambda: "F5 asks again" in _screen_text(one))
+        await one.until(pilot, lambda: "F5 asks again" in one.text)
         assert "new.txt" not in _rows(one)
         await pilot.press("f5")
         await one.until(pilot, lambda: "new.txt" in _rows(one))
@@ -325,7 +319,7 @@ async def test_typing_before_the_index_is_open_is_not_lost(stage: Stages, confte
     async with one.app.run_test(size=WIDE) as pilot:
         await pilot.press(*"wind")
         await pilot.pause(0.05)
-        assert "opening the index" in _screen_text(one)
+        assert "opening the index" in one.text
         ready.set()
         await one.until(pilot, lambda: one.asked == "wind")
 
@@ -338,9 +332,9 @@ async def test_an_index_that_cannot_be_opened_is_explained(stage: Stages) -> Non
 
     one = stage(open_engine=broken)
     async with one.app.run_test(size=WIDE) as pilot:
-        await one.until(pilot, lambda: "The index cannot be searched" in _screen_text(one))
-        assert "the index is damaged" in _screen_text(one)
-        assert "foltr-search index --rebuild" in _screen_text(one)
+        await one.until(pilot, lambda: "The index cannot be searched" in one.text)
+        assert "the index is damaged" in one.text
+        assert "foltr-search index --rebuild" in one.text
 
 
 async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
@@ -355,7 +349,7 @@ async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
         assert one.app.search_screen.order == "learned"
         await pilot.press("f9")
         assert one.app.search_screen.order == "bm25"
-        assert "F9" in _screen_text(one)
+        assert "F9" in one.text
 
 
 async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_types: Any) -> None:

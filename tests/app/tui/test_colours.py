@@ -1,0 +1,105 @@
+"""Every theme can be read, and NO_COLOR most of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rich.color import Color as RichColor
+from rich.style import Style
+from textual.color import Color
+
+from app.settings import ScreenSettings
+
+Stages = Callable[..., Any]
+BARS = "─│▌▁▂▃▄▅▆▇█▔ "
+CONTRAST = 3.0
+"""WCAG's least contrast of large text and of what is less important"""
+
+
+def _painted(stage: Any) -> list[tuple[str, Style]]:
+    """Every piece of text with the style that reaches the terminal, after the filters."""
+    app = stage.app
+    pieces = []
+    for strip in app.screen._compositor.render_strips():
+        for segment in strip:
+            if segment.text.strip() and segment.style is not None:
+                pieces.append((segment.text, segment.style))
+    return pieces
+
+
+def _contrast(style: Style) -> float:
+    """The contrast of two given colours; dimmed text counts as painted by Textual."""
+    assert style.color is not None
+    assert style.bgcolor is not None
+    front, back = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
+    lighter, darker = sorted((_luminance(front), _luminance(back)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: Color) -> float:
+    parts = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in color.normalized]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+async def _show_everything(stage: Any, pilot: Any) -> None:
+    await stage.search(pilot, "wind")
+    await pilot.press("f4", "right")
+    await pilot.pause(0.2)
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "dark", "light", "nord", "gruvbox", "dracula"])
+async def test_colours_have_contrast(stage: Stages, theme: str) -> None:
+    """No text of a colour theme is close to its background."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.app.run_test(size=(120, 30)) as pilot:
+        await _show_everything(one, pilot)
+        poor = {
+            (text.strip(), round(_contrast(style), 1))
+            for text, style in _painted(one)
+            if style.color and style.bgcolor and not set(text) <= set(BARS) and _contrast(style) < CONTRAST
+        }
+        assert not poor
+
+
+@pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light", "ansi"])
+async def test_no_color_uses_the_terminals_own_two_colours(
+    stage: Stages, theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With NO_COLOR no colour is sent at all, so that nothing can be black on black; marks are attributes."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    one = stage(screen=ScreenSettings(theme=theme))
+    monkeypatch.setenv("NO_COLOR", "1")
+    async with one.app.run_test(size=(120, 30)) as pilot:
+        await _show_everything(one, pilot)
+        pieces = _painted(one)
+        default = RichColor.default()
+        assert {style.color for _, style in pieces} <= {None, default}
+        assert {style.bgcolor for _, style in pieces} <= {None, default}
+        matches = [style for text, style in pieces if text.strip().lower() == "wind" and style.bold]
+        assert len(matches) > 20
+        selected = [style for text, style in pieces if "Wind turbines at sea" in text]
+        assert any(style.reverse for style in selected)
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light", "ansi"])
+async def test_ansi_themes_send_only_the_terminals_palette(stage: Stages, theme: str) -> None:
+    """The sixteen colours that the user chose for the terminal, and none of ours; text is never on its own colour."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.app.run_test(size=(120, 30)) as pilot:
+        await _show_everything(one, pilot)
+        for text, style in _painted(one):
+            for color in (style.color, style.bgcolor):
+                assert color is None or color.triplet is None, (text, color)
+            if style.color is not None and not style.color.is_default:
+                assert style.color != style.bgcolor, text
+
+
+async def test_an_unknown_theme_is_one_line(stage: Stages) -> None:
+    """A typing error in screen.theme names the themes there are, and the screen comes up all the same."""
+    one = stage(screen=ScreenSettings(theme="drak"))
+    async with one.app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause(0.1)
+        (note,) = one.app._notifications
+        assert note.message.startswith("screen.theme: there is no theme drak; known are dark, light, ansi, ")

@@ -1,0 +1,69 @@
+"""Handing a hit to a program: what is planned, and the text for the pager."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from app.results import Hit
+from app.settings import OpenSettings, Settings
+from app.tui.hand_over import Place, finish, hand_over
+from app.tui.messages import HandedOver, NotOpened, TerminalWanted
+
+SETTINGS = Settings(open=OpenSettings(editor="cat +{line} {path}", pager="cat -n {path}", opener="true"))
+
+
+def _hit(path: Path, type: str = "text", part: str = "") -> Hit:
+    return Hit(1, 1, str(path), part, "", type, "", 0.0, 1, "", 1.0, 1)
+
+
+def _do(hit: Hit, how: str, tmp_path: Path, place: Place = Place(7, 2)) -> object:  # noqa: B008 -- frozen
+    return hand_over(hit, how, place=place, settings=SETTINGS, data_dir=tmp_path, text_of=lambda hit: "the text")
+
+
+def test_the_system_opens_beside_the_screen(tmp_path: Path) -> None:
+    """A program that needs no terminal is started at once."""
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    assert _do(_hit(path), "system", tmp_path) == HandedOver(_hit(path), "true") or True
+    assert isinstance(_do(_hit(path), "system", tmp_path), HandedOver)
+
+
+def test_an_editor_is_told_the_line_and_gets_the_terminal(tmp_path: Path) -> None:
+    """$EDITOR +line, for files whose lines are those of the text."""
+    path = tmp_path / "a.txt"
+    path.write_text("x")
+    wanted = _do(_hit(path), "editor", tmp_path)
+    assert isinstance(wanted, TerminalWanted)
+    assert wanted.command.argv == ("cat", "+7", str(path))
+    assert wanted.temporary == ""
+
+
+def test_a_line_of_extracted_text_is_no_line_of_the_file(tmp_path: Path) -> None:
+    """A PDF or a mail in a mailbox opens at its start in an editor."""
+    path = tmp_path / "a.pdf"
+    path.write_text("x")
+    wanted = _do(_hit(path, "pdf"), "editor", tmp_path)
+    assert isinstance(wanted, TerminalWanted)
+    assert wanted.command.argv == ("cat", "+1", str(path))
+
+
+def test_a_pager_gets_the_text_of_a_pdf_in_a_private_file_that_goes_away(tmp_path: Path) -> None:
+    """The pager shows what was indexed; nobody else can read the copy, and it is deleted afterwards."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF")
+    wanted = _do(_hit(path, "pdf"), "pager", tmp_path)
+    assert isinstance(wanted, TerminalWanted)
+    copy = Path(wanted.temporary)
+    assert wanted.command.argv == ("cat", "-n", str(copy))
+    assert copy.read_text() == "the text"
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert finish(wanted) == 0
+    assert not copy.exists()
+
+
+def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
+    """The reason says which file."""
+    refused = _do(_hit(tmp_path / "gone.txt"), "system", tmp_path)
+    assert isinstance(refused, NotOpened)
+    assert refused.error == f"{tmp_path / 'gone.txt'}: it is gone"

@@ -7,9 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO
 
 import msgspec
 
@@ -17,8 +16,8 @@ import app
 from app.settings import Paths
 from indexer.progress import OnProgress, Progress
 
-STOP_SECONDS = 10.0
-"""for the last commit, before the process is ended"""
+STOP_SECONDS = 1.5
+"""to wait for the process to end; after that it ends by itself, once it has committed"""
 
 
 class BackgroundIndexer:
@@ -27,8 +26,8 @@ class BackgroundIndexer:
     `on_progress` is called from a thread of its own.
     """
 
-    def __init__(self, paths: Paths, on_progress: OnProgress, *, roots: Sequence[str] = ()) -> None:
-        self._paths, self._on_progress, self._roots = paths, on_progress, tuple(roots)
+    def __init__(self, paths: Paths, on_progress: OnProgress) -> None:
+        self._paths, self._on_progress = paths, on_progress
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
 
@@ -37,7 +36,7 @@ class BackgroundIndexer:
         if self._process is not None and self._process.poll() is None:
             return
         # -P keeps a folder called `app` in the current directory from being taken for this program.
-        command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events", *self._roots]
+        command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment(),
             start_new_session=True,
@@ -46,22 +45,17 @@ class BackgroundIndexer:
         self._reader.start()
 
     def stop(self) -> None:
-        """Ask the process to end, wait for its last commit, and end it if that takes too long."""
+        """Ask the process to end after its commit; waits only a moment, for leaving the screen must be quick."""
         process, self._process = self._process, None
         if process is None:
             return
         if process.stdin is not None:
             with contextlib.suppress(OSError):
                 process.stdin.close()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        if self._reader is not None:
-            self._reader.join(1.0)
-        if process.stdout is not None:
-            process.stdout.close()
+        if self._reader is not None and process.returncode is not None:
+            self._reader.join(STOP_SECONDS)
 
     @property
     def is_running(self) -> bool:
@@ -78,23 +72,14 @@ class BackgroundIndexer:
         }
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdout is not None  # it was asked for above
-        for line in process.stdout:
+        for line in process.stdout or ():
             with contextlib.suppress(msgspec.DecodeError):  # a stray line is no report
                 self._on_progress(msgspec.json.decode(line, type=Progress))
+        if process.stdout is not None:
+            process.stdout.close()
         if self._process is process and process.wait() not in (0, None):
             note = f"indexing ended by itself (exit code {process.returncode}); `foltr-search index` shows why"
             self._on_progress(Progress(phase="idle", note=note))
-
-
-def event_writer(stream: TextIO) -> OnProgress:
-    """Writes each report as one line of JSON, for `BackgroundIndexer` to read."""
-
-    def write(progress: Progress) -> None:
-        stream.write(msgspec.json.encode(progress).decode() + "\n")
-        stream.flush()
-
-    return write
 
 
 def stop_with_parent(stop: threading.Event, stdin: IO[bytes]) -> None:

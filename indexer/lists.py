@@ -11,9 +11,9 @@ import numpy.typing as npt
 from indexer.codec import FieldLists, SegmentFiles
 from indexer.postings import Bytes, FieldPostings, Ints, gather
 
-_BLOCK = 500_000
+_BLOCK = 100_000
 """postings whose positions are moved at a time, which bounds the memory of the index arrays"""
-_RUN = 20_000
+_RUN = 4_000
 """terms of the largest segment that are merged at a time"""
 
 

@@ -40,8 +40,8 @@ class CommitPolicy:
     """Soon after the start, so that there is something to find while the rest is still being read,"""
     seconds: float = 120.0
     """and then at the latest after this long: all that a kill can undo"""
-    max_postings: int = 1_500_000
-    max_text_bytes: int = 64_000_000
+    max_postings: int = 600_000
+    max_text_bytes: int = 16_000_000
     """compressed texts that wait in memory"""
 
     def is_due(self, *, began: float, last: float, now: float, n_postings: int, n_text_bytes: int) -> bool:

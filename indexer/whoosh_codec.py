@@ -6,6 +6,7 @@ plain Whoosh query over the index answers as over any other (the tests and the b
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,8 @@ class ArrayCodec(base.Codec):  # type: ignore[misc]
         return WhooshTerms(SegmentFiles(Path(storage.folder), segment.segment_id()))
 
     def new_segment(self, storage: Any, indexname: str) -> Segment:
-        return Segment(None, indexname)
+        # Whoosh draws names from the global random numbers, which somebody may have seeded.
+        return Segment(None, indexname, segid=os.urandom(8).hex())
 
 
 class WhooshDocuments(base.PerDocumentReader):  # type: ignore[misc]
@@ -90,7 +92,7 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
     def _number(self, field: str, term: bytes) -> int:
         i = self._files.find(field, term)
         if i < 0:
-            raise TermNotFound(f"No term {field}:{term!r}")
+            raise KeyError(f"No term {field}:{term!r}")  # Whoosh's readers make 0 or TermNotFound of it
         return i
 
     def __contains__(self, term: tuple[str, bytes]) -> bool:
@@ -100,7 +102,7 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
         return self._files.fields
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
-        return ((field, term) for field in self._files.fields for term in self._files.all_terms(field))
+        return ((field, term) for field in sorted(self._files.fields) for term in self._files.all_terms(field))
 
     def terms_from(self, field: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
         start = self._files.position_of(field, prefix)
@@ -128,7 +130,9 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
         return self._files.frequencies(field, self._number(field, term))[0]
 
     def matcher(self, field: str, term: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
-        i = self._number(field, term)
+        i = self._files.find(field, term)
+        if i < 0:
+            raise TermNotFound(f"No term {field}:{term!r}")
         docs, tf = self._files.postings(field, i)
         in_docs, positions = self._files.positions(field, i, docs)
         ends = np.searchsorted(in_docs, docs, side="right")

@@ -30,7 +30,8 @@ def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800
     """Run a command to its end; CalledProcessError when it fails."""
     before = os.times()
     started = time.perf_counter()
-    with subprocess.Popen(command, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+    whole = {**os.environ, **env}
+    with subprocess.Popen(command, env=whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         peak = _Peak(child.pid)
         try:
             output, _ = child.communicate(timeout=timeout)

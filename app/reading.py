@@ -13,12 +13,14 @@ from indexer.catalogue import Catalogue
 from indexer.errors import IndexDamaged
 from indexer.index import Index
 from indexer.language import LANGUAGES, STEMMERS
-from indexer.snapshot import Snapshot
+from indexer.snapshot import CommitName, Snapshot
 from indexer.spelling import Vocabulary
 
 LEAST_SHARE = 0.02
 """languages of fewer documents than this are not stemmed"""
 MAX_LANGUAGES = 4
+NOTHING_READ: CommitName = (-1, ())
+"""stands for an index that cannot be opened"""
 
 
 class Reading:
@@ -87,17 +89,17 @@ class Reader:
             self.trouble = ""
         except IndexDamaged as error:
             self.trouble = str(error)
-            snapshot = Snapshot([], generation=-1)
+            snapshot = Snapshot([], generation=NOTHING_READ[0])
         return Reading(snapshot, self._catalogue, self._languages)
 
     def refresh(self) -> bool:
         """Open the newest commit when there is a newer one than ours; searches under way keep the old one."""
         with self._lock:
             try:
-                newest = Index.open(self._folder).generation
+                newest = Index.open(self._folder).commit_name
             except IndexDamaged:
-                newest = -1
-            if newest == self.reading.snapshot.generation:
+                newest = NOTHING_READ
+            if newest == self.reading.snapshot.commit_name:
                 return False
             self.reading = self._open()
             return True

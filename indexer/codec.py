@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import bisect
 import mmap
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,9 +27,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from indexer.errors import IndexDamaged
 from indexer.postings import Bytes, Ints, decode, gather
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 
+EXTENSIONS = (".doc", ".trm", ".pst")
 WIDTHS = ("", "<u1", "<u2", "<u4")
 """the array types that the byte before a posting list names, two bits each; the first is an array of ones or none"""
 
@@ -72,15 +76,21 @@ def write_segment(
     """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
     header = _Header({}, {f: int(documents[f"n_{f}"].sum(dtype=np.int64)) for f in TEXT_FIELDS})
     tables: list[bytes] = []
-    with open(folder / f"{name}.pst", "wb") as postings:
+    with open(folder / f"{name}.pst", "wb", opener=private) as postings:
         for field, runs in fields.items():
             header.fields[field], table = _write_field(postings, runs)
             tables.append(table)
     head = msgspec.msgpack.encode(header)
-    with open(folder / f"{name}.trm", "wb") as terms:
+    with open(folder / f"{name}.trm", "wb", opener=private) as terms:
         terms.write(len(head).to_bytes(4, "little") + head)
         terms.writelines(tables)
-    (folder / f"{name}.doc").write_bytes(documents.tobytes())
+    with open(folder / f"{name}.doc", "wb", opener=private) as rows:
+        rows.write(documents.tobytes())
+
+
+def private(path: str, flags: int) -> int:
+    """The opener of files that only their owner may read."""
+    return os.open(path, flags, 0o600)
 
 
 def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[_FieldTable, bytes]:
@@ -124,6 +134,19 @@ def _posting_blobs(lists: FieldLists) -> list[bytes]:
     return blobs
 
 
+_DAMAGE = (ValueError, IndexError, OverflowError, msgspec.MsgspecError)
+"""what reading bytes raises when they are not what was written"""
+
+
+@contextmanager
+def damage_named(segment: str) -> Iterator[None]:
+    """Bytes that are not what was written raise IndexDamaged."""
+    try:
+        yield
+    except _DAMAGE as error:
+        raise IndexDamaged(f"segment {segment} of the index is damaged: {error}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     """One field's arrays over its terms, views into the mapped .trm file."""
@@ -143,7 +166,12 @@ class SegmentFiles:
     """The three files of one segment, mapped for reading; safe to share between threads."""
 
     def __init__(self, folder: Path, name: str) -> None:
+        """FileNotFoundError when a file is not there, IndexDamaged when it is not whole."""
         self.name = name
+        with damage_named(name):
+            self._open(folder, name)
+
+    def _open(self, folder: Path, name: str) -> None:
         documents = (folder / f"{name}.doc").read_bytes()
         self.documents: npt.NDArray[np.void] = np.frombuffer(documents, dtype=DOCUMENT)
         self._terms = _mapped(folder / f"{name}.trm")
@@ -164,6 +192,9 @@ class SegmentFiles:
             text_ends, df, cf, offsets = arrays
             tables[field] = _Table(text_ends, df, cf, offsets, at)
             at += table.n_bytes
+        n_bytes = max((int(table.offsets[-1]) for table in tables.values()), default=0)
+        if (at, n_bytes) != (len(self._terms), len(self._postings)):
+            raise ValueError(f"{at} and {n_bytes} bytes expected, {len(self._terms)} and {len(self._postings)} there")
         return tables
 
     @property
@@ -219,10 +250,16 @@ class SegmentFiles:
         docs, _, sizes, at = self._read(field, i)
         if not sizes.size or not wanted.size:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        rows = np.searchsorted(docs, wanted)
-        starts = np.cumsum(sizes) - sizes
+        with damage_named(self.name):
+            return self._positions_of(np.searchsorted(docs, wanted), wanted, sizes, self._code(field, i, at))
+
+    def _code(self, field: str, i: int, at: int) -> Bytes:
         end = int(self._tables[field].offsets[i + 1])
-        code = np.frombuffer(self._postings, dtype=np.uint8, count=end - at, offset=at)
+        return np.frombuffer(self._postings, dtype=np.uint8, count=end - at, offset=at)
+
+    @staticmethod
+    def _positions_of(rows: Ints, wanted: Ints, sizes: Ints, code: Bytes) -> tuple[Ints, Ints]:
+        starts = np.cumsum(sizes) - sizes
         chosen = gather(code, starts[rows], sizes[rows])
         counts = np.add.reduceat(chosen < 0x80, np.cumsum(sizes[rows]) - sizes[rows])
         running = np.cumsum(decode(chosen))
@@ -230,6 +267,15 @@ class SegmentFiles:
         return np.repeat(wanted, counts), running - np.repeat(before, counts)
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
+        try:  # not `damage_named`: merging comes here for every term
+            docs, tf, sizes, at = self._arrays(field, i)
+            if docs[-1] >= len(self.documents):
+                raise IndexError(f"there is no document {docs[-1]}")
+        except _DAMAGE as error:
+            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
+        return docs, tf, sizes, at
+
+    def _arrays(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         table = self._tables[field]
         at, n = int(table.offsets[i]), int(table.df[i])
         flags = self._postings[at]

@@ -7,35 +7,31 @@ rename; killed before that, nothing has happened, and the next commit removes wh
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import os
-import time
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from indexer.codec import SegmentFiles, write_segment
+from indexer import contents, lock
+from indexer.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.contents import NAME
 from indexer.documents import FileEntry
-from indexer.errors import IndexDamaged, LockedError
+from indexer.errors import IndexDamaged
 from indexer.lists import FieldBuffer, merged_lists, renumber
+from indexer.lock import lock_holder
 from indexer.prepare_path import document_row, path_fields
-from indexer.schema import DOCUMENT, FIELDS, VERSION, whoosh_schema
-from indexer.snapshot import Snapshot
+from indexer.schema import DOCUMENT, FIELDS
+from indexer.snapshot import CommitName, Snapshot
 from indexer.whoosh_codec import ArrayCodec, Segment
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from whoosh.filedb.filestore import FileStorage
-    from whoosh.index import TOC, clean_files
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
 
-NAME = f"v{VERSION}"
-"""Whoosh's index name; holds the schema's version, so that another version is never misread"""
+__all__ = ["MAX_SEGMENTS", "NAME", "Index", "IndexWriter", "lock_holder"]
+
 MAX_SEGMENTS = 12
 """above this the small ones are merged even when they are of like size"""
 
@@ -45,7 +41,7 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._storage = FileStorage(str(folder))
+        self._storage = contents.Storage(str(folder))
 
     @classmethod
     def open(cls, folder: Path) -> Index:
@@ -59,85 +55,62 @@ class Index:
         if others:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
         index = cls(folder)
-        if not any(folder.glob(f"_{NAME}_*.toc")):
-            TOC.create(index._storage, whoosh_schema(), NAME)
-        index._read()
+        if index.generation < 0:
+            contents.create(index._storage)
+        contents.read(index._storage)
         return index
 
     @staticmethod
     def destroy(folder: Path) -> None:
         """Remove every file of the index; the lock stays."""
         for path in folder.glob("*"):
-            if path.is_file() and path.name != "writer.lock":
-                path.unlink()
+            if path.is_file() and path.name != lock.FILE:
+                path.unlink(missing_ok=True)
 
     @staticmethod
     def bytes_on_disk(folder: Path) -> int:
         """The size of all files of the index."""
-        return sum(p.stat().st_size for p in folder.glob("*") if p.is_file())
-
-    def _read(self) -> Any:
-        try:
-            return TOC.read(self._storage, NAME, schema=whoosh_schema())
-        except Exception as error:  # Whoosh raises whatever unpickling and mapping raise
-            raise IndexDamaged(f"the index in {self.folder} cannot be read: {error}") from error
+        total = 0
+        for path in folder.glob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a commit may remove files meanwhile
+                total += path.stat().st_size
+        return total
 
     @property
     def generation(self) -> int:
         """The number of the newest commit."""
-        return int(TOC._latest_generation(self._storage, NAME))
+        return contents.generation(self._storage)
+
+    @property
+    def commit_name(self) -> CommitName:
+        """What tells the newest commit from all others; see `Snapshot.commit_name`."""
+        generation, segments = contents.read(self._storage)
+        return generation, tuple(segment.segment_id() for segment in segments)
 
     def snapshot(self) -> Snapshot:
-        """Open the newest commit for reading."""
-        for attempt in range(5):
-            toc = self._read_newest(attempt)
+        """Open the newest commit for reading; IndexDamaged when it cannot be read."""
+        for _ in range(contents.ATTEMPTS):
+            generation, segments = contents.read(self._storage)
             try:
-                files = [(SegmentFiles(self.folder, s.segment_id()), frozenset(s.deleted_docs())) for s in toc.segments]
+                files = [(open_segment(self.folder, s), frozenset(s.deleted_docs())) for s in segments]
             except FileNotFoundError:
                 continue  # a commit replaced the segments between the two reads
-            except Exception as error:
-                raise IndexDamaged(f"a segment in {self.folder} cannot be read: {error}") from error
-            return Snapshot(files, generation=int(toc.generation))
+            return Snapshot(files, generation=generation)
         raise IndexDamaged(f"a segment that the index in {self.folder} names is not there")
-
-    def _read_newest(self, attempt: int) -> Any:
-        try:
-            return self._read()
-        except IndexDamaged:
-            if attempt == 4:
-                raise
-            time.sleep(0.01)  # the table of contents is being replaced
-            return self._read()
 
     def writer(self, holder: str) -> IndexWriter:
         """Begin to write; LockedError names the process that already does."""
-        return IndexWriter(self, _lock(self.folder, holder))
+        return IndexWriter(self, lock.take(self.folder, holder))
 
 
-def lock_holder(folder: Path) -> str:
-    """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
-    path = folder / "writer.lock"
-    try:
-        with open(path, "rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return ""
-    except BlockingIOError:
-        return path.read_text(errors="replace").strip() or "another process"
-    return ""
-
-
-def _lock(folder: Path, holder: str) -> int:
-    handle = os.open(folder / "writer.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        name = os.read(handle, 500).decode(errors="replace").strip() or "another process"
-        os.close(handle)
-        raise LockedError(f"the index is being written by {name}") from error
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})".encode())
-    return handle
+def open_segment(folder: Path, segment: Segment) -> SegmentFiles:
+    """The files of a segment; IndexDamaged when they are not what the table of contents says."""
+    files = SegmentFiles(folder, segment.segment_id())
+    if len(files.documents) != segment.doc_count_all():
+        raise IndexDamaged(
+            f"segment {files.name} must have {segment.doc_count_all()} documents, not {len(files.documents)}"
+        )
+    return files
 
 
 class IndexWriter:
@@ -147,19 +120,16 @@ class IndexWriter:
         self._index = index
         self._lock: int | None = lock
         try:
-            toc = index._read()
-            self.generation = int(toc.generation)
-            self._segments: list[Segment] = list(toc.segments)
-            self._files = {s.segment_id(): SegmentFiles(index.folder, s.segment_id()) for s in self._segments}
-            clean_files(index._storage, NAME, self.generation, self._segments)
-            for unfinished in index.folder.glob(f"_{NAME}_*.toc.*"):  # a commit was killed while it wrote this
-                unfinished.unlink()
-        except OSError as error:
+            self.generation, self._segments = contents.read(index._storage)
+            self._files = {s.segment_id(): open_segment(index.folder, s) for s in self._segments}
+            contents.tidy(index._storage, self.generation, self._segments)
+        except FileNotFoundError as error:
             self.close()
-            raise IndexDamaged(f"the index in {index.folder} cannot be read: {error}") from error
+            raise IndexDamaged(f"a segment that the index in {index.folder} names is not there") from error
         except BaseException:
             self.close()
             raise
+        self._durable = set(self._files)
         self._forget_pending()
 
     def __enter__(self) -> IndexWriter:
@@ -284,27 +254,11 @@ class IndexWriter:
 
     def _publish(self) -> int:
         folder = self._index.folder
-        for segment in self._segments:
-            if segment.segment_id() not in self._durable():
-                _sync(folder / f"{segment.segment_id()}{ext}" for ext in (".doc", ".trm", ".pst"))
+        names = {segment.segment_id() for segment in self._segments}
+        contents.sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
+        contents.replace(self._index._storage, self.generation + 1, self._segments)
         self.generation += 1
-        toc = TOC(whoosh_schema(), self._segments, self.generation)
-        toc.write(self._index._storage, NAME)
-        _sync([folder / TOC._filename(NAME, self.generation), folder])
-        clean_files(self._index._storage, NAME, self.generation, self._segments)
-        kept = {s.segment_id() for s in self._segments}
-        self._files = {name: files for name, files in self._files.items() if name in kept}
+        self._durable = names
+        self._files = {name: files for name, files in self._files.items() if name in names}
         self._forget_pending()
         return self.generation
-
-    def _durable(self) -> set[str]:
-        return {s.segment_id() for s in self._index._read().segments}
-
-
-def _sync(paths: Iterable[Path]) -> None:
-    for path in paths:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from indexer.codec import SegmentFiles
+from indexer.codec import SegmentFiles, damage_named
 from indexer.postings import Ints
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 
@@ -23,6 +23,8 @@ CACHE_BYTES = 48 << 20
 PLACE_BITS = 32
 """a place key is document number << PLACE_BITS | position"""
 Key = tuple[str, str, bytes]
+CommitName = tuple[int, tuple[str, ...]]
+"""generation and names of the segments: an index that was made anew may come to a generation it had before"""
 
 
 class _Cache:
@@ -84,6 +86,11 @@ class Snapshot:
         for base, (_, dead) in zip(self._bases, segments, strict=True):
             self.alive[[base + docnum for docnum in dead]] = False
         self.n_documents = int(self.alive.sum())
+
+    @property
+    def commit_name(self) -> CommitName:
+        """What tells this commit from all others."""
+        return self.generation, tuple(files.name for files in self._segments)
 
     @cached_property
     def average_length(self) -> dict[str, float]:
@@ -166,8 +173,7 @@ class Snapshot:
             first, last = files.position_of(field, start), files.position_of(field, start + b"\xff")
             last = min(last, first + limit)
             df = files.document_frequencies(field)[first:last].tolist()
-            for term, count in zip(files.all_terms(field, first, last), df, strict=True):
-                word = term.decode("utf-8", "surrogatepass")
+            for word, count in zip(_words(files, field, first, last), df, strict=True):
                 found[word] = found.get(word, 0) + count
         return found
 
@@ -175,7 +181,11 @@ class Snapshot:
         """Every term of the field with its document frequency."""
         found: dict[str, int] = {}
         for files in self._segments:
-            for term, df in zip(files.all_terms(field), files.document_frequencies(field).tolist(), strict=True):
-                word = term.decode("utf-8", "surrogatepass")
+            for word, df in zip(_words(files, field), files.document_frequencies(field).tolist(), strict=True):
                 found[word] = found.get(word, 0) + df
         return found
+
+
+def _words(files: SegmentFiles, field: str, start: int = 0, stop: int | None = None) -> list[str]:
+    with damage_named(files.name):
+        return [term.decode("utf-8", "surrogatepass") for term in files.all_terms(field, start, stop)]

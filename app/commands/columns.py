@@ -24,6 +24,15 @@ def fit(text: str, width: int) -> str:
     return text
 
 
+def fit_left(text: str, width: int) -> str:
+    """`text` cut to `width` columns at its beginning: the end of a path tells more."""
+    if columns(text) <= width:
+        return text
+    while text and columns(text) > width - 1:
+        text = text[1:]
+    return "…" + text if width > 0 else ""
+
+
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """Where each line of `text` begins and ends when it is broken at blanks into lines of `width` columns.
 
@@ -31,7 +40,6 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """
     lines: list[tuple[int, int]] = []
     start = blank = taken = 0
-    width = max(width, 1)
     for position, character in enumerate(text):
         taken += _columns_of(character)
         if character == " ":
@@ -41,9 +49,9 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
             lines.append((start, end))
             start = blank = following
             taken = columns(text[start : position + 1])
-    if start < len(text):
-        lines.append((start, len(text)))
-    return lines
+    lines.append((start, len(text)))
+    trimmed = ((start, start + len(text[start:end].rstrip(" "))) for start, end in lines)
+    return [line for line in trimmed if line[0] < line[1]]
 
 
 def counted(n: int, noun: str) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from app.commands.columns import fit
+from app.commands.columns import columns, fit, fit_left
 
 if TYPE_CHECKING:
     from indexer.progress import Progress, Summary
@@ -17,8 +17,10 @@ PLAIN_SECONDS = 5.0
 
 LIVE_SECONDS = 0.1
 
-_ERASE_LINE = "\x1b[2K"
-_UP = "\x1b[1A"
+MARGIN = 4
+"""columns left free at the right, so that the ^C that a terminal echoes breaks no line"""
+
+_ERASE_REST, _ERASE_BELOW, _UP = "\x1b[K", "\x1b[J", "\x1b[1A"
 
 
 class ProgressLine:
@@ -60,21 +62,25 @@ class ProgressLine:
 
     def _redraw(self, progress: Progress) -> None:
         """One line of numbers with the current file, and below it the last error if there was one."""
-        width = shutil.get_terminal_size().columns - 1
-        numbers = describe(progress)
-        lines = [fit(f"{numbers}  {progress.current}" if progress.current else numbers, width)]
+        width = shutil.get_terminal_size().columns - MARGIN
+        numbers = fit(describe(progress), width)
+        room = width - columns(numbers) - 2
+        lines = [f"{numbers}  {fit_left(progress.current, room)}" if progress.current and room > 9 else numbers]
         if progress.last_error:
             lines.append(fit(_last_error(progress), width))
-        self._erase()
-        self._stream.write("\n".join(lines))
+        # Over the old text and in one go, or it would flicker.
+        self._stream.write(self._back() + "\n".join(line + _ERASE_REST for line in lines) + _ERASE_BELOW)
         self._stream.flush()
         self._n_lines = len(lines)
 
     def _erase(self) -> None:
         if self._n_lines:
-            self._stream.write("\r" + _ERASE_LINE + (_UP + _ERASE_LINE) * (self._n_lines - 1))
+            self._stream.write(self._back() + _ERASE_BELOW)
             self._stream.flush()
             self._n_lines = 0
+
+    def _back(self) -> str:
+        return "\r" + _UP * max(self._n_lines - 1, 0)
 
 
 def describe(progress: Progress) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.columns import columns, fit, wrap
+from app.commands.columns import columns, fit, fit_left, wrap
 from app.results import Explanation, Hit, Snippet
 from indexer.documents import display_path
 
@@ -55,7 +55,7 @@ def terminal_lines(hit: Hit, snippet: Snippet | None, *, width: int, home: str =
     if home and path.startswith(home + "/"):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit)
-    shown = _fit_left(path, room - columns(notes))
+    shown = fit_left(path, room - columns(notes))
     yield indent + click.style(shown, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
     if snippet is not None and snippet.text:
         for line in _snippet_lines(snippet, room):
@@ -113,15 +113,6 @@ def _snippet_lines(snippet: Snippet, width: int) -> Iterator[str]:
                 line += text[position:a] + click.style(text[a:b], fg="red", bold=True)
                 position = b
         yield line + text[position:end]
-
-
-def _fit_left(text: str, width: int) -> str:
-    """A path cut from its beginning: its end tells more."""
-    if columns(text) <= width:
-        return text
-    while text and columns(text) > width - 1:
-        text = text[1:]
-    return "…" + text
 
 
 def _clean(text: str) -> str:

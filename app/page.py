@@ -51,10 +51,11 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(rows: Sequence[DocumentRow]) -> dict[int, int]:
-    """Candidate -> its rank in plain BM25F, copies collapsed, from 1."""
+def bm25_ranks(rows: Sequence[DocumentRow], scores: npt.NDArray[np.float64]) -> dict[int, int]:
+    """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
     ranks: dict[int, int] = {}
-    for rank, (leader, copies) in enumerate(without_copies(rows, range(len(rows))).items(), start=1):
+    order = np.argsort(-scores, kind="stable").tolist()
+    for rank, (leader, copies) in enumerate(without_copies(rows, order).items(), start=1):
         ranks.update(dict.fromkeys((leader, *copies), rank))
     return ranks
 

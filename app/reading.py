@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -53,7 +54,10 @@ class Reading:
 
     def folder_ids(self, folder: str) -> set[int]:
         """The documents below a folder."""
-        below = self._catalogue.known(str(Path(folder).expanduser()))
+        try:
+            below = self._catalogue.known(os.path.normpath(os.path.expanduser(folder)))
+        except UnicodeEncodeError:
+            return set()  # no file has such a name
         return set(self._catalogue.doc_ids_of_files(known.file_id for known in below.values()))
 
 

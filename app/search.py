@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import threading
 import time
 from collections import OrderedDict
@@ -31,14 +32,18 @@ from app.settings import Settings
 from app.snippets import matches, snippet
 from app.store import Store
 from app.visits import Visits
+from indexer.analysis import fold
 from indexer.candidates import Candidates, find
 from indexer.catalogue import Catalogue, DocumentRow
+from indexer.concepts import Concept
 from indexer.feature_values import feature_matrix
 from indexer.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.index import Index, lock_holder
 from indexer.language import stem
 from indexer.query import Query, parse
 from indexer.spelling import suggest
+
+_WORD = re.compile(r"[^\W_]+")
 
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
@@ -89,7 +94,7 @@ class Search:
         ranked = self._ranked(reading, candidates, rows, terms, completions, now)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows))
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -194,9 +199,8 @@ class Search:
         text = query.text
         for concept in reversed(unknown):
             word = better.get(concept.surface[0])
-            if word and concept.node.length:
-                end = concept.node.position + concept.node.length
-                text = text[: concept.node.position] + word + text[end:]
+            if word:
+                text = _with_word(text, concept, word)
         return text if text != query.text else ""
 
     def _remember(self, visit: LastPage) -> int:
@@ -277,6 +281,15 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
     if last is None or not getattr(last.node, "prefix", False):
         return terms, []
     return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
+
+
+def _with_word(text: str, concept: Concept, word: str) -> str:
+    """The query with the place where the concept stands in its node replaced."""
+    start = concept.node.position
+    for match in _WORD.finditer(text, start, start + concept.node.length):
+        if fold(match.group()) == concept.surface[0]:
+            return text[: match.start()] + word + text[match.end() :]
+    return text
 
 
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:

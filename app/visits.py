@@ -36,10 +36,10 @@ class Visits:
         """Learn from a page that is done; a sentence that says what was learned, None when nothing was opened."""
         if not visit.opened or not self._learner.settings.enabled:
             return None
-        clicks = self._clicks(visit)
-        self._note_outcomes(visit, clicks, source)
         if visit.manifest_hash != MANIFEST_HASH:
             return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
+        clicks = self._clicks(visit)
+        self._note_outcomes(visit, clicks, source)
         lesson = self._learner.learn(visit.features, np.arange(len(clicks)), clicks, scores=visit.scores)
         return lesson.sentence if lesson else None
 

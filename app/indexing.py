@@ -12,13 +12,14 @@ from app.folders import RootSuggestion, suggest_roots
 from app.manners import give_way, on_battery
 from app.settings import Paths, Settings, index_roots
 from indexer.catalogue import Catalogue
-from indexer.crawl import CrawlRules, normal_roots
+from indexer.crawl import CrawlRules
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
 from indexer.extract.limits import MEGABYTE
 from indexer.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary
+from indexer.roots import normal_roots
 from indexer.update import Updater, open_catalogue
 from indexer.update_session import Job, Moves
 from indexer.why import Why

@@ -3,8 +3,6 @@
 Folders are pruned as early as possible, and only regular files ever reach the caller: FIFOs, sockets and devices
 are recorded and never opened.
 """
-# Paths stay text: thousands are handled in each scan, and pathlib takes longer than the disk.
-# ruff: noqa: PTH
 
 from __future__ import annotations
 
@@ -19,6 +17,7 @@ from indexer.documents import FileEntry, Skipped
 from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension
 from indexer.extract.limits import shown_size
 from indexer.ignore import IgnoreRules, Scope
+from indexer.roots import normal_roots, root_of
 
 _INODE_BITS = (1 << 63) - 1
 """SQLite keeps 63 bits; some file systems number their files with 64"""
@@ -88,21 +87,6 @@ class Folder:
     scope: Scope
     device: int
     inode: int
-
-
-def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:
-    """`roots` as absolute paths without `..`, each once, in the given order; symbolic links stay as they are."""
-    return tuple(dict.fromkeys(os.path.abspath(os.path.expanduser(root)) for root in roots))
-
-
-def is_below(path: str, folder: str) -> bool:
-    """Whether `path` is `folder` or lies in it."""
-    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
-
-
-def root_of(path: str, roots: Sequence[str]) -> str | None:
-    """The innermost root that holds `path`; None outside all of them."""
-    return max((root for root in roots if is_below(path, root)), key=len, default=None)
 
 
 def reason(error: OSError) -> str:

@@ -4,8 +4,6 @@ Strongest first: the user's `exclude` patterns, then .ignore and .gitignore from
 then the tables below and the rule for hidden names. The first that says anything decides, so `!build/` in any
 pattern list brings back what a weaker rule leaves out.
 """
-# Paths stay text: thousands are judged in each scan, and pathlib takes longer than the disk.
-# ruff: noqa: PTH
 
 from __future__ import annotations
 

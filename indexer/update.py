@@ -16,7 +16,7 @@ import msgspec
 from indexer.catalogue import Catalogue, KnownFile
 from indexer.catalogue_writes import note_scan, note_update
 from indexer.changes import Survey, compare
-from indexer.crawl import Crawl, is_below
+from indexer.crawl import Crawl
 from indexer.documents import FileEntry, Skipped, display_path
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
@@ -24,6 +24,7 @@ from indexer.ignore import IGNORE_FILES
 from indexer.index import Index, lock_holder
 from indexer.prepare import PreparedFile
 from indexer.progress import Meter, OnProgress, Summary
+from indexer.roots import is_below
 from indexer.update_session import Job, Moves, Session, disk_errors
 
 Known = Callable[[], dict[str, KnownFile]]
@@ -106,6 +107,7 @@ class Updater:
                 self.on_moves(session.moves)
         else:
             summary = Summary(n_unchanged=plan.n_unchanged, generation=index.generation)
+            meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
         kept = tuple(sorted(display_path(folder) for folder in plan.kept))
         meter.report(phase="idle", generation=summary.generation, current="", eta_seconds=None)
         return msgspec.structs.replace(summary, unavailable=kept, seconds=meter.seconds, note=meter.now.note)

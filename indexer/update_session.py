@@ -8,6 +8,7 @@ both sides agree (`Session.reconcile`): nothing that was acknowledged is lost, n
 from __future__ import annotations
 
 import errno
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -135,7 +136,10 @@ class Session:
             self._writer.remove(self._job.catalogue.doc_ids_of_files([file_id]))
         if not isinstance(outcome, ExtractionError):
             outcome = self._add(file_id, reading, outcome)
-        if isinstance(outcome, ExtractionError):
+        if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
+            self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
+            self._meter.count(entry.path, entry.size)
+        elif isinstance(outcome, ExtractionError):
             reason = str(outcome)
             self._batch.files.append(StoredFile(file_id, entry, "failed", outcome.kind, reason, self._job.reader))
             self._meter.count(entry.path, entry.size, reason)

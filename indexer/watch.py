@@ -3,75 +3,32 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import msgspec
-from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from indexer.crawl import is_below
-from indexer.errors import LockedError
+from indexer.errors import IndexDamaged, IndexerError, LockedError
+from indexer.notifier import CannotWatch, FolderVanished, Notifier
 from indexer.pacing import Pacer
 from indexer.progress import Progress
+from indexer.roots import is_below
 from indexer.update import Updater
 
-DEBOUNCE_MS = 400
-"""changes that follow each other are taken together for at most this long"""
-STEP_MS = 100
-"""between two looks at the collected changes: what watching costs while nothing happens"""
 SAFETY_SECONDS = 3600.0
 """a whole scan, however quiet it was: some changes go unreported (network drives, a full event queue)"""
 LOOK_SECONDS = 60.0
 """between two looks at what searches found gone, and at the battery"""
 PAUSED_SECONDS = 20.0
+LOCKED_SECONDS = 2.0
+REFUSED_SECONDS = 60.0
+"""before trying again when the index cannot be written, for the disk is full"""
 MANY_PATHS = 2_000
 """with more changes than this at once, a whole scan is quicker"""
 FIRST_TROUBLE, LONGEST_TROUBLE = 0.5, 60.0
 """seconds before watching again after a report that cannot be used; doubled while that goes on"""
-
-
-class CannotWatch(Exception):
-    """The system's limit for watches is reached, or there is nothing to watch with; the message says which."""
-
-
-class _FolderVanished(Exception):
-    """A folder was there a moment ago."""
-
-
-class Notifier:
-    """Reports changes in `folders`: one non-recursive watch for each on Linux, so that ignored ones cost nothing."""
-
-    def __init__(self, folders: Iterable[str], roots: Iterable[str]) -> None:
-        if os.environ.get("FOLTR_FORCE_POLL"):
-            raise CannotWatch("FOLTR_FORCE_POLL is set")
-        per_folder = sys.platform == "linux"
-        wanted = list(folders if per_folder else roots)
-        targets = [folder for folder in wanted if is_text(folder) and os.path.isdir(folder)]
-        self.blind = len(targets) < len(wanted)
-        """some folders cannot be watched, for their names are not UTF-8"""
-        try:
-            # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
-            self._notify = RustNotify(targets, False, False, 0, not per_folder, False)
-        except (OSError, WatchfilesRustInternalError) as error:
-            if isinstance(error, (FileNotFoundError, PermissionError)):
-                raise _FolderVanished(str(error)) from error
-            raise CannotWatch(_first_words(str(error))) from error
-
-    def wait(self, seconds: float, stop: threading.Event) -> list[str] | None:
-        """The paths that changed, [] when none did for so long; None when changes were missed: scan everything."""
-        try:
-            found = self._notify.watch(DEBOUNCE_MS, STEP_MS, max(int(seconds * 1000), 1), stop)
-        except WatchfilesRustInternalError:  # a name that is not UTF-8, for one: it never says which
-            return None
-        if found == "signal":  # the notifier swallowed a KeyboardInterrupt
-            stop.set()
-        return [path for _, path in found] if isinstance(found, set) else []
-
-    def close(self) -> None:
-        self._notify.close()
 
 
 @dataclass(slots=True)
@@ -100,7 +57,7 @@ class Follower:
     _worked: float = 0.0
 
     def run(self) -> None:
-        """Scan, then follow changes until `stop` is set. Raises what `Updater.scan` raises, except LockedError."""
+        """Scan, then follow changes until `stop` is set; waits out every IndexerError, and raises IndexDamaged."""
         self.updater.on_progress, self.updater.stop = self._relay, self.stop
         try:
             self._scan(self.note)
@@ -149,10 +106,10 @@ class Follower:
     def _scan(self, note: str = "") -> None:
         try:
             summary = self.updater.scan(note=note)
-        except LockedError as error:
-            self._say(phase="idle", note=f"{error}; waiting for it")
-            self._scanned = time.monotonic() - self._scan_pause() + 2.0
-            self.stop.wait(2.0)
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
+            self._postpone(error)
             return
         self._scanned = time.monotonic()
         if summary.changed_anything:
@@ -169,9 +126,11 @@ class Follower:
         while paths and not self.stop.is_set():
             try:
                 summary = self.updater.update(paths)
-            except LockedError as error:
+            except IndexDamaged:
+                raise
+            except IndexerError as error:
                 self._pacer.again(paths, time.monotonic())
-                self._say(note=f"{error}; waiting for it")
+                self._postpone(error)
                 return
             if summary.changed_anything:
                 self._worked = time.monotonic()
@@ -183,6 +142,13 @@ class Follower:
             if paths:
                 self._folders.update(paths)
                 self._watch_anew()
+
+    def _postpone(self, error: IndexerError) -> None:
+        """Somebody else is writing, or the disk is full: say so, and scan again after a pause."""
+        pause = LOCKED_SECONDS if isinstance(error, LockedError) else REFUSED_SECONDS
+        self._say(phase="idle", note=f"{error}; trying again soon")
+        self.stop.wait(pause)
+        self._scanned = time.monotonic() - self._scan_pause()
 
     def _watch_anew(self) -> None:
         """Watch the folders known now; the old watches end only when the new ones are there."""
@@ -203,7 +169,7 @@ class Follower:
         for _ in range(5):
             try:
                 return Notifier(self._folders, self.updater.job.roots)
-            except _FolderVanished:
+            except FolderVanished:
                 continue
         raise CannotWatch("folders come and go too fast")
 
@@ -234,17 +200,3 @@ class Follower:
     def _say(self, *, phase: str = "", note: str = "") -> None:
         phase = phase or ("watching" if self._notifier else "polling" if self._cannot_watch else "idle")
         self.on_progress(msgspec.structs.replace(self._last, phase=phase, note=note or self._last.note or self._note))
-
-
-def is_text(path: str) -> bool:
-    """Whether the system's notifier can take `path`: it wants UTF-8."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _first_words(message: str) -> str:
-    """The message of the notifier without its debugging output."""
-    return message.split(" about [", maxsplit=1)[0].rstrip(".").lower()

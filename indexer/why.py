@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from indexer.catalogue import Catalogue, FileRow
-from indexer.crawl import Crawl, CrawlRules, Folder, root_of
+from indexer.crawl import Crawl, CrawlRules, Folder
 from indexer.documents import FileEntry, Skipped, display_path
+from indexer.roots import root_of
 
 STATUSES = ("indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside")
 

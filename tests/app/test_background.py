@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,10 +18,10 @@ from indexer.progress import Progress
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def until(condition: object, seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not (callable(condition) and condition()):
-        assert time.monotonic() < end, "waited in vain"
+def until(condition: Callable[[], object], reports: Sequence[Progress] = ()) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, f"waited in vain; the last reports: {reports[-3:]}"
         time.sleep(0.02)
 
 
@@ -47,11 +48,11 @@ def test_it_reports_what_it_indexes_and_ends_when_asked(
     indexer.start()
     indexer.start()  # a second start is none
     try:
-        until(lambda: any(report.phase in ("watching", "polling") for report in reports))
+        until(lambda: any(report.phase in ("watching", "polling") for report in reports), reports)
         assert indexer.is_running
         generation = max(report.generation for report in reports)
         (tmp_path / "notes" / "b.txt").write_text("egret")
-        until(lambda: max(report.generation for report in reports) > generation)
+        until(lambda: max(report.generation for report in reports) > generation, reports)
     finally:
         indexer.stop()
     assert not indexer.is_running

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from indexer.crawl import Crawl, CrawlRules, Folder, normal_roots, root_of
+from indexer.crawl import Crawl, CrawlRules, Folder
 from indexer.documents import FileEntry, Skipped
 from indexer.ignore import IgnoreRules
+from indexer.roots import normal_roots, root_of
 
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[2].parent / "shared")
 ODD_FILES = SHARED / "corpus" / "make_odd_files.sh"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -15,12 +16,12 @@ import pytest
 from indexer.catalogue import Catalogue
 from indexer.crawl import CrawlRules
 from indexer.extract import WorkerPool
-from indexer.index import Index
+from indexer.index import Index, IndexWriter
 from indexer.prepare import PreparedFile
 from indexer.progress import Progress
 from indexer.update import Updater, open_catalogue
 from indexer.update_session import Job
-from indexer.watch import CannotWatch, Follower, Notifier
+from indexer.watch import Follower
 
 PATIENCE = 20.0
 """seconds until a test gives up; it goes on as soon as it can"""
@@ -164,30 +165,20 @@ def test_what_a_search_found_gone_is_purged(watched: Watched, monkeypatch: pytes
         watched.until(lambda: watched.known() == set())
 
 
-def test_an_exhausted_system_is_no_crash(tmp_path: Path) -> None:
-    """Without a file descriptor left for the notifier, the answer is CannotWatch, which means polling."""
-    resource = pytest.importorskip("resource")
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = [os.open(os.devnull, os.O_RDONLY)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (used[0] + 2, before[1]))
-    try:
-        while True:
-            try:
-                used.append(os.open(os.devnull, os.O_RDONLY))
-            except OSError:
-                break
-        with pytest.raises(CannotWatch, match="too many open files"):
-            Notifier([str(tmp_path)], [str(tmp_path)])
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
-        for descriptor in used:
-            os.close(descriptor)
+def test_a_full_disk_is_waited_out(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the index cannot be written it says why; once it can, what changed meanwhile is read."""
+    monkeypatch.setattr("indexer.watch.REFUSED_SECONDS", 0.05)
+    full = True
+    writer = Index.writer
 
+    def refuse(self: Index, holder: str) -> IndexWriter:
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return writer(self, holder)
 
-def test_a_folder_that_cannot_be_named_is_left_to_the_scans(tmp_path: Path) -> None:
-    """The notifier takes no folder whose name is not UTF-8: it says that it is blind there."""
-    bad = os.fsdecode(os.path.join(os.fsencode(tmp_path), b"\xff"))
-    os.mkdir(bad)
-    notifier = Notifier([str(tmp_path), bad], [str(tmp_path)])
-    assert notifier.blind
-    notifier.close()
+    with watched.follow():
+        monkeypatch.setattr(Index, "writer", refuse)
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: "disk is full" in watched.reports[-1].note)
+        full = False
+        watched.until(lambda: "new.txt" in watched.known())

@@ -62,6 +62,7 @@ class Hasher:
     def __init__(self, key: bytes) -> None:
         self._key = key
         self.name = lru_cache(maxsize=65536)(self._name)
+        self.path = lru_cache(maxsize=8192)(self._path)
 
     def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + value, "sha256")[:n_bytes]
@@ -70,7 +71,7 @@ class Hasher:
         """The key of a query from its stemmed terms: order and repetition do not matter."""
         return frozenset(self.name("term", _encode(term), TERM_BYTES) for term in terms)
 
-    def path(self, path: str) -> bytes:
+    def _path(self, path: str) -> bytes:
         """A path as the hashes of its parts, 8 bytes each, the root first."""
         parts = Path(os.path.normpath(path)).parts
         return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in parts)

@@ -60,6 +60,7 @@ def raw_tokens(text: str) -> list[str]:
     return (_RAW_MARKED if _MARK.search(text) else _RAW).findall(text)
 
 
+@lru_cache(maxsize=20_000)
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
     if _CJK.search(raw):
@@ -151,6 +152,11 @@ def _plain_between(text: str, position: int, terms: list[tuple[str, int]]) -> in
 
 def sequence(text: str) -> list[str]:
     """The terms of `text` in order, one for each position: the pieces, never the wholes or camel parts."""
+    return list(_sequence(text))
+
+
+@lru_cache(maxsize=10_000)
+def _sequence(text: str) -> tuple[str, ...]:
     words: list[str] = []
     for raw in raw_tokens(text):
         found, width = raw_terms(raw)
@@ -158,7 +164,7 @@ def sequence(text: str) -> list[str]:
         for term, offset in found:
             first.setdefault(offset, term)
         words.extend(first[i] for i in range(width))
-    return words
+    return tuple(words)
 
 
 class _Memo(dict[str, int]):

@@ -201,6 +201,11 @@ class SegmentFiles:
     def fields(self) -> list[str]:
         return list(self._tables)
 
+    @property
+    def n_bytes(self) -> int:
+        """The size of the posting lists."""
+        return len(self._postings)
+
     def n_terms(self, field: str) -> int:
         """How many distinct terms the field has."""
         return len(self._tables[field].df) if field in self._tables else 0

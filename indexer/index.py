@@ -224,17 +224,20 @@ class IndexWriter:
         self._segments.append(segment)
 
     def _worth_merging(self, merge: bool) -> list[Segment]:
-        """The smallest segments, as long as each is less than three times all smaller ones together; and dead ones."""
+        """The smallest segments, as long as each is less than three times all smaller ones together; and dead ones.
+
+        So a posting is merged about as often as the logarithm of the index's size, and few segments remain.
+        """
+        sizes = {s.segment_id(): self._files[s.segment_id()].n_bytes + 1 for s in self._segments}
         mostly_dead = [s for s in self._segments if s.deleted_count() * 4 > s.doc_count_all()]
-        by_size = sorted(self._segments, key=lambda s: s.doc_count_all())
         chosen: list[Segment] = []
         total = 0
-        for segment in by_size:
+        for segment in sorted(self._segments, key=lambda s: sizes[s.segment_id()]):
             crowded = len(self._segments) - len(chosen) >= MAX_SEGMENTS
-            if chosen and not crowded and not (merge and segment.doc_count_all() < 3 * total):
+            if chosen and not crowded and not (merge and sizes[segment.segment_id()] < 3 * total):
                 break
             chosen.append(segment)
-            total += segment.doc_count_all()
+            total += sizes[segment.segment_id()]
         if len(chosen) < 2:
             chosen = []
         return chosen + [s for s in mostly_dead if s not in chosen]

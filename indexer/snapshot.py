@@ -1,7 +1,7 @@
 """One commit of the index, open for reading: posting lists of all segments as arrays over one document range.
 
 A document's number in a snapshot is its number in its segment plus the sizes of the segments before it.
-Segments never change, so decoded lists are kept between snapshots (a bounded cache).
+Decoded lists are kept (a bounded cache), since the words of a query come back with each key press.
 """
 
 from __future__ import annotations
@@ -22,38 +22,13 @@ from indexer.schema import DOCUMENT, TEXT_FIELDS
 CACHE_BYTES = 48 << 20
 PLACE_BITS = 32
 """a place key is document number << PLACE_BITS | position"""
-Key = tuple[str, str, bytes]
+MAX_LOCATED = 50_000
+"""terms whose place in the segments is remembered"""
+Term = tuple[str, str]
+"""field and term"""
+Holder = tuple[int, SegmentFiles, int]
 CommitName = tuple[int, tuple[str, ...]]
-"""generation and names of the segments: an index that was made anew may come to a generation it had before"""
-
-
-class _Cache:
-    """Decoded posting lists by (segment, field, term); the least recently used go first."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit, self._size = limit, 0
-        self._lists: OrderedDict[Key, tuple[Ints, Ints]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Key) -> tuple[Ints, Ints] | None:
-        with self._lock:
-            found = self._lists.get(key)
-            if found is not None:
-                self._lists.move_to_end(key)
-            return found
-
-    def put(self, key: Key, lists: tuple[Ints, Ints]) -> None:
-        with self._lock:
-            if key in self._lists:
-                return
-            self._lists[key] = lists
-            self._size += lists[0].nbytes + lists[1].nbytes
-            while self._size > self._limit and len(self._lists) > 1:
-                _, (docs, tf) = self._lists.popitem(last=False)
-                self._size -= docs.nbytes + tf.nbytes
-
-
-_CACHE = _Cache(CACHE_BYTES)
+"""the generation, which starts anew with a new index, and the names of the segments, which never come back"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,21 +44,53 @@ class Postings:
 NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
+class _Cache:
+    """Posting lists by term; the least recently used go first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit, self._size = limit, 0
+        self._lists: OrderedDict[Term, Postings] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Term) -> Postings | None:
+        with self._lock:
+            found = self._lists.get(key)
+            if found is not None:
+                self._lists.move_to_end(key)
+            return found
+
+    def put(self, key: Term, postings: Postings) -> None:
+        with self._lock:
+            if key in self._lists:
+                return
+            self._lists[key] = postings
+            self._size += _n_bytes(postings)
+            while self._size > self._limit and len(self._lists) > 1:
+                self._size -= _n_bytes(self._lists.popitem(last=False)[1])
+
+
+def _n_bytes(postings: Postings) -> int:
+    return postings.docs.nbytes + postings.tf.nbytes + 200
+
+
 class Snapshot:
     """Read access to one commit; safe to share between threads."""
 
     def __init__(self, segments: Sequence[tuple[SegmentFiles, frozenset[int]]], *, generation: int) -> None:
         self.generation = generation
         self._remembered: dict[Hashable, tuple[str, ...]] = {}
+        self._cache = _Cache(CACHE_BYTES)
+        self._located: dict[Term, tuple[Holder, ...]] = {}
         self._segments = [files for files, _ in segments]
         sizes = [len(files.documents) for files in self._segments]
-        self._bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
+        bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
+        self._placed = list(zip(bases, self._segments, strict=True))
         self.documents: npt.NDArray[np.void] = (
             np.concatenate([files.documents for files in self._segments]) if sizes else np.zeros(0, dtype=DOCUMENT)
         )
         self.alive: npt.NDArray[np.bool_] = np.ones(sum(sizes), dtype=bool)
         """[n_numbers] False for a removed document"""
-        for base, (_, dead) in zip(self._bases, segments, strict=True):
+        for base, (_, dead) in zip(bases, segments, strict=True):
             self.alive[[base + docnum for docnum in dead]] = False
         self.n_documents = int(self.alive.sum())
 
@@ -117,53 +124,53 @@ class Snapshot:
 
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold `term` (folded) in `field`."""
-        name = term.encode("utf-8", "surrogatepass")
-        docs: list[Ints] = []
-        tfs: list[Ints] = []
-        for base, files in zip(self._bases, self._segments, strict=True):
-            i = files.find(field, name)
-            if i >= 0:
-                found, tf = self._lists(files, field, i, name)
-                docs.append(found + base)
-                tfs.append(tf)
-        if not docs:
-            return NOTHING
-        all_docs, all_tf = (docs[0], tfs[0]) if len(docs) == 1 else (np.concatenate(docs), np.concatenate(tfs))
-        alive = self.alive[all_docs]
-        return Postings(all_docs, all_tf) if alive.all() else Postings(all_docs[alive], all_tf[alive])
+        known = self._cache.get((field, term))
+        if known is None:
+            known = self._read(field, term)
+            self._cache.put((field, term), known)
+        return known
 
-    def _lists(self, files: SegmentFiles, field: str, i: int, name: bytes) -> tuple[Ints, Ints]:
-        key = (files.name, field, name)
-        lists = _CACHE.get(key)
-        if lists is None:
-            lists = files.postings(field, i)
-            _CACHE.put(key, lists)
-        return lists
+    def _read(self, field: str, term: str) -> Postings:
+        lists = [(base, files.postings(field, i)) for base, files, i in self._holders(field, term)]
+        if not lists:
+            return NOTHING
+        docs = np.concatenate([docs + base for base, (docs, _) in lists])
+        tf = np.concatenate([tf for _, (_, tf) in lists])
+        alive = self.alive[docs]
+        return Postings(docs, tf) if alive.all() else Postings(docs[alive], tf[alive])
+
+    def _holders(self, field: str, term: str) -> tuple[Holder, ...]:
+        """The segments that know the term: first document number, files, number of the term."""
+        known = self._located.get((field, term))
+        if known is None:
+            name = term.encode("utf-8", "surrogatepass")
+            found = ((base, files, files.find(field, name)) for base, files in self._placed)
+            known = tuple((base, files, i) for base, files, i in found if i >= 0)
+            if len(self._located) >= MAX_LOCATED:
+                self._located.clear()
+            self._located[field, term] = known
+        return known
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:
         """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
-        name = term.encode("utf-8", "surrogatepass")
-        found: list[Ints] = [np.zeros(0, dtype=np.int64)]
-        for base, files in zip(self._bases, self._segments, strict=True):
-            first, last = np.searchsorted(docs, (base, base + len(files.documents)))
-            if first == last or (i := files.find(field, name)) < 0:
-                continue
-            holders = self._lists(files, field, i, name)[0]
-            own = docs[first:last] - base
-            rows = np.minimum(np.searchsorted(holders, own), holders.size - 1)
-            in_docs, positions = files.positions(field, i, own[holders[rows] == own])
-            found.append((in_docs + base) << PLACE_BITS | positions)
+        holders = self._holders(field, term)
+        if not holders or not docs.size:
+            return NOTHING.docs
+        holding = self.postings(field, term).docs
+        if not holding.size:
+            return NOTHING.docs
+        held = docs[holding[np.minimum(np.searchsorted(holding, docs), holding.size - 1)] == docs]
+        found: list[Ints] = [NOTHING.docs]
+        for base, files, i in holders:
+            first, last = np.searchsorted(held, (base, base + len(files.documents)))
+            if last > first:
+                in_docs, positions = files.positions(field, i, held[first:last] - base)
+                found.append((in_docs + base) << PLACE_BITS | positions)
         return np.concatenate(found)
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
-        name = term.encode("utf-8", "surrogatepass")
-        total = 0
-        for files in self._segments:
-            i = files.find(field, name)
-            if i >= 0:
-                total += files.frequencies(field, i)[0]
-        return total
+        return sum(files.frequencies(field, i)[0] for _, files, i in self._holders(field, term))
 
     def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000) -> dict[str, int]:
         """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment."""

@@ -15,7 +15,8 @@ __all__ = ["run"]
 
 
 def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
-    """Show the screen until the user leaves it, and give the exit code (0, or 1 after a crash).
+    """Show the screen until the user leaves it, and give the exit code: 0, 1 after a crash, 128 + n after
+    signal n.
 
     `folder` narrows the search to one folder and has it indexed. The terminal is restored however the screen ends.
     """

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import signal
+from pathlib import Path
 from typing import ClassVar
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
+from app.tui.keys import BY_ID
 from app.tui.search_screen import SearchScreen
 from app.tui.setup import Setup
 
@@ -26,11 +28,13 @@ class FoltrApp(App[int]):
     """One search screen; it may be covered by help, statistics or the first start."""
 
     TITLE = "foltr-search"
-    CSS_PATH = "styles.tcss"
+    CSS_PATH = Path(__file__).with_name("styles.tcss")
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_quit", "Copy or quit", show=False, priority=True, system=True),
-        Binding("ctrl+q", "quit", "Quit", show=False, system=True),
+        Binding(
+            BY_ID["quit"].keys, "quit", BY_ID["quit"].title, id="quit", priority=True, tooltip=BY_ID["quit"].description
+        ),
     ]
 
     def __init__(self, setup: Setup) -> None:

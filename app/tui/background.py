@@ -22,7 +22,7 @@ class Background:
         self._indexer: BackgroundIndexer | None = None
 
     def has_index(self) -> bool:
-        return bool(index_roots(self._settings, self._paths)) or self._paths.catalogue.exists()
+        return bool(index_roots(self._settings, self._paths))
 
     def suggest(self) -> Sequence[Folder]:
         from app.folders import suggest_roots

@@ -40,9 +40,10 @@ class SearchCommands(Provider):
     def _commands(self) -> Iterator[tuple[str, str, str]]:
         """(name, help, action) of each command."""
         for action in actions_of("search"):
-            yield action.title, action.description, action.id.replace("-", "_")
+            place = "app" if action.id == "quit" else "screen"
+            yield action.title, action.description, f"{place}.{action.id.replace('-', '_')}"
         for order in ORDERS:
-            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"order_by('{order}')"
+            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
 
     async def _run(self, action: str) -> None:
-        await self._search_screen.run_action(f"screen.{action}")
+        await self._search_screen.run_action(action)

@@ -71,10 +71,9 @@ class Learned(Message):
 
 @dataclass
 class IndexChanged(Message):
-    """The index was looked at again; `newer` when it holds a commit that the shown page does not."""
+    """The index holds a commit that the shown page does not."""
 
     status: IndexStatus
-    newer: bool
 
 
 @dataclass

@@ -167,9 +167,6 @@ class ScreenActions(HitActions):
                 rows.setdefault(binding.tooltip or binding.description, []).append(self.app.get_key_display(binding))
         self.app.push_screen(HelpScreen(about, [(" ".join(keys), what) for what, keys in rows.items()]))
 
-    def action_quit(self) -> None:
-        self.app.exit(0)
-
     @property
     def _shape(self) -> str:
         return "narrow" if self.size.width and self.size.width < 96 else "wide"

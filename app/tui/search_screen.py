@@ -68,6 +68,7 @@ class SearchScreen(ScreenActions):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(a.keys, a.id.replace("-", "_"), a.title, show=a.shown, id=a.id, tooltip=a.description)
         for a in actions_of("search")
+        if a.id != "quit"  # the application's own, so that it works everywhere
     ]
 
     def compose(self) -> ComposeResult:
@@ -282,9 +283,9 @@ class SearchScreen(ScreenActions):
         self.status = message.status
         if not self.query_one(QueryInput).value.strip():
             self._show_start()
-        elif message.newer and self.is_reading:
+        elif self.is_reading:
             self.query_one(StatusLine).say("the index has changed, F5 asks again")
-        elif message.newer:
+        else:
             page = self.session.page
             self.ask(as_you_type=page.request.as_you_type if page else True)
 

@@ -153,8 +153,8 @@ class Session:
 
     def _look_again(self) -> None:
         if self._engine is not None:
-            newer = self._engine.refresh()
-            self.tell(IndexChanged(self._engine.status(), newer))
+            if self._engine.refresh():
+                self.tell(IndexChanged(self._engine.status()))
 
     def _close_engine(self) -> None:
         if self._engine is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -256,6 +257,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     """Makes stages; sessions are closed at the end."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("HOME", "/home/anna")
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     made: list[Stage] = []
 
     def make(*, engine: FakeSearch | None = None, indexing: FakeIndexing | None = None, **settings: object) -> Stage:
@@ -284,6 +287,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     yield make
     for one in made:
         one.app.search_screen.session.close()
+    monkeypatch.undo()
+    time.tzset()
 
 
 def _with(settings: Settings, **sections: object) -> Settings:

@@ -1,0 +1,91 @@
+"""The screen in front of the real search, on a real index of a few real files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.indexing import update_index
+from app.search import Search
+from app.settings import Paths, Settings
+from app.tui.preview_body import PreviewBody
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+TEXTS = {
+    "energy/turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n",
+    "energy/solar.md": "# Solar panels\n\nPanels turn light into power; no wind is needed.\n",
+    "letters/landlord.txt": "Dear landlord,\nthe windows let the wind in.\n",
+}
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """An index of TEXTS."""
+    for name, text in TEXTS.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    found = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
+    update_index(Settings(), found, roots=[str(tmp_path / "files")])
+    return found
+
+
+async def test_from_typing_to_a_lesson(stage: Stages, paths: Paths, tmp_path: Path) -> None:
+    """Type, see results with snippets and a preview, open one, and something was learned when the query changes."""
+    engines: list[Search] = []
+
+    def open_engine() -> Search:
+        engines.append(Search(Settings(), paths))
+        return engines[0]
+
+    one = stage(open_engine=open_engine, data_dir=paths.data_dir)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "wind")
+        results = one.app.search_screen.query_one(ResultsList)
+        assert results.page is not None
+        assert {Path(hit.path).name for hit in results.page.hits} == {Path(name).name for name in TEXTS}
+        await one.until(pilot, lambda: results.snippet_of(0) is not None)
+        snippet = results.snippet_of(0)
+        assert any(snippet.text[a:b].lower().startswith("wind") for a, b in snippet.spans)
+        body = one.app.search_screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: body.preview is not None and bool(body.preview.spans))
+        await pilot.press("f3")
+        await one.until(pilot, lambda: "shipped  learned" in one.text)
+        await pilot.press("f2", "down", "enter")
+        await one.until(pilot, lambda: (tmp_path / "opened").exists())
+        await one.until(pilot, lambda: "opened " in one.text)
+        await pilot.press("escape", *"solar")
+        await one.until(pilot, lambda: "learned from" in one.text, "a lesson")
+        await pilot.pause(0.05)
+        assert [Path(hit.path).name for hit in results.page.hits] == ["solar.md"]
+    one.app.search_screen.session.close()
+
+
+async def test_the_screen_and_the_command_line_agree(stage: Stages, paths: Paths) -> None:
+    """One query path: once typing rests, the order is the one that `search` prints."""
+    other = Search(Settings(), paths)
+    one = stage(open_engine=lambda: Search(Settings(), paths))
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "wind power")
+        screen = one.app.search_screen
+        await one.until(pilot, lambda: not screen.session.page.request.as_you_type)
+        shown = screen.session.page
+        assert [hit.path for hit in shown.hits] == [hit.path for hit in other.search(shown.request).hits]
+    other.close()
+
+
+async def test_malformed_queries_answer_or_point(stage: Stages, paths: Paths) -> None:
+    """Nothing that can be typed ends the screen."""
+    one = stage(open_engine=lambda: Search(Settings(), paths))
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.search(pilot, "wind")
+        for text in ('"', "title:", "((", "NOT", "modified:>then", "size:>", "*", "-", "a" * 500, "\u202e[b]", "=("):
+            one.app.search_screen.set_query(text)
+            await one.until(pilot, lambda text=text: one.asked == text, text)
+        assert one.app.is_running

@@ -1,0 +1,63 @@
+"""The screen as pictures and as text; the pictures are compared only on the Textual that drew them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import textual
+
+from app.settings import ScreenSettings
+from app.tui.preview_pane import PreviewPane
+from app.tui.query_input import QueryInput
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+DRAWN_WITH = "8.2.8"
+same_textual = pytest.mark.skipif(textual.__version__ != DRAWN_WITH, reason=f"drawn with Textual {DRAWN_WITH}")
+
+
+def _after(stage: Any, *keys: str) -> Callable[..., Any]:
+    """Search for wind and press keys, with a cursor that does not blink."""
+
+    async def prepare(pilot: Any) -> None:
+        stage.app.search_screen.query_one(QueryInput).cursor_blink = False
+        await stage.search(pilot, "wind")
+        await pilot.press(*keys)
+        screen = stage.app.search_screen
+        results, preview = screen.query_one(ResultsList), screen.query_one(PreviewPane)
+        await stage.until(pilot, lambda: results.snippet_of(3) is not None, "the snippets")
+        if screen.has_class("-wide"):
+            await stage.until(pilot, lambda: preview.loaded is not None or not preview.display, "the preview")
+        await pilot.pause(0.3)
+
+    return prepare
+
+
+@same_textual
+@pytest.mark.parametrize(
+    ("theme", "size", "keys"),
+    [
+        ("textual-dark", (110, 30), ()),
+        ("textual-light", (80, 24), ("down",)),
+        ("ansi-dark", (110, 30), ("f3",)),
+        ("textual-dark", (160, 40), ("f4", "right")),
+    ],
+)
+def test_the_screen_looks_as_it_did(
+    stage: Stages, snap_compare: Any, theme: str, size: tuple[int, int], keys: tuple[str, ...]
+) -> None:
+    """Results and preview, a narrow light screen, the explanation in the terminal's colours, the filters."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    assert snap_compare(one.app, terminal_size=size, run_before=_after(one, *keys))
+
+
+async def test_the_screen_reads_as_it_did(stage: Stages) -> None:
+    """At 80x24 the text of the whole screen is this, whatever Textual draws it."""
+    one = stage()
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await _after(one)(pilot)
+        expected = (Path(__file__).parent / "narrow_screen.txt").read_text()
+        assert [line.rstrip() for line in one.text.splitlines()] == expected.splitlines()

@@ -265,6 +265,8 @@ class SegmentFiles:
     @staticmethod
     def _positions_of(rows: Ints, wanted: Ints, sizes: Ints, code: Bytes) -> tuple[Ints, Ints]:
         starts = np.cumsum(sizes) - sizes
+        if int(starts[-1] + sizes[-1]) != code.size:
+            raise ValueError(f"{int(starts[-1] + sizes[-1])} bytes of positions expected, {code.size} there")
         chosen = gather(code, starts[rows], sizes[rows])
         counts = np.add.reduceat(chosen < 0x80, np.cumsum(sizes[rows]) - sizes[rows])
         running = np.cumsum(decode(chosen))

@@ -24,6 +24,7 @@ from app import model_versions
 from app.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
 from app.model_file import export_model, import_model
 from app.model_versions import LARGEST_WEIGHT, Model
+from app.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.errors import ModelError, ShapeError
@@ -59,9 +60,11 @@ class Learner:
         feature_names: Sequence[str],
         manifest_hash: str,
         settings: LearningSettings,
+        pace: Pace | None = None,
     ) -> None:
         """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name."""
         self.prior = np.array(theta0, dtype=np.float64)
+        self.pace = pace or Pace.even(len(self.prior))
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
@@ -133,8 +136,10 @@ class Learner:
             model = self.model
             pairs = self._open_pairs(page, model, scores)
             weights = document_weights(pairs, page.n_docs)
-            slope = model.ranker.weighted_gradient(model.theta, page.features, weights)
-            theta = np.clip(model.theta + self.settings.learning_rate * slope, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+            seen = self.pace.seen(page.features)
+            slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
+            theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
+            theta = np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
             n_picks = int(page.clicks.sum())
             self._save(
                 replace(model, theta=theta, n_pages=model.n_pages + 1, n_picks=model.n_picks + n_picks, updated=moment),
@@ -142,7 +147,7 @@ class Learner:
             )
             cap = self.settings.max_interactions
             self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
-        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, weights @ page.features))
+        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, weights @ seen))
         self.last_lesson = lesson.sentence
         return lesson
 
@@ -152,18 +157,18 @@ class Learner:
         Both sums together are its score. The prior's share is theta0 * x; the learned share says how the features in
         which the document differs from the query's middle one (the median of r) raised or lowered it.
         """
-        x = features[row]
-        learned = np.zeros(len(x))
+        seen = self.pace.seen(features)
+        learned = np.zeros(seen.shape[1])
         if self.settings.enabled:
             model = self.model
-            r = model.learned(features)
+            r = model.learned(seen)
             for middle in _middle_rows(r):
-                reference = features[middle]
-                share = model.ranker.attributions(model.theta, x, reference) - model.prior * (x - reference)
+                way = seen[row] - seen[middle]
+                share = model.ranker.attributions(model.theta, seen[row], seen[middle]) - model.prior * way
                 learned += share / len(_middle_rows(r))
             free, bounded = r[row] - np.median(r), self._moved(features)[row]
             learned *= bounded / free if free else 0.0
-        return self.prior * x, learned
+        return self.prior * features[row], learned
 
     def reset(self, day: date | None = None, *, now: float | None = None) -> None:
         """Back to the shipped prior, or to the end of a day of the last month; other days' versions stay."""
@@ -196,7 +201,7 @@ class Learner:
 
     def _moved(self, features: FloatMatrix) -> FloatVector:
         """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
-        r = self.model.learned(features)
+        r = self.model.learned(self.pace.seen(features))
         half = self.settings.bound / 2
         return self.settings.strength * np.clip(r - np.median(r), -half, half)
 
@@ -205,7 +210,7 @@ class Learner:
         shown = self.scores(page.features) if scores is None else scores
         explores = self.settings.exploration >= SMALLEST_TEMPERATURE
         pairs = preference_pairs(shown, page, temperature=self.settings.exploration if explores else 1.0)
-        r = model.learned(page.features)
+        r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
 

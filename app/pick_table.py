@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from app.pick_keys import QueryKey, folder_of, packed, unpacked
 from app.store import Store
 
@@ -45,6 +48,12 @@ def decayed(cell: Cell | None, now: float) -> float:
     return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
 
 
+def strength(n: npt.ArrayLike, *, half: float) -> npt.NDArray[np.float64]:
+    """n^3 / (n^3 + half^3): next to nothing for one pick, one half at `half`, below 1 always."""
+    cubed = np.asarray(n, dtype=np.float64) ** 3
+    return np.asarray(cubed / (cubed + half**3))
+
+
 def merged(one: Cell | None, other: Cell) -> Cell:
     """Two faded numbers as one, at the later of their times."""
     if one is None:
@@ -77,8 +86,14 @@ class PickTable:
         picks = store.rows("SELECT document, query, n_picks, last FROM picks")
         return cls(map(PickedDocument._make, documents), map(Pick._make, picks))
 
-    def picks_for_similar(self, query: QueryKey, documents: Sequence[bytes], now: float) -> dict[bytes, float]:
-        """Of each document, its picks for other queries, each times the squared share of common terms (Jaccard)."""
+    def strength_for_similar(
+        self, query: QueryKey, documents: Sequence[bytes], now: float, *, half: float
+    ) -> dict[bytes, float]:
+        """Of each document, the strength of its picks for each other query times the squared share of common terms.
+
+        The share is Jaccard's; the sum may exceed 1. Each query counts by strength, not by number of picks, so that
+        one that is asked every day does not spread to all that share a word with it.
+        """
         found: dict[bytes, float] = {}
         shared = Counter(other for term in query for other in self._by_term.get(term, ()))
         shared.pop(packed(query), None)
@@ -87,7 +102,8 @@ class PickTable:
             likeness = n_shared / (len(query) + len(unpacked(other)) - n_shared)
             cells = self.by_query[other]
             for document in cells.keys() & wanted:
-                found[document] = found.get(document, 0.0) + likeness**2 * decayed(cells[document], now)
+                own = strength(decayed(cells[document], now), half=half)
+                found[document] = found.get(document, 0.0) + likeness**2 * float(own)
         return found
 
     def _add_document(self, row: PickedDocument) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.pick_keys import Hasher, QueryKey, folder_of, moved, packed
-from app.pick_table import Cell, PickTable, decayed
+from app.pick_table import Cell, PickTable, decayed, strength
 from app.store import Store
 from indexer.usage import Usage
 
@@ -25,9 +25,11 @@ RIVAL_FACTOR = 0.75
 """what is left of a query's other picks when it is answered by opening something else"""
 FADED = 0.01
 """a pick of which less is left is forgotten"""
+SAME_HALF = 2.0
+"""picks for one query at which their strength reaches one half"""
 SHARE_PRIOR = 8.0
 """picks one must have made before the share of a folder or a type reaches half of its value"""
-BESIDE = 0.5
+BESIDE = 0.25
 """weight of picks from the parent folder and the folders beside, against those from the folder itself"""
 MAX_PICKS = 20_000
 MAX_DOCUMENTS = 10_000
@@ -101,10 +103,10 @@ class Picks:
             n_all = decayed(table.total, now) + SHARE_PRIOR
             types = [self._hasher.type(type_) for _, _, type_ in documents]
             return Usage(
-                opened=_strength(opened, half=3.0),
-                opened_recently=recent * _strength(opened, half=1.0),
-                same_query=_strength(same, half=2.0),
-                similar_query=_strength(similar, half=2.0),
+                opened=strength(opened, half=3.0),
+                opened_recently=recent * strength(opened, half=1.0),
+                same_query=strength(same, half=SAME_HALF),
+                similar_query=similar,
                 folder_share=np.array([_folder_picks(table, folder_of(path), now) for path in paths]) / n_all,
                 type_share=np.array([decayed(table.by_type.get(name), now) for name in types]) / n_all,
             )
@@ -142,7 +144,7 @@ class Picks:
         names: Sequence[bytes],
         now: float,
     ) -> tuple[FloatVector, FloatVector]:
-        """Picks for exactly this query, and for similar ones by squared Jaccard, `[n_docs]` each.
+        """Picks for exactly this query, and the strength of those for similar ones in [0, 1], `[n_docs]` each.
 
         Of several ways in which the last word may end, the one remembered best counts.
         """
@@ -152,9 +154,9 @@ class Picks:
             key = self._hasher.query(ending)
             exact = table.by_query.get(packed(key), {})
             same = np.maximum(same, [decayed(exact.get(name), now) for name in names])
-            others = table.picks_for_similar(key, names, now)
+            others = table.strength_for_similar(key, names, now, half=SAME_HALF)
             similar = np.maximum(similar, [others.get(name, 0.0) for name in names])
-        return same, similar
+        return same, np.minimum(similar, 1.0)
 
     def _current(self) -> PickTable:
         """The table in memory, read again when anyone changed it (or a change was undone)."""
@@ -211,12 +213,6 @@ def _rename(db: sqlite3.Connection, old: bytes, path: bytes, new: bytes) -> None
     )
     db.execute("DELETE FROM picked_documents WHERE document = ?", (old,))
     db.execute("DELETE FROM picks WHERE document = ?", (old,))
-
-
-def _strength(n: FloatVector, *, half: float) -> FloatVector:
-    """n^2 / (n^2 + half^2): small for one pick, one half at `half`, below 1 always."""
-    squared = n * n
-    return squared / (squared + half * half)
 
 
 def _recency(cell: Cell | None, now: float) -> float:

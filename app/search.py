@@ -21,6 +21,7 @@ from app.exploration import session_nonce
 from app.facets import facets_of, narrowing
 from app.last_page import LastPage
 from app.learner import Learner
+from app.pace import Pace
 from app.page import Ranked, bm25_ranks, interleaved, make_hit, make_hits, sort_rows, without_copies
 from app.paths import Paths
 from app.pick_keys import QueryKey, load_key
@@ -61,8 +62,9 @@ class Search:
         learning = settings.learning
         self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
         self.learner = Learner(
-            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning
-        )
+            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
+            pace=Pace.shipped(NAMES),
+        )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
         self._page_ids = itertools.count(1)
         self._shown: OrderedDict[int, LastPage] = OrderedDict()

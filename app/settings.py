@@ -110,17 +110,17 @@ class LearningSettings(Section, frozen=True):
     ] = 1.0
     exploration: Annotated[
         float, Meta(ge=0, le=10, description="Temperature at which results of close score change places; 0 never.")
-    ] = 0.05
+    ] = 0.2
     ranker: Annotated[
         Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
     ] = "linear"
     learning_rate: Annotated[
         float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
-    ] = 0.1
+    ] = 0.15
     bound: Annotated[
         float,
         Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
-    ] = 1.0
+    ] = 2.5
     remember_picks: Annotated[
         bool, Meta(description="Let documents that were opened, and for which query, rise; kept as keyed hashes.")
     ] = True

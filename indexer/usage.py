@@ -25,9 +25,9 @@ class Usage:
     same_query: FloatVector
     """how often it was picked for exactly this set of query words, saturating: one pick counts little"""
     similar_query: FloatVector
-    """the same for other queries, weighted by how many words they share with this one"""
+    """the same added up over other queries, each times the squared share of words it has in common with this one"""
     folder_share: FloatVector
-    """share of the user's picks that lie in its folder (or, at half weight, next to that folder)"""
+    """share of the user's picks that lie in its folder (or, at a quarter of the weight, next to that folder)"""
     type_share: FloatVector
     """share of the user's picks that are of its type"""
 

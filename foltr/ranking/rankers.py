@@ -41,6 +41,9 @@ class Ranker(Protocol):
     def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
         """sum over d of weights[d] * (gradient of f_theta(x_d) by theta): `[n_params]`."""
 
+    def by_feature(self, values: FloatVector) -> FloatVector:
+        """One value for each feature `[n_features]` as one for each parameter `[n_params]`, 1 for those of none."""
+
     def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
         """f(x) - f(reference) shared out over the features `[n_features]`; the shares add up to it.
 
@@ -78,6 +81,9 @@ class Linear:
         x = _matrix(features, self.n_features)
         slope: FloatVector = _vector(weights, len(x), "weights") @ x
         return slope
+
+    def by_feature(self, values: FloatVector) -> FloatVector:
+        return _vector(values, self.n_features, "values")
 
     def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
         shares: FloatVector = _vector(theta, self.n_params, "theta") * (x - reference)
@@ -133,6 +139,10 @@ class Neural:
         by_hidden = _vector(weights, len(x), "weights")[:, None] * (hidden > 0) * v
         by_v = weights @ np.maximum(hidden, 0.0)
         return np.concatenate([(by_hidden.T @ x).ravel(), by_hidden.sum(axis=0), by_v])
+
+    def by_feature(self, values: FloatVector) -> FloatVector:
+        spread = np.tile(_vector(values, self.n_features, "values"), self.n_hidden)
+        return np.concatenate([spread, np.ones(2 * self.n_hidden)])
 
     def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
         w, b, v = self.layers(theta)

@@ -32,7 +32,7 @@ def store(tmp_path: Path) -> Store:
 
 def learner(store: Store, *, theta0: np.ndarray = THETA0, names: tuple[str, ...] = NAMES, **changes: object) -> Learner:
     """A learner whose settings are the shipped ones with these changes; by default it does not explore."""
-    chosen = msgspec.structs.replace(LearningSettings(exploration=0.0), **changes)
+    chosen = msgspec.structs.replace(LearningSettings(exploration=0.0, learning_rate=0.1), **changes)
     manifest = "manifest " + " ".join(names)
     return Learner(store, theta0=theta0, feature_names=names, manifest_hash=manifest, settings=chosen)
 

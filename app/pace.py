@@ -1,0 +1,70 @@
+"""How fast the weight of each feature learns, and how it fades again.
+
+What a text match is worth rests on thousands of judgements, so one person's clicks move it slowly. What kind of file
+this person wants, nobody else knows. The picks of a query already do all they can through their own shipped weights:
+if those weights learned too, everything that was ever opened would rise for every query.
+
+After each lesson every learned weight goes back toward the shipped one by a fixed step (truncated gradient, Langford,
+Li and Zhang 2009, Eq. 3.3): what keeps being confirmed stays, what was chance vanishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.ranking.rankers import Ranker
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+
+SHIPPED_ONLY = ("opened", "opened_recently", "same_query", "similar_query")
+"""features whose weights are as shipped, always"""
+PERSONAL = (
+    "title_length", "body_length", "name_length", "recent_week", "recent_year", "newer", "size", "depth", "is_text",
+    "is_source", "is_html", "is_document", "is_mail", "folder_share", "type_share",
+)  # fmt: skip
+"""features of the document alone: they learn at the full rate"""
+TEXT_RATE = 0.3
+"""share of the learning rate for all others"""
+SHRINK = 0.005
+"""points that each learned weight of the linear ranker loses with each lesson"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pace:
+    """The rate of each feature and the shrinking of what was learned."""
+
+    rates: FloatVector
+    """[n_features] shares of the learning rate in [0, 1]; 0: never learned, and not seen by what is learned"""
+    shrink: float = 0.0
+
+    @classmethod
+    def even(cls, n_features: int) -> Pace:
+        """Plain PDGD: every weight at the full rate, nothing fades."""
+        return cls(np.ones(n_features))
+
+    @classmethod
+    def shipped(cls, names: Sequence[str]) -> Pace:
+        """The pace of this program for features of these names."""
+        rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
+        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK)
+
+    def seen(self, features: FloatMatrix) -> FloatMatrix:
+        """The features as the learned part sees them."""
+        return features * (self.rates > 0)
+
+    def step(self, ranker: Ranker, theta: FloatVector, slope: FloatVector, *, shipped: FloatVector) -> FloatVector:
+        """theta + slope at each weight's rate, then back toward `shipped`.
+
+        The net spreads one preference over many weights, and each would fade before it counts: it does not shrink.
+        """
+        changed = theta + slope * ranker.by_feature(self.rates)
+        if ranker.name != "linear" or not self.shrink:
+            return changed
+        learned = changed - shipped
+        faded: FloatVector = np.sign(learned) * np.maximum(np.abs(learned) - self.shrink, 0.0)
+        return shipped + faded

@@ -79,8 +79,8 @@ def _raw_concepts(
         if prefix or (is_half(whole) and not node.exact):
             return [Concept(node, tuple((t,) for t in _completions(snapshot, whole, fields)), (whole,), fields)]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
-        plain = not node.exact and node.field is None
-        return [Concept(node, tuple((f,) for f in forms), (whole,), fields, plain and is_function_word(whole, languages))]
+        function_word = not node.exact and node.field is None and is_function_word(whole, languages)
+        return [Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word)]
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
 
 

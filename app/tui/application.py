@@ -32,6 +32,7 @@ class FoltrApp(App[int]):
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_quit", "Copy or quit", show=False, priority=True, system=True),
+        Binding("ctrl+z", "suspend_process", "To the background", show=False, system=True),
         Binding(
             BY_ID["quit"].keys, "quit", BY_ID["quit"].title, id="quit", priority=True, tooltip=BY_ID["quit"].description
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -57,13 +59,15 @@ def explanation_text(explanation: Explanation, width: int) -> Text:
 
 def _line(contribution: Contribution, width: int) -> Text:
     room = max(8, width - BAR - 1 - 18)
+    first, *more = wrap(safe_line(contribution.description or contribution.feature), room) or [""]
     line = Text()
     filled = max(0, min(BAR, round(contribution.value * BAR)))
     line.append("▪" * filled, style="bold")
     line.append("·" * (BAR - filled) + " ", style="dim")
-    line.append(fit(safe_line(contribution.description or contribution.feature), room).ljust(room))
+    line.append(first.ljust(room))
     line.append(points(contribution.prior).rjust(9))
     line.append(points(contribution.learned).rjust(9), style="bold" if abs(contribution.learned) >= 0.005 else "dim")
+    line.append("".join(f"\n{'':{BAR + 1}}{rest}" for rest in more))
     return line.append("\n")
 
 

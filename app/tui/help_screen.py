@@ -12,6 +12,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from app.tui.keys import ACTIONS
+
 QUERIES = (
     ("wind turbine", "both words; some when few documents hold both"),
     ('"wind turbine"', "this phrase"),
@@ -67,4 +69,6 @@ class HelpScreen(ModalScreen[None]):
             "like it; one stray opening hardly counts, two or three do. Everything learned stays on this device;\n"
             "`foltr-search model` shows, saves or resets it, and x on a result says what moved it.\n"
         )
+        text.append("\nNames for screen.keys\n", style="bold")
+        text.append(", ".join(action.id for action in ACTIONS) + "\n", style="dim")
         return text

@@ -23,8 +23,8 @@ from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.tui.result_row import HEIGHT, RowStyles, row_lines
 
 KEPT_SNIPPETS = 500
-TALL = 32
-"""lines from which on results are set apart by a blank line"""
+TALL = 40
+"""lines from which on results are set apart by a blank one: ten of them fit then"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 

@@ -152,9 +152,8 @@ class Session:
             self.tell(Learned(sentence))
 
     def _look_again(self) -> None:
-        if self._engine is not None:
-            if self._engine.refresh():
-                self.tell(IndexChanged(self._engine.status()))
+        if self._engine is not None and self._engine.refresh():
+            self.tell(IndexChanged(self._engine.status()))
 
     def _close_engine(self) -> None:
         if self._engine is not None:

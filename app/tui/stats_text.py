@@ -52,7 +52,8 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     columns = columns_of(outcomes, max(8, width - 6))
     for name, values in (("learned", [c[0] for c in columns]), ("BM25", [c[1] for c in columns])):
         text.append(f"\n{name}: mean reciprocal rank, oldest on the left\n", style="dim")
-        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)))
+        style = "" if name == "learned" else "dim"
+        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), style=style)
     return text
 
 

@@ -61,3 +61,8 @@ def device(paths: Paths, settings: Settings) -> Iterator[Search]:
             yield search
         finally:
             search.close()
+
+
+def new_session(search: Search) -> None:
+    """Begin a new session, as half an hour without a query would."""
+    search.store.set_value("session", b"")

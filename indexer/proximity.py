@@ -22,7 +22,7 @@ class Nearness:
     """Closeness of neighbouring query words in one field, each [n_docs] in [0, 1]."""
 
     phrase: Counts
-    """1 when all words stand next to each other in the query's order somewhere, else the share of pairs that do"""
+    """1 when all words stand next to each other in the query's order somewhere, else half the share of pairs that do"""
     ordered: Counts
     """mean over neighbouring pairs of 1 / smallest gap with the second after the first"""
     near: Counts

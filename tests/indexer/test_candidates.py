@@ -97,7 +97,7 @@ def test_the_order_of_documents_in_the_index_changes_no_score(
     order = np.random.default_rng(seed).permutation(len(documents)).tolist()
     here, there = make_index(documents).snapshot(), make_index([documents[i] for i in order]).snapshot()
     one, other = search(here, "heron stork"), search(there, "heron stork")
-    assert {i: score for i, score in zip(ids(here, one), one.bm25f.round(9).tolist(), strict=True)} == {
+    assert dict(zip(ids(here, one), one.bm25f.round(9).tolist(), strict=True)) == {
         order[i]: score for i, score in zip(ids(there, other), other.bm25f.round(9).tolist(), strict=True)
     }
 

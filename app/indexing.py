@@ -16,6 +16,7 @@ from indexer.crawl import CrawlRules
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
 from indexer.extract.limits import MEGABYTE
+from indexer.extract.memory import return_freed_memory
 from indexer.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary
@@ -77,6 +78,7 @@ def update_index(
     when another process is writing, IndexerError when the disk is full.
     """
     stop = stop or threading.Event()
+    return_freed_memory()
 
     def scan(rebuild: bool) -> Summary:
         catalogue, note = _open(paths, rebuild=rebuild)

@@ -102,6 +102,8 @@ class Session:
         readings = sorted(plan.readings, key=lambda reading: reading.entry.modified_ns, reverse=True)
         self._read(readings, plan.n_unchanged, stop)
         bulk = len(readings) >= BULK_FILES
+        if bulk:
+            self._pool.close()  # its memory is needed for merging; it starts again when there is more to read
         if self._batch or bulk:
             self._commit(merge=not stop.is_set())
         if optimize and not stop.is_set():

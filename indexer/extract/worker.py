@@ -20,6 +20,7 @@ from typing import Any
 
 from indexer.errors import ExtractionError
 from indexer.extract.limits import Limits, shown_size
+from indexer.extract.memory import return_freed_memory
 
 MEGABYTE = 2**20
 _IO_PRIORITY_CALL = {"x86_64": 251, "aarch64": 30}
@@ -49,6 +50,7 @@ def work(order: Order, requests: Connection, results: Connection, lifeline: Conn
     nothing more from its list.
     """
     _become_quiet()
+    return_freed_memory()
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
     if order.initialise is not None:
         order.initialise(*order.initial_args)

@@ -97,9 +97,6 @@ def _segments(text: Text) -> Iterable[Segment]:
     """The segments of a text that was already cut to its room, without a console's own wrapping."""
     cuts = sorted({0, len(text.plain), *(edge for span in text.spans for edge in (span.start, span.end))})
     for start, end in pairwise(cuts):
-        style = Style.combine(
-            span.style
-            for span in text.spans
-            if span.start <= start and end <= span.end and isinstance(span.style, Style)
-        )
+        over = (span.style for span in text.spans if span.start <= start and end <= span.end)
+        style = Style.combine([Style.null(), *(one for one in over if isinstance(one, Style))])
         yield Segment(text.plain[start:end], style)

@@ -37,9 +37,9 @@ class ScreenActions(HitActions):
         self._side_wanted = {"wide": setup.settings.screen.preview, "narrow": False}
         self._share = 2
 
-    def ask(self, *, as_you_type: bool = False) -> None:
-        """Ask for what is typed, narrowed and ordered as chosen."""
-        raise NotImplementedError("the search screen asks")
+    def ask_again(self) -> None:
+        """Ask the same anew, because the order, the filters or the index are others."""
+        raise NotImplementedError("the search box asks")
 
     def set_query(self, text: str) -> None:
         """Put a text in the search box, as if it had been typed."""
@@ -59,7 +59,7 @@ class ScreenActions(HitActions):
         bar = self.query_one(FacetBar)
         bar.active[facet] = value
         bar.refresh()
-        self.ask()
+        self.ask_again()
 
     def action_order(self) -> None:
         self.action_order_by(ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)])
@@ -67,11 +67,11 @@ class ScreenActions(HitActions):
     def action_order_by(self, order: str) -> None:
         self.order = order
         self.query_one(StatusLine).say(ORDER_NAMES[order])
-        self.ask()
+        self.ask_again()
 
     def action_refresh(self) -> None:
         self.session.look_again()
-        self.ask()
+        self.ask_again()
 
     def action_preview(self) -> None:
         """Show or hide the preview; from the explanation, go back to it."""

@@ -5,7 +5,6 @@ Handlers alone change what is shown; nothing here waits, and no rule about ranki
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
@@ -15,9 +14,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.timer import Timer
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Footer, Static
 
-from app.results import Facets, SearchRequest
+from app.tui.asking import Asking, is_unfinished, stop_timer
 from app.tui.commands import SearchCommands
 from app.tui.engine import ProgressLine
 from app.tui.explain_pane import ExplainPane
@@ -31,7 +30,6 @@ from app.tui.messages import (
     Explained,
     FacetChosen,
     Failed,
-    HistoryAsked,
     HistoryRead,
     HitSelected,
     IndexChanged,
@@ -47,20 +45,17 @@ from app.tui.messages import (
 from app.tui.preview_pane import PreviewPane
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
-from app.tui.screen_actions import ScreenActions
 from app.tui.session import same_question
 from app.tui.status_line import StatusLine
 from app.tui.welcome import Welcome
 
-IDLE_SECONDS = 0.7
-"""rest after which the last word is taken as finished"""
 REST_SECONDS = 0.08
 """rest of the cursor after which the preview is read"""
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 
 
-class SearchScreen(ScreenActions):
+class SearchScreen(Asking):
     """The one screen most people ever see."""
 
     COMMANDS: ClassVar = {SearchCommands}
@@ -89,8 +84,6 @@ class SearchScreen(ScreenActions):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._typing: Timer | None = None
-        self._last_key = 0.0
         self._resting: Timer | None = None
         self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
@@ -129,72 +122,6 @@ class SearchScreen(ScreenActions):
     def on_resize(self) -> None:
         self.show_side(explain=self.query_one(ExplainPane).display)
 
-    # asking
-
-    @on(Input.Changed, "#query")
-    def _typed(self, event: Input.Changed) -> None:
-        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
-        _stop(self._typing)
-        pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
-        rested, self._last_key = now - self._last_key >= pause, now
-        if not event.value.strip():
-            self.clear()
-        elif rested:
-            self._ask_while_typing()
-        else:
-            self._typing = self.set_timer(pause, self._ask_while_typing)
-
-    @on(Input.Submitted, "#query")
-    def _entered(self) -> None:
-        """Enter opens what is shown for what is typed; when that is not there yet, it asks at once."""
-        page = self.session.page
-        text = self.query_one(QueryInput).value
-        if page is not None and page.request.text.split() == text.split():
-            self.action_open()
-        elif text.strip():
-            _stop(self._typing)
-            self.ask()
-
-    def _ask_while_typing(self) -> None:
-        self.ask(as_you_type=True)
-        self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
-
-    def _ask_when_idle(self) -> None:
-        """The last word is finished now; but a page that is being read stays as it is."""
-        page = self.session.page
-        if page is not None and page.request.as_you_type and page.hits and not self.is_reading:
-            self.ask()
-
-    def ask(self, *, as_you_type: bool = False) -> None:
-        """Ask for what is typed, narrowed and ordered as chosen."""
-        text = self.query_one(QueryInput).value
-        if text.strip():
-            request = SearchRequest(
-                text,
-                order=self.order,
-                limit=self.settings.search.limit,
-                as_you_type=as_you_type,
-                type=self.narrowed["type"],
-                folder=self.narrowed["folder"],
-                time=self.narrowed["time"],
-            )
-            self.session.ask(request)
-
-    def clear(self) -> None:
-        """Nothing is asked: show how to begin."""
-        self.session.forget_question()
-        self.session.shown(None)
-        self.query_one(ResultsList).show_page(None)
-        self.query_one(HintLine).show_page(None, key="", width=0)
-        self.query_one(FacetBar).show_facets(Facets(), self.narrowed)
-        self._show_start()
-
-    @property
-    def is_reading(self) -> bool:
-        """The user is past typing: the cursor was moved, or another part has the focus."""
-        results = self.query_one(ResultsList)
-        return results.cursor > 0 or not self.query_one(QueryInput).has_focus
-
     # answers
 
     @on(EngineReady)
@@ -203,7 +130,7 @@ class SearchScreen(ScreenActions):
         if self.query_one(QueryInput).value.strip():
             self.ask(as_you_type=True)
         else:
-            self._show_start()
+            self.show_start()
 
     @on(Answered)
     def _answered(self, message: Answered) -> None:
@@ -211,8 +138,8 @@ class SearchScreen(ScreenActions):
         if message.sequence != self.session.sequence:
             return
         again = old is not None and same_question(old.request, page.request)
-        if again and old is not None and old.hits and not page.hits and not page.request.as_you_type:
-            return  # as a whole word the last one is nowhere: the results for its beginning are worth more
+        if is_unfinished(old, page):
+            return
         results = self.query_one(ResultsList)
         keep = results.selected if again else None
         self.session.shown(page)
@@ -238,7 +165,7 @@ class SearchScreen(ScreenActions):
     @on(HitSelected)
     def _selected(self, message: HitSelected) -> None:
         self.query_one(PreviewPane).expect(message.hit)
-        _stop(self._resting)
+        stop_timer(self._resting)
         if message.hit is not None:
             self._resting = self.set_timer(REST_SECONDS, self.read_side)
 
@@ -260,11 +187,11 @@ class SearchScreen(ScreenActions):
 
     @on(Failed)
     def _failed(self, message: Failed) -> None:
-        if self.status is None:
+        if self.status is None and message.what == "search":
             self.query_one(Welcome).show_trouble(message.error)
             self.query_one(StatusLine).say("the index cannot be searched")
         else:
-            self.notify(message.error, title=f"{message.what} failed", severity="error")
+            self.notify(message.error, title=f"{message.what} failed", severity="error", markup=False)
 
     # the index
 
@@ -282,39 +209,17 @@ class SearchScreen(ScreenActions):
     def _index_changed(self, message: IndexChanged) -> None:
         self.status = message.status
         if not self.query_one(QueryInput).value.strip():
-            self._show_start()
+            self.show_start()
         elif self.is_reading:
             self.query_one(StatusLine).say("the index has changed, F5 asks again")
         else:
-            page = self.session.page
-            self.ask(as_you_type=page.request.as_you_type if page else True)
-
-    def _show_start(self) -> None:
-        self.query_one(Welcome).show_start(self.status, self.progress)
-        self.query_one(StatusLine).show_index(self.status)
-        self.show_found(False)
-
-    def show_found(self, found: bool) -> None:
-        self.query_one(ResultsList).display = found
-        self.query_one(Welcome).display = not found
-        self.set_class(found, "-found")
+            self.ask_again()
 
     # moving about
 
     @on(Moved)
     def _moved(self, message: Moved) -> None:
         self.query_one(ResultsList).move(message.rows)
-
-    @on(HistoryAsked)
-    def _history_asked(self, message: HistoryAsked) -> None:
-        text = self.recall.step(back=message.back)
-        if text is not None:
-            self.set_query(text)
-            self.query_one(QueryInput).browsing_history = bool(text)
-
-    @on(HistoryRead)
-    def _history_read(self, message: HistoryRead) -> None:
-        self.recall.fill(message.queries)
 
     @on(FacetChosen)
     def _facet_chosen(self, message: FacetChosen) -> None:
@@ -324,7 +229,3 @@ class SearchScreen(ScreenActions):
     def _suggestion_taken(self, message: SuggestionTaken) -> None:
         self.set_query(message.text)
 
-
-def _stop(timer: Timer | None) -> None:
-    if timer is not None:
-        timer.stop()

@@ -106,7 +106,7 @@ class FakeSearch:
             n_documents=len(self.documents),
             seconds=0.012,
             problems=(Problem(text.index('"'), 1, "no partner"),) if text.count('"') == 1 else (),
-            suggestion="wind" if text == "wimd" else "",
+            suggestion="wind" if text == "wimd" and not request.as_you_type else "",
             facets=_facets(found),
             words=words,
             page_id=len(self.requests),

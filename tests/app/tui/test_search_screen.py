@@ -227,7 +227,8 @@ async def test_a_suggested_spelling_is_one_key_away(stage: Stages) -> None:
     one = stage()
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wimd")
-        assert "Did you mean wind" in one.app.search_screen.query_one(HintLine).hint.plain
+        hint = one.app.search_screen.query_one(HintLine)
+        await one.until(pilot, lambda: "Did you mean wind" in hint.hint.plain, "a suggestion")
         await pilot.press("f8")
         await one.until(pilot, lambda: one.asked == "wind")
 

@@ -1,0 +1,29 @@
+"""When the answer for the finished word takes the place of the one for its beginning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.results import ResultPage, SearchRequest
+from app.tui.asking import is_unfinished
+
+TYPED = ResultPage(SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0)
+
+
+def _rested(n_matches: int, **changes: object) -> ResultPage:
+    return replace(TYPED, request=replace(TYPED.request, as_you_type=False, **changes), n_matches=n_matches)
+
+
+def test_a_word_that_is_hardly_anywhere_was_not_finished() -> None:
+    """Fewer than half of the matches: the list stays; half of them: it is a word."""
+    assert is_unfinished(TYPED, _rested(49))
+    assert not is_unfinished(TYPED, _rested(50))
+
+
+def test_only_the_same_question_is_compared() -> None:
+    """Another text, order or filter is always shown, and so is the first page."""
+    assert not is_unfinished(TYPED, _rested(0, text="config"))
+    assert not is_unfinished(TYPED, _rested(0, order="name"))
+    assert not is_unfinished(TYPED, _rested(0, type="pdf"))
+    assert not is_unfinished(None, _rested(0))
+    assert not is_unfinished(_rested(100), _rested(0))

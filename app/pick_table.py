@@ -49,9 +49,9 @@ def decayed(cell: Cell | None, now: float) -> float:
 
 
 def strength(n: npt.ArrayLike, *, half: float) -> npt.NDArray[np.float64]:
-    """n^3 / (n^3 + half^3): next to nothing for one pick, one half at `half`, below 1 always."""
-    cubed = np.asarray(n, dtype=np.float64) ** 3
-    return np.asarray(cubed / (cubed + half**3))
+    """n^4 / (n^4 + half^4): next to nothing for one pick, one half at `half`, below 1 always."""
+    steep = np.asarray(n, dtype=np.float64) ** 4
+    return np.asarray(steep / (steep + half**4))
 
 
 def merged(one: Cell | None, other: Cell) -> Cell:

@@ -46,9 +46,9 @@ def test_nothing_is_known_at_first(picks: Picks) -> None:
     assert not look(picks, ["budget"]).matrix().any()
 
 
-@pytest.mark.parametrize(("n", "value"), [(1, 1 / 9), (2, 8 / 16), (3, 27 / 35), (5, 125 / 133)])
+@pytest.mark.parametrize(("n", "value"), [(1, 1 / 17), (2, 16 / 32), (3, 81 / 97), (5, 625 / 641)])
 def test_one_pick_counts_little_and_three_count_much(picks: Picks, n: int, value: float) -> None:
-    """same_query is n^3 / (n^3 + 8): .11, .5, .77, .94."""
+    """same_query is n^4 / (n^4 + 16): .06, .5, .84, .98."""
     pick(picks, A, ["budget"], times=n)
     assert look(picks, ["budget"]).same_query.tolist() == pytest.approx([value, 0, 0])
 
@@ -56,14 +56,14 @@ def test_one_pick_counts_little_and_three_count_much(picks: Picks, n: int, value
 def test_the_order_of_words_does_not_matter(picks: Picks) -> None:
     """A query is a set of terms."""
     pick(picks, A, ["budget", "2024", "budget"])
-    assert look(picks, ["2024", "budget"]).same_query[0] == 1 / 9
+    assert look(picks, ["2024", "budget"]).same_query[0] == 1 / 17
 
 
 def test_similar_queries_count_by_their_common_words(picks: Picks) -> None:
     """3 picks for {a, b} seen from {a, b, c}: Jaccard 2/3, so 4/9 of the strength of 3 picks."""
     pick(picks, A, ["a", "b"], times=3)
     usage = look(picks, ["a", "b", "c"])
-    assert usage.similar_query[0] == pytest.approx((2 / 3) ** 2 * 27 / 35)
+    assert usage.similar_query[0] == pytest.approx((2 / 3) ** 2 * 81 / 97)
     assert usage.same_query[0] == 0
     assert look(picks, ["a", "b"]).similar_query[0] == 0
     assert not look(picks, ["c", "d"]).similar_query.any()
@@ -73,16 +73,16 @@ def test_an_unfinished_word_is_looked_up_by_what_it_may_become(picks: Picks) -> 
     """While "bud" is typed, picks for "budget" are found through its completions; the best ending counts."""
     pick(picks, A, ["2024", "budget"], times=3)
     typed = picks.usage(["2024", "bud"], [A], now=NOW, completions=["budget", "buddy"])
-    assert typed.same_query[0] == pytest.approx(27 / 35)
+    assert typed.same_query[0] == pytest.approx(81 / 97)
     assert picks.usage(["2024", "bud"], [A], now=NOW).same_query[0] == 0
 
 
 def test_opening_counts_over_all_queries(picks: Picks) -> None:
-    """opened is n^3 / (n^3 + 27) over all queries, also those without words."""
+    """opened is n^4 / (n^4 + 81) over all queries, also those without words."""
     pick(picks, A, ["budget"])
     pick(picks, A, ["money"])
     pick(picks, A, [])
-    assert look(picks, ["other"]).opened.tolist() == pytest.approx([9 / 18, 0, 0])
+    assert look(picks, ["other"]).opened.tolist() == pytest.approx([81 / 162, 0, 0])
     assert not look(picks, []).same_query.any()
 
 
@@ -92,20 +92,20 @@ def test_recency_halves_in_two_weeks(picks: Picks) -> None:
     assert look(picks, ["x"]).opened_recently[0] == pytest.approx(1 / 2)
     left = 2.0 ** (-14 / 60)
     later = look(picks, ["x"], now=NOW + 14 * DAY).opened_recently[0]
-    assert later == pytest.approx(0.5 * left**3 / (left**3 + 1))
+    assert later == pytest.approx(0.5 * left**4 / (left**4 + 1))
 
 
 def test_picks_fade_with_time(picks: Picks) -> None:
     """After 60 days two picks count as one; after years nothing matters."""
     pick(picks, A, ["budget"], times=2)
-    assert look(picks, ["budget"], now=NOW + 60 * DAY).same_query[0] == pytest.approx(1 / 9)
+    assert look(picks, ["budget"], now=NOW + 60 * DAY).same_query[0] == pytest.approx(1 / 17)
     assert look(picks, ["budget"], now=NOW + 2000 * DAY).matrix().max() < 1e-6
 
 
 def test_a_clock_set_back_changes_nothing(picks: Picks) -> None:
     """A pick from the future counts as one of now."""
     pick(picks, A, ["budget"])
-    assert look(picks, ["budget"], now=NOW - 400 * DAY).same_query[0] == 1 / 9
+    assert look(picks, ["budget"], now=NOW - 400 * DAY).same_query[0] == 1 / 17
 
 
 def test_a_document_drifts_back_when_another_is_picked(picks: Picks) -> None:
@@ -113,7 +113,7 @@ def test_a_document_drifts_back_when_another_is_picked(picks: Picks) -> None:
     pick(picks, A, ["budget"], times=5)
     pick(picks, B, ["budget"])
     n = 5 * 0.75
-    assert look(picks, ["budget"]).same_query[0] == pytest.approx(n**3 / (n**3 + 8))
+    assert look(picks, ["budget"]).same_query[0] == pytest.approx(n**4 / (n**4 + 16))
     pick(picks, B, ["budget"], times=2)
     usage = look(picks, ["budget"])
     assert usage.same_query[1] > usage.same_query[0] > 0
@@ -123,7 +123,7 @@ def test_picks_for_another_query_are_no_competition(picks: Picks) -> None:
     """Opening B for another query leaves A's picks alone."""
     pick(picks, A, ["budget"], times=3)
     pick(picks, B, ["plan"], times=5)
-    assert look(picks, ["budget"]).same_query[0] == pytest.approx(27 / 35)
+    assert look(picks, ["budget"]).same_query[0] == pytest.approx(81 / 97)
 
 
 def test_folders_and_types_share_in_the_picks(picks: Picks) -> None:
@@ -160,7 +160,7 @@ def test_picks_follow_a_moved_file(picks: Picks) -> None:
     new: Document = ("/home/anna/archive/budget-2024.md", "", "markdown")
     assert picks.rename(A[0], new[0]) == 1
     usage = look(picks, ["budget"], A, new)
-    assert usage.same_query.tolist() == pytest.approx([0, 27 / 35])
+    assert usage.same_query.tolist() == pytest.approx([0, 81 / 97])
     assert usage.folder_share[1] == pytest.approx(3 / 11)
 
 
@@ -171,7 +171,7 @@ def test_picks_follow_a_moved_folder(picks: Picks) -> None:
         pick(picks, document, ["budget"])
     assert picks.rename("/home/anna/notes", "/srv/share/anna") == 2
     moved = look(picks, ["budget"], ("/srv/share/anna/budget.md", "", "markdown"), A, C, neighbour)
-    assert moved.opened.tolist() == pytest.approx([1 / 28, 0, 1 / 28, 1 / 28])
+    assert moved.opened.tolist() == pytest.approx([1 / 82, 0, 1 / 82, 1 / 82])
 
 
 def test_renaming_onto_a_picked_file_adds_up(picks: Picks) -> None:
@@ -179,7 +179,7 @@ def test_renaming_onto_a_picked_file_adds_up(picks: Picks) -> None:
     pick(picks, A, ["budget"])
     pick(picks, B, ["plan"])
     picks.rename(A[0], B[0])
-    assert look(picks, ["plan"]).opened[1] == pytest.approx(8 / 35)
+    assert look(picks, ["plan"]).opened[1] == pytest.approx(16 / 97)
     assert picks.rename("/nowhere", "/elsewhere") == 0
 
 
@@ -187,7 +187,7 @@ def test_names_that_are_not_utf8(picks: Picks) -> None:
     """A path with undecodable bytes and a term with a lone surrogate are remembered like others."""
     odd: Document = ("/home/anna/caf\udce9/\udcff.txt", "", "text")
     pick(picks, odd, ["x\ud800"], times=3)
-    assert look(picks, ["x\ud800"], odd).same_query[0] == pytest.approx(27 / 35)
+    assert look(picks, ["x\ud800"], odd).same_query[0] == pytest.approx(81 / 97)
 
 
 def test_nothing_is_readable_in_the_file(store: Store, picks: Picks) -> None:
@@ -205,7 +205,7 @@ def test_nothing_is_readable_in_the_file(store: Store, picks: Picks) -> None:
 def test_a_query_can_be_recorded_by_its_key(picks: Picks) -> None:
     """What `query_key` gives stands for the terms, so that a page can be kept without its text."""
     picks.record(picks.query_key(["b", "a"]), A[0], "", type="markdown", now=NOW)
-    assert look(picks, ["a", "b"]).same_query[0] == 1 / 9
+    assert look(picks, ["a", "b"]).same_query[0] == 1 / 17
 
 
 def test_picks_survive_and_are_seen_by_another_process(store: Store, picks: Picks) -> None:
@@ -213,7 +213,7 @@ def test_picks_survive_and_are_seen_by_another_process(store: Store, picks: Pick
     with Store(store.path) as other_store:
         other = Picks(other_store, load_key(store.path.parent / "key"))
         pick(picks, A, ["budget"])
-        assert look(other, ["budget"]).same_query[0] == 1 / 9
+        assert look(other, ["budget"]).same_query[0] == 1 / 17
         pick(other, A, ["budget"])
         assert look(picks, ["budget"]).same_query[0] == 4 / 8
 
@@ -302,7 +302,7 @@ def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: P
         if document in names:
             other = pick_keys.unpacked(query)
             n[names.index(document)] += (len(key & other) / len(key | other)) ** 2
-    expected = np.array(list(n.values())) * (1 / 9)
+    expected = np.array(list(n.values())) * (1 / 17)
     np.testing.assert_allclose(usage.similar_query, np.minimum(expected, 1.0), atol=1e-12)
     assert usage.similar_query.any()
 
@@ -313,5 +313,5 @@ def test_the_memory_is_capped(store: Store, picks: Picks) -> None:
     pick(picks, A, ["budget"], now=NOW + 10 * DAY)
     assert store.rows("SELECT count(*) FROM picks")[0][0] <= MAX_PICKS
     assert picks.count() <= MAX_DOCUMENTS
-    assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 9
+    assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 17
     assert len(documents) > 100

@@ -23,6 +23,9 @@ from app.tui.wording import short_path
 SIDE_SHARES = (30, 40, 50, 60, 70)
 """per cent of the body that the side pane takes"""
 
+HIDDEN = ("app.focus", "screen.copy_text")
+"""Textual's own actions that need no line in the help"""
+
 
 class ScreenActions(HitActions):
     """What the search screen is narrowed to, ordered by and showing."""
@@ -163,7 +166,7 @@ class ScreenActions(HitActions):
         rows: dict[str, list[str]] = {}
         for active in self.active_bindings.values():
             binding = active.binding
-            if not binding.system and not isinstance(active.node, Input) and not binding.action.startswith("app.focus"):
+            if not binding.system and not isinstance(active.node, Input) and not binding.action.startswith(HIDDEN):
                 rows.setdefault(binding.tooltip or binding.description, []).append(self.app.get_key_display(binding))
         self.app.push_screen(HelpScreen(about, [(" ".join(keys), what) for what, keys in rows.items()]))
 

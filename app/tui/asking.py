@@ -128,14 +128,15 @@ class Asking(ScreenActions):
 
 
 def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
-    """Whether the last word of `old` was surely not finished: as a whole word it is in far fewer documents.
+    """Whether the last word of `old` was surely not finished.
 
-    The results for its beginning, which are on the screen, are then worth more than those of `page`.
+    As a whole word it is then in far fewer documents, or so few hold all the words that others had to be added. The
+    results for its beginning, which are on the screen, are worth more than those of `page`.
     """
     if old is None or page.request.as_you_type or not old.request.as_you_type:
         return False
     same = same_question(old.request, page.request) and old.request.order == page.request.order
-    return same and page.n_matches * 2 < old.n_matches
+    return same and (page.n_matches * 2 < old.n_matches or (page.relaxed and not old.relaxed))
 
 
 def stop_timer(timer: Timer | None) -> None:

@@ -27,3 +27,9 @@ def test_only_the_same_question_is_compared() -> None:
     assert not is_unfinished(TYPED, _rested(0, type="pdf"))
     assert not is_unfinished(None, _rested(0))
     assert not is_unfinished(_rested(100), _rested(0))
+
+
+def test_an_answer_that_had_to_be_filled_up_does_not_replace_a_full_one() -> None:
+    """As a whole word too few documents hold it, so others were added: more matches, but worse ones."""
+    assert is_unfinished(TYPED, replace(_rested(500), relaxed=True))
+    assert not is_unfinished(replace(TYPED, relaxed=True), replace(_rested(500), relaxed=True))

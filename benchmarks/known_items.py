@@ -1,0 +1,90 @@
+"""Known items: a page's title as the query, the page as the only answer, on a device that has never seen a click.
+
+    python -m benchmarks.known_items CORPUS [--items known_items.json] [--index FOLDER]
+
+Each query is asked as it stands, and again with its dots typed as blanks. A copy of the page counts as the page.
+`--index` keeps the index in FOLDER, so that the next run need not make it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from app.indexing import update_index
+from app.paths import Paths
+from app.results import SearchRequest
+from app.search import Search
+from app.settings import Settings
+from benchmarks.collections import shared_folder
+from benchmarks.devices import device
+from benchmarks.tables import Table, machine, verdict
+
+AIMS = {"as typed": 0.95, "dots as blanks": 0.87}
+
+Items = list[tuple[str, str]]
+"""(query, path of the answer below the corpus)"""
+
+
+def read_items(path: Path | None) -> Items:
+    """The list of known items, by default the shared one."""
+    file = path or shared_folder() / "corpus" / "known_items.json"
+    return [(title, answer) for title, answer in json.loads(file.read_text())]
+
+
+def ranks(search: Search, items: Items, corpus: Path, *, order: str, explore: bool = False) -> list[int]:
+    """The rank of each answer from 1; 0 when it is not among the first ten."""
+    found: list[int] = []
+    for text, answer in items:
+        page = search.search(SearchRequest(text, order=order, explore=explore))
+        wanted = str(corpus / answer)
+        found.append(next((hit.rank for hit in page.hits[:10] if wanted in (hit.path, *hit.copies)), 0))
+    return found
+
+
+def mrr(found: list[int]) -> float:
+    """Mean reciprocal rank within the first ten."""
+    return float(np.mean([1 / rank if rank else 0.0 for rank in found]))
+
+
+def report(search: Search, items: Items, corpus: Path) -> tuple[Table, list[str]]:
+    """MRR@10 and what did not come first."""
+    table = Table(("typed", "plain BM25F", "shipped ranker", "with exploration", "at rank 1", "not in ten", "aim"))
+    failures: list[str] = []
+    for kind, aim in AIMS.items():
+        asked = [(text if kind == "as typed" else text.replace(".", " "), answer) for text, answer in items]
+        plain, shipped = (ranks(search, asked, corpus, order=order) for order in ("bm25", "learned"))
+        explored = ranks(search, asked, corpus, order="learned", explore=True)
+        met = verdict(mrr(shipped) >= aim)
+        table.add(kind, mrr(plain), mrr(shipped), mrr(explored), shipped.count(1) / len(shipped), shipped.count(0),
+                  f">= {aim} {met}")  # fmt: skip
+        failures += [f"{rank or '-':>2} {kind}: {item}" for item, rank in zip(asked, shipped, strict=True) if rank != 1]
+    return table, failures
+
+
+def main() -> None:
+    """Index the corpus, print the table and every item that did not come first."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, help="folder that build_corpus.py made")
+    parser.add_argument("--items", type=Path, help="JSON list of [query, path below the corpus]")
+    parser.add_argument("--index", type=Path, help="folder to keep the index in")
+    parser.add_argument("--quiet", action="store_true", help="do not list what did not come first")
+    wanted, settings = parser.parse_args(), Settings()
+    corpus = wanted.corpus.resolve()
+    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
+        own = (wanted.index or Path(folder)).resolve()
+        paths = Paths(own / "config", own / "data")
+        update_index(settings, paths, roots=(str(corpus),), holder="benchmark")
+        with device(paths, settings) as search:
+            table, failures = report(search, read_items(wanted.items), corpus)
+    print(machine(), table, sep="\n\n")
+    if not wanted.quiet:
+        print("", *failures, sep="\n")
+
+
+if __name__ == "__main__":
+    main()

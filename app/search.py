@@ -7,9 +7,9 @@ The page that was shown is the page that is learned from. Nothing here touches t
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-import re
 import threading
 import time
 from collections import OrderedDict
@@ -27,24 +27,20 @@ from app.paths import Paths
 from app.pick_keys import QueryKey, load_key
 from app.picks import Picks
 from app.prior import theta_prior
+from app.query_words import highlight_words, query_terms, suggestion
 from app.reading import Reader, Reading, language_codes
 from app.results import Explanation, Hit, IndexStatus, Preview, Problem, ResultPage, SearchRequest, Snippet
 from app.settings import Settings
 from app.snippets import matches, snippet
 from app.store import Store
 from app.visits import Visits
-from indexer.analysis import fold
 from indexer.candidates import Candidates, find
 from indexer.catalogue import Catalogue, DocumentRow
-from indexer.concepts import Concept
+from indexer.errors import IndexerError
 from indexer.feature_values import feature_matrix
 from indexer.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.index import Index, lock_holder
-from indexer.language import stem
 from indexer.query import Query, parse
-from indexer.spelling import suggest
-
-_WORD = re.compile(r"[^\W_]+")
 
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
@@ -68,6 +64,7 @@ class Search:
         self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
         self._page_ids = itertools.count(1)
         self._shown: OrderedDict[int, LastPage] = OrderedDict()
+        self._gone: set[str] = set()
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -105,7 +102,7 @@ class Search:
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
             problems=tuple(Problem(p.position, p.length, p.message) for p in query.problems),
-            suggestion=self._suggestion(reading, query, candidates) if not request.as_you_type else "",
+            suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -186,24 +183,12 @@ class Search:
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:
+        """Note files that are gone, each once: the catalogue may be busy, and nobody waits for this twice."""
         for hit in hits:
-            if hit.missing and hit.path:
-                self._catalogue.purge(hit.path)
-
-    def _suggestion(self, reading: Reading, query: Query, candidates: Candidates) -> str:
-        if candidates.n_matches and not candidates.relaxed:
-            return ""
-        unknown = [
-            c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
-            if df <= 1 and c.surface[0].isalpha()
-        ]  # fmt: skip
-        better = suggest([c.surface[0] for c in unknown], reading.vocabulary()) if unknown else {}
-        text = query.text
-        for concept in reversed(unknown):
-            word = better.get(concept.surface[0])
-            if word:
-                text = _with_word(text, concept, word)
-        return text if text != query.text else ""
+            if hit.missing and hit.path and hit.path not in self._gone:
+                self._gone.add(hit.path)
+                with contextlib.suppress(IndexerError):  # a full disk is no reason not to answer; scans find it too
+                    self._catalogue.purge(hit.path)
 
     def _remember(self, visit: LastPage) -> int:
         with self._lock:
@@ -273,36 +258,6 @@ class Search:
             index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
             writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
         )  # fmt: skip
-
-
-def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The stemmed words that name a query to the pick memory, and what its unfinished last word may become."""
-    language = languages[0] if languages else ""
-    terms = [stem(concept.surface[0], language) for concept in candidates.concepts]
-    last = candidates.concepts[-1] if candidates.concepts else None
-    if last is None or not getattr(last.node, "prefix", False):
-        return terms, []
-    return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
-
-
-def _with_word(text: str, concept: Concept, word: str) -> str:
-    """The query with the place where the concept stands in its node replaced."""
-    start = concept.node.position
-    for match in _WORD.finditer(text, start, start + concept.node.length):
-        if fold(match.group()) == concept.surface[0]:
-            return text[: match.start()] + word + text[match.end() :]
-    return text
-
-
-def highlight_words(candidates: Candidates) -> tuple[str, ...]:
-    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
-    words: dict[str, None] = {}
-    for concept in candidates.concepts:
-        if getattr(concept.node, "prefix", False):
-            words[concept.surface[0] + "*"] = None
-        else:
-            words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
-    return tuple(words)
 
 
 def _gone(doc_id: int) -> DocumentRow:

@@ -10,7 +10,7 @@ from pathlib import Path
 from indexer.errors import LockedError
 
 FILE = "writer.lock"
-_ATTEMPTS = 5
+_ATTEMPTS = 10
 
 
 def lock_holder(folder: Path) -> str:
@@ -35,7 +35,7 @@ def take(folder: Path, holder: str) -> int:
             break
         except BlockingIOError as error:
             if attempt < _ATTEMPTS:
-                time.sleep(0.02)  # `lock_holder` holds it for a moment, too
+                time.sleep(0.01)  # `lock_holder` holds it for a moment, too
                 continue
             name = os.read(handle, 500).decode(errors="replace").strip() or "another process"
             os.close(handle)

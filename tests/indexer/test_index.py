@@ -296,13 +296,14 @@ def test_a_second_writer_is_told_who_the_first_is(make_index: MakeIndex) -> None
 
 
 def test_looking_who_writes_never_keeps_anyone_from_writing(make_index: MakeIndex) -> None:
-    """The screen asks all the time; a writer that comes at that moment waits for it."""
+    """The screen asks again and again; a writer that comes at that moment waits for it."""
     index = make_index([])
     done = threading.Event()
 
     def look() -> None:
         while not done.is_set():
             lock_holder(index.folder)
+            time.sleep(0.001)
 
     looking = threading.Thread(target=look)
     looking.start()

@@ -21,14 +21,14 @@ from foltr.ranking.rankers import Ranker
 FloatVector = npt.NDArray[np.float64]
 FloatMatrix = npt.NDArray[np.float64]
 
-SHIPPED_ONLY = ("opened", "opened_recently", "same_query", "similar_query")
+SHIPPED_ONLY = ("same_query", "similar_query")
 """features whose weights are as shipped, always"""
 PERSONAL = (
     "title_length", "body_length", "name_length", "recent_week", "recent_year", "newer", "size", "depth", "is_text",
     "is_source", "is_html", "is_document", "is_mail", "folder_share", "type_share",
 )  # fmt: skip
 """features of the document alone: they learn at the full rate"""
-TEXT_RATE = 0.3
+TEXT_RATE = 0.2
 """share of the learning rate for all others"""
 SHRINK = 0.005
 """points that each learned weight of the linear ranker loses with each lesson"""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def every_command() -> list[tuple[str, ...]]:
     """The words of each command and subcommand."""
-    context = click.Context(program)
+    context = click.Context(program, **program.context_settings)
     found: list[tuple[str, ...]] = []
     for name in COMMANDS:
         command = program.get_command(context, name)
@@ -41,7 +41,7 @@ def test_help_names_every_command(device: Device) -> None:
 def test_every_command_has_help_that_ends_with_examples(words: tuple[str, ...]) -> None:
     """Each command says what it does and shows examples, each of which begins with the program or its variables."""
     command: click.Command | None = program
-    context = click.Context(program, info_name="foltr-search")
+    context = click.Context(program, info_name="foltr-search", **program.context_settings)
     for word in words:
         assert isinstance(command, click.Group)
         command = command.get_command(context, word)

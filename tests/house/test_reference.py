@@ -6,6 +6,7 @@ import importlib.util
 import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -26,6 +27,9 @@ def make_reference() -> ModuleType:
     return module
 
 
+@pytest.mark.skipif(
+    not version("click").startswith("8.5."), reason="usage lines are worded by click; the page is made with click 8.5"
+)
 def test_the_manual_page_is_that_of_the_commands(make_reference: ModuleType) -> None:
     """docs/man/foltr-search.1 is what `foltr-search man` prints."""
     assert (DOCS / "man" / "foltr-search.1").read_text(encoding="utf-8") == make_reference.manual_page(), STALE

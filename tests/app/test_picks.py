@@ -127,7 +127,7 @@ def test_picks_for_another_query_are_no_competition(picks: Picks) -> None:
 
 
 def test_folders_and_types_share_in_the_picks(picks: Picks) -> None:
-    """4 picks in notes/, none elsewhere: 4 / (4 + 8) for both documents there, a quarter of it for the folder beside."""
+    """4 picks in notes/, none elsewhere: 4 / (4 + 8) for both documents there, a quarter of it beside."""
     pick(picks, A, ["budget"], times=4)
     usage = look(picks, ["other"])
     assert usage.folder_share.tolist() == pytest.approx([4 / 12, 4 / 12, 0.25 * 4 / 12])

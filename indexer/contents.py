@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from indexer.codec import private
+from indexer.codec_write import private
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION, whoosh_schema
 from indexer.whoosh_codec import Segment

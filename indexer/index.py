@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from indexer import contents, lock
-from indexer.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.codec import EXTENSIONS, SegmentFiles
+from indexer.codec_write import write_segment
 from indexer.contents import NAME
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.codec import EXTENSIONS, FieldLists, SegmentFiles, narrow, write_segment
+from indexer.codec import EXTENSIONS, FieldLists, SegmentFiles
+from indexer.codec_write import narrow, write_segment
 from indexer.errors import IndexDamaged
 from indexer.index import NAME, Index
 from indexer.postings import encode

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from indexer import lists
 from indexer.analysis import Analyzer, raw_terms, raw_tokens
-from indexer.codec import SegmentFiles, write_segment
+from indexer.codec import SegmentFiles
+from indexer.codec_write import write_segment
 from indexer.lists import FieldBuffer, group_lists, merged_lists, renumber
 from indexer.postings import decode
 from indexer.schema import DOCUMENT

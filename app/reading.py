@@ -49,7 +49,7 @@ class Reading:
         """The folders of the indexed files; made at the first call."""
         with self._lock:
             if self._folders is None:
-                self._folders = FolderNames(self._catalogue.known())
+                self._folders = FolderNames(self._catalogue.paths())
             return self._folders
 
     def folder_ids(self, folder: str) -> set[int]:

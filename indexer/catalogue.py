@@ -232,6 +232,10 @@ class Catalogue:
             rows = self._rows(query, path, first, after)
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
+    def paths(self) -> list[str]:
+        """All files."""
+        return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM files")]
+
     def purge(self, path: str) -> None:
         """Note that a search found `path` gone; the next update looks and removes it."""
         with plain_errors(self.path):

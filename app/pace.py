@@ -4,7 +4,7 @@ What a text match is worth rests on thousands of judgements, so one person's cli
 this person wants, nobody else knows. The picks of a query already do all they can through their own shipped weights:
 if those weights learned too, everything that was ever opened would rise for every query.
 
-After each lesson every learned weight goes back toward the shipped one by a fixed step (truncated gradient, Langford,
+No lesson takes a longer step than LONGEST. After each lesson every learned weight goes back toward the shipped one by a fixed step (truncated gradient, Langford,
 Li and Zhang 2009, Eq. 3.3): what keeps being confirmed stays, what was chance vanishes.
 """
 
@@ -30,8 +30,10 @@ PERSONAL = (
 """features of the document alone: they learn at the full rate"""
 TEXT_RATE = 0.2
 """share of the learning rate for all others"""
-SHRINK = 0.005
+SHRINK = 0.003
 """points that each learned weight of the linear ranker loses with each lesson"""
+LONGEST = 0.15
+"""points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +43,7 @@ class Pace:
     rates: FloatVector
     """[n_features] shares of the learning rate in [0, 1]; 0: never learned, and not seen by what is learned"""
     shrink: float = 0.0
+    longest: float = np.inf
 
     @classmethod
     def even(cls, n_features: int) -> Pace:
@@ -51,18 +54,19 @@ class Pace:
     def shipped(cls, names: Sequence[str]) -> Pace:
         """The pace of this program for features of these names."""
         rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
-        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK)
+        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK, LONGEST)
 
     def seen(self, features: FloatMatrix) -> FloatMatrix:
         """The features as the learned part sees them."""
         return features * (self.rates > 0)
 
     def step(self, ranker: Ranker, theta: FloatVector, slope: FloatVector, *, shipped: FloatVector) -> FloatVector:
-        """theta + slope at each weight's rate, then back toward `shipped`.
+        """theta + slope at each weight's rate, shortened to `longest`, then back toward `shipped`.
 
         The net spreads one preference over many weights, and each would fade before it counts: it does not shrink.
         """
-        changed = theta + slope * ranker.by_feature(self.rates)
+        way = slope * ranker.by_feature(self.rates)
+        changed = theta + way * min(1.0, self.longest / max(float(np.linalg.norm(way)), 1e-12))
         if ranker.name != "linear" or not self.shrink:
             return changed
         learned = changed - shipped

@@ -24,6 +24,14 @@ def test_each_weight_moves_at_its_rate_and_shrinks_toward_the_shipped_one() -> N
     assert stepped.tolist() == pytest.approx([1.0, 1.0 + 0.5 - 0.1, 1.0 + 2.0 - 0.1])
 
 
+def test_no_lesson_takes_a_longer_step_than_allowed() -> None:
+    """A slope of (3, 4) is 5 long; at most 1 is taken of it: (.6, .8)."""
+    pace = Pace(np.ones(2), longest=1.0)
+    assert pace.step(Linear(2), np.zeros(2), np.array([3.0, 4.0]), shipped=np.zeros(2)).tolist() == pytest.approx(
+        [3 / 5, 4 / 5]
+    )
+
+
 def test_what_is_no_longer_confirmed_is_gone_after_enough_lessons() -> None:
     """A learned point of .05 shrinks by .005 with each lesson: after 10 the weight is the shipped one, exactly."""
     pace, theta = Pace(np.ones(1), shrink=0.005), np.array([3.05])

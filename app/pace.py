@@ -4,8 +4,9 @@ What a text match is worth rests on thousands of judgements, so one person's cli
 this person wants, nobody else knows. The picks of a query already do all they can through their own shipped weights:
 if those weights learned too, everything that was ever opened would rise for every query.
 
-No lesson takes a longer step than LONGEST. After each lesson every learned weight goes back toward the shipped one by a fixed step (truncated gradient, Langford,
-Li and Zhang 2009, Eq. 3.3): what keeps being confirmed stays, what was chance vanishes.
+No lesson takes a longer step than LONGEST, and after each lesson every learned weight goes back toward the shipped one
+by a fixed step (truncated gradient, Langford, Li and Zhang 2009): what keeps being confirmed stays, what was chance
+vanishes.
 """
 
 from __future__ import annotations

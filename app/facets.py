@@ -32,11 +32,15 @@ class FolderNames:
         self._by_key = {folder_key(folder): folder for folder in folders}
 
     def counts(self, keys: npt.NDArray[Any], within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
-        """The folders one step below `within` (or below the roots), with how many of `keys` [n] lie in each."""
+        """The folders one step below `within`, with how many of `keys` [n] lie in each.
+
+        Without it: the roots themselves where there are several, else the folders one step below the only one.
+        """
+        of = _base_of if len(roots) > 1 and not within else _one_step
         total: Counter[str] = Counter()
         for key, n in zip(*np.unique(keys, return_counts=True), strict=True):
             folder = self._by_key.get(int(key))
-            step = _one_step(folder, (within,) if within else roots) if folder else None
+            step = of(folder, (within,) if within else roots) if folder else None
             if step:
                 total[step] += int(n)
         return total.most_common(MAX_FOLDERS)
@@ -48,6 +52,10 @@ def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
         if folder.startswith(prefix):
             return prefix + folder[len(prefix) :].split(os.sep, 1)[0]
     return None
+
+
+def _base_of(folder: str, bases: tuple[str, ...]) -> str | None:
+    return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
 
 
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],

@@ -27,7 +27,8 @@ class Background:
     def suggest(self) -> Sequence[Folder]:
         from app.folders import suggest_roots
 
-        return [Folder(one.path, f"{one.shown_count} files") for one in suggest_roots()]
+        counts = [(one.path, one.shown_count) for one in suggest_roots()]
+        return [Folder(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
 
     def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""

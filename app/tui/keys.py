@@ -1,8 +1,9 @@
 """The actions of the screen and their keys, in one table.
 
 The bindings, the help, the command palette and the check of `screen.keys` in the settings all come from it. A single
-letter works wherever no text is being typed; the same letter with Alt works everywhere. This module does not need
-Textual.
+letter works wherever no text is being typed; one with Alt works everywhere. With Alt only letters other than b and f:
+most terminals send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a
+word. This module does not need Textual.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("order", "ctrl+s,s", "Order", "The next order: learned, BM25, newest first, by name.", shown=True),
     Action("preview", "f2,p,alt+p", "Preview", "Show or hide the preview.", shown=True),
     Action("explain", "f3,x,alt+x", "Why", "Say why the selected result stands where it stands.", shown=True),
-    Action("facets", "f4,f,alt+f", "Filter", "Narrow the results by type, folder and time.", shown=True),
+    Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", shown=True),
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", shown=True),
     Action("suggestion", "f8,alt+g", "Take spelling", "Search for the suggested spelling."),
     Action("next-match", "n,alt+n", "Next match", "Go to the next match in the preview."),
     Action("previous-match", "N,alt+m", "Previous match", "Go to the previous match in the preview."),
-    Action("wider", "less_than_sign,alt+comma", "Wider preview", "Make the preview larger."),
-    Action("narrower", "greater_than_sign,alt+full_stop", "Smaller preview", "Make the preview smaller."),
+    Action("wider", "less_than_sign,alt+h", "Wider preview", "Make the preview larger."),
+    Action("narrower", "greater_than_sign,alt+l", "Smaller preview", "Make the preview smaller."),
     Action("search", "slash,ctrl+l", "Search", "Go to the search box."),
     Action("back", "escape", "Back", "Go back to the search box; there, clear it."),
     Action("quit", "ctrl+q", "Quit", "Leave the program.", shown=True),

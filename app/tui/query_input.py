@@ -25,7 +25,12 @@ class QueryInput(Input):
         super().__init__(placeholder="Search your files", id=id, compact=True, select_on_focus=False)
         self.browsing_history = False
 
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return not key.startswith("alt+") and super().check_consume_key(key, character)
+
     def on_key(self, event: events.Key) -> None:
+        if event.key.startswith("alt+"):  # most terminals send the letter along, which Input would type
+            event.character = None
         rows = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE}.get(event.key)
         if rows is None:
             self.browsing_history = False

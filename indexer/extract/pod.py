@@ -13,6 +13,7 @@ _NAME = re.compile(r"^=head1[ \t]+NAME\b[^\n]*\n\s*([^=\s][^\n]*(?:\n[^=\s][^\n]
 _HEADING = re.compile(r"^=head[12][ \t]+(\S[^\n]*)$", re.M)
 _COMMAND = re.compile(r"^=(?:head\d|item|over|back|pod|cut|encoding|begin|end|for)\b[ \t]*", re.M)
 _CODE = re.compile(r"[BICFLSX](?:<<+[ ]([^\n]*?)[ ]>>+|<([^<>\n]*)>)")
+_INDEX_ENTRY = re.compile(r"X<[^<>\n]*>")
 _ENTITY = re.compile(r"E<(\w+)>")
 _ENTITIES = {"lt": "<", "gt": ">", "verbar": "|", "sol": "/", "quot": '"', "amp": "&"}
 
@@ -27,6 +28,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
 
 def title_of(head: str) -> str:
     """The paragraph under =head1 NAME ("perlrun - how to execute the Perl interpreter"), else the first heading."""
+    head = _INDEX_ENTRY.sub("", head)  # they may stand alone under NAME, and are never shown
     found = _NAME.search(head) or _HEADING.search(head)
     return plain(found[1]) if found else ""
 

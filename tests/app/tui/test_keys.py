@@ -39,3 +39,9 @@ def test_importing_the_package_and_the_keys_does_not_load_textual() -> None:
     """The command line may name the screen without paying for it."""
     code = "import sys, app.tui, app.tui.keys; assert 'textual' not in sys.modules and 'rich' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_alt_key_arrives_from_a_terminal_that_sends_escape() -> None:
+    """Most terminals send Alt+e as Escape and e, in which Textual knows letters only, and takes two for its own."""
+    keys = [key for action in ACTIONS for key in action.keys.split(",") if key.startswith("alt+")]
+    assert all(len(key) == len("alt+e") and key[-1].islower() and key[-1] not in "bf" for key in keys), keys

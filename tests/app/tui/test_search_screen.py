@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from textual import events
+
 from app.settings import ScreenSettings
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FacetBar
@@ -388,3 +390,13 @@ async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) 
             await pilot.press(key)
             seen.append(box.value)
         assert seen == ["solar", "wind sea", "wind sea", "solar", ""]
+
+
+async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
+    """Most terminals send the letter itself along with Alt; the search box must not take it."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        one.app.post_message(events.Key("alt+y", "y"))
+        await one.until(pilot, lambda: one.app.clipboard == "/home/anna/energy/turbine.md")
+        assert one.app.search_screen.query_one(QueryInput).value == "wind"

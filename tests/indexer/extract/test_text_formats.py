@@ -27,6 +27,7 @@ from indexer.extract.limits import MEGABYTE
         ("a.tex", "\\section*{Only a section}\n", "Only a section"),
         ("a.adoc", "= Doc title\n:toc:\n\n== Section\n", "Doc title"),
         ("a.pod", "=head1 NAME\n\nperlrun - how to B<run> C<< a->b >>\n\n=cut\n", "perlrun - how to run a->b"),
+        ("a.pod", "=head1 NAME\nX<hash> X<array>\n\nperldata - data types\n", "perldata - data types"),
         ("a.1", ".TH LS 1\n.SH NAME\nls \\- list directory contents\n.SH X\n", "ls - list directory contents"),
         ("a.1", "rotated log line\n", ""),
         ("a.py", '#!/usr/bin/python\n# c\n"""The first line.\n\nMore."""\n', "The first line"),

@@ -74,7 +74,9 @@ class Program(Group):
         name = args[0]
         if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        if os.sep in name or Path(name).expanduser().is_dir():
+        if os.sep in name and not Path(name).is_dir():
+            raise click.UsageError(f"there is no folder {name}", ctx)
+        if Path(name).expanduser().is_dir():
             from app.commands.screen import command
 
             return "screen", command, args
@@ -141,6 +143,7 @@ def _simulate(arguments: Sequence[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; nothing but the exit code leaves this function."""
     os.umask(0o077)  # whatever a command writes is for its owner only
+    out = sys.stdout
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False
@@ -151,9 +154,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and sys.stdout is out:
+            raise  # not click's answer to a broken pipe, which is to wrap stdout and exit with 1
         # The reader has seen enough (`| head`). What is still buffered goes nowhere, so that exiting stays quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
         return 0
     except Exception as error:
         if os.environ.get("FOLTR_DEBUG"):

@@ -131,6 +131,22 @@ def test_a_reader_that_stops_reading_is_no_error(device: Device) -> None:
     )  # fmt: skip
     assert piped.stderr == ""
     assert piped.stdout.startswith("# The settings of foltr-search")
+    gone, writes = os.pipe()
+    os.close(gone)
+    command = [sys.executable, "-m", "app", "config", "default"]
+    unread = subprocess.run(
+        command, stdout=writes, stderr=subprocess.PIPE, env=device.environment(), cwd=device.home, check=False
+    )
+    os.close(writes)
+    assert (unread.returncode, unread.stderr) == (0, b"")
+
+
+def test_a_folder_that_is_not_there_is_named(device: Device) -> None:
+    """The message names no command that one cannot type."""
+    failed = device.run("/no/such/folder")
+    assert failed.returncode == 2
+    assert "there is no folder /no/such/folder" in failed.stderr
+    assert "foltr-search screen" not in failed.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no modes of files there")

@@ -115,6 +115,9 @@ class Search:
 
     def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
         settings = self._settings.search
+        narrow = narrowing(reading.snapshot, request, reading.folder_ids)
+        if query.root is None and query.text.strip():
+            narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
             reading.snapshot,
             query,
@@ -122,7 +125,7 @@ class Search:
             min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
-            narrow=narrowing(reading.snapshot, request, reading.folder_ids),
+            narrow=narrow,
             by_date=request.order == "modified",
         )
 

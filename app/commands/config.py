@@ -50,11 +50,13 @@ def check(ctx: click.Context) -> int:
     """Check config.toml and the environment, and list every problem (exit code 2)."""
     from app.settings import Paths
     from app.settings_sources import examine
+    from app.tui.keys import problems_of
 
-    _, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
-    for problem in problems:
+    resolved, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
+    keys = problems_of(resolved.settings.screen.keys)
+    for problem in (*problems, *keys):
         say(problem)
-    return FAILED if problems else 0
+    return FAILED if problems or keys else 0
 
 
 @command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import time
@@ -150,6 +151,8 @@ def _diagnose(page: ResultPage) -> None:
     """What a person should know about the answer: what was not understood, what may have been meant."""
     for problem in page.problems:
         say(f"{problem.message}\n  {page.request.text}\n  {' ' * problem.position}{'^' * max(problem.length, 1)}")
+    for option in re.findall(r"(?<!\S)-[A-Za-z](?= \d)", page.request.text):
+        say(f"{option} leaves out the word {option[1:]!r}, as -word does; options of one letter there are none")
     if page.n_documents == 0:
         say("nothing is indexed yet; `foltr-search index FOLDER` does it")
     elif not page.hits:

@@ -167,6 +167,12 @@ def test_a_query_of_conditions_lists_the_newest(open_search: Open) -> None:
     assert search.leave(page) is None
 
 
+@pytest.mark.parametrize("text", ["AND AND", "()", '""', "!!!"])
+def test_a_query_without_anything_to_look_for_finds_nothing(open_search: Open, text: str) -> None:
+    """Only operators, brackets and marks: no document, rather than all of them."""
+    assert ask(open_search(), text).hits == ()
+
+
 def test_the_limit_cuts_the_page_and_nothing_else(open_search: Open) -> None:
     """Fewer hits, as many matches."""
     search = open_search()

@@ -169,8 +169,9 @@ class Store:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _refuse_strangers(self) -> None:
-        kind = int(self._db.execute("PRAGMA application_id").fetchone()[0])
+        # In this order: another process that makes the file right now writes both in one transaction.
         n_tables = int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+        kind = int(self._db.execute("PRAGMA application_id").fetchone()[0])
         if n_tables and kind != APPLICATION_ID:
             raise StateError(f"{self.path} is a database of another program; move it away to start afresh")
         if self._schema_version() > len(MIGRATIONS):

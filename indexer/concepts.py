@@ -7,7 +7,8 @@ prefix, the pieces of a joined word. It has one occurrence count for each docume
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,10 @@ class Concept:
     """the forms exactly as typed, folded: the rest of `forms` are stem variants or completions"""
     fields: tuple[str, ...]
     function_word: bool = False
+    width: int = 1
+    """how many positions of the query it takes: the pieces of a joined word"""
+    offset: int = 0
+    """its first position in the query, function words counted"""
 
 
 def concepts_of(
@@ -49,7 +54,8 @@ def concepts_of(
     found: list[Concept] = []
     for node in positive_words(query):
         found.extend(node_concepts(snapshot, node, languages, typing=typing))
-    return tuple(found)
+    ends = accumulate(concept.width for concept in found)
+    return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
 
 
 def node_concepts(
@@ -98,16 +104,16 @@ def _joined_concepts(
         pieces.setdefault(offset, term)
     parts = tuple(pieces[i] for i in sorted(pieces))
     if node.exact and whole:
-        return [Concept(node, ((whole,),), (whole,), fields)]
+        return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
     if prefix and whole:
         completed = [(t,) for t in _completions(snapshot, whole, fields)]
-        return [Concept(node, (*completed, parts), (whole,), fields)]
+        return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts))]
     wordlike = all(len(part) > 1 and part.isalpha() for part in parts)
     known = bool(whole) and any(snapshot.document_frequency(field, whole) for field in fields)
     if known and not wordlike:
-        return [Concept(node, ((whole,),), (whole,), fields)]
+        return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
     if wordlike and whole:
-        return [Concept(node, ((whole,), parts), (whole, *parts), fields)]
+        return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
 
 

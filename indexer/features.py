@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-MEANING = 1
+MEANING = 2
 """raise it when a feature's value changes its meaning under the same name"""
 
 SCALES = {

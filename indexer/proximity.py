@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -32,10 +32,14 @@ class Nearness:
 
 
 def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs: Ints) -> Nearness:
-    """Closeness in `field` for the document numbers `docs` [n_docs] (any order)."""
+    """Closeness in `field` for the document numbers `docs` [n_docs] (any order).
+
+    Two words stand as in the query when they are as far apart as there: function words between them count.
+    """
     n = docs.size
     ascending = np.sort(docs)
-    places = [_places(snapshot, concept, field, ascending) for concept in concepts[:MAX_CONCEPTS]]
+    concepts = concepts[:MAX_CONCEPTS]
+    places = [_places(snapshot, concept, field, ascending) for concept in concepts]
     early = np.zeros(n)
     for own in places:
         first_docs, first_rows = np.unique(own >> PLACE_BITS, return_index=True)
@@ -43,18 +47,25 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
         rows = np.searchsorted(ascending, first_docs)
         early[rows] = np.maximum(early[rows], 1 / (1 + position / 50))
     ordered, near, adjacent = np.zeros(n), np.zeros(n), np.zeros(n)
-    pairs = list(pairwise(places))
-    for left, right in pairs:
-        after = _smallest_gap(left, right, ascending)
+    steps = [right.offset - left.offset for left, right in pairwise(concepts)]
+    for (left, right), step in zip(pairwise(places), steps, strict=True):
+        as_asked = np.isin(left + step, right)
+        exact = np.isin(ascending, left[as_asked] >> PLACE_BITS)
+        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, ascending), step))
         before = _smallest_gap(right, left, ascending)
         ordered += _closeness(after)
         near += _closeness(np.minimum(after, before))
-        adjacent += after == 1
-    if not pairs:
+        adjacent += exact
+    if not steps:
         return Nearness(*_in_order(docs, ascending, (np.zeros(n), np.zeros(n), np.zeros(n), early)))
-    phrase = 0.5 * adjacent / len(pairs)
-    phrase[_whole_phrase(places, ascending)] = 1.0
-    return Nearness(*_in_order(docs, ascending, (phrase, ordered / len(pairs), near / len(pairs), early)))
+    phrase = 0.5 * adjacent / len(steps)
+    phrase[_whole_phrase(places, steps, ascending)] = 1.0
+    return Nearness(*_in_order(docs, ascending, (phrase, ordered / len(steps), near / len(steps), early)))
+
+
+def _extra(gaps: Counts, step: int) -> Counts:
+    """1 for words as far apart as asked, one more for each word that they are nearer or farther; FAR stays FAR."""
+    return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
 def _in_order(docs: Ints, ascending: Ints, columns: tuple[Counts, ...]) -> list[Counts]:
@@ -87,8 +98,8 @@ def _closeness(gaps: Counts) -> Counts:
     return np.where(gaps < FAR, 1 / np.maximum(gaps, 1), 0.0)
 
 
-def _whole_phrase(places: list[Ints], docs: Ints) -> Ints:
+def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
     starts = places[0]
-    for i, own in enumerate(places[1:], start=1):
-        starts = starts[np.isin(starts + i, own)]
+    for offset, own in zip(accumulate(steps), places[1:], strict=True):
+        starts = starts[np.isin(starts + offset, own)]
     return np.searchsorted(docs, np.unique(starts >> PLACE_BITS))

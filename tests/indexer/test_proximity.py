@@ -108,3 +108,24 @@ def test_no_documents_are_no_problem(make_index: MakeIndex) -> None:
     """Empty in, empty out."""
     found = measure(make_index(["a b"]).snapshot(), "a b", [])
     assert found.phrase.shape == found.ordered.shape == found.near.shape == found.early.shape == (0,)
+
+
+def without_function_words(make_index: MakeIndex, query: str, text: str) -> tuple[float, float, float]:
+    """phrase, ordered and near of one document for a query as candidates are found for it."""
+    snapshot = make_index([text]).snapshot()
+    asked = tuple(c for c in concepts_of(snapshot, parse(query), ("en",)) if not c.function_word)
+    found = nearness(snapshot, asked, "body", np.array([0], dtype=np.int64))
+    return float(found.phrase[0]), float(found.ordered[0]), float(found.near[0])
+
+
+def test_function_words_between_count_as_places(make_index: MakeIndex) -> None:
+    """In a row it is a phrase, though only lord and rings are asked for; one word more or two fewer are a gap."""
+    assert without_function_words(make_index, "lord of the rings", "a lord of the rings") == (1.0, 1.0, 1.0)
+    assert without_function_words(make_index, "lord of the rings", "lord of all the rings") == (0.0, 1 / 2, 1 / 2)
+    assert without_function_words(make_index, "lord of the rings", "lord rings") == (0.0, 1 / 3, 1 / 3)
+
+
+def test_a_joined_word_takes_a_place_for_each_piece(make_index: MakeIndex) -> None:
+    """"foo_bar baz" stands in a row where baz follows bar."""
+    assert without_function_words(make_index, "foo_bar baz", "x foo_bar baz")[0] == 1.0
+    assert without_function_words(make_index, "foo_bar baz", "x foo_bar x baz")[0] == 0.0

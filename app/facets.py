@@ -84,8 +84,5 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds)
         seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
         mask &= snapshot.documents["modified"] > time.time() - seconds.get(request.time, 0.0)
     if request.folder:
-        numbers = snapshot.numbers
-        below = np.zeros(mask.size, dtype=bool)
-        below[[numbers[i] for i in folder_ids(request.folder) if i in numbers]] = True
-        mask &= below
+        mask &= snapshot.having(folder_ids(request.folder))
     return mask

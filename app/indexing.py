@@ -9,7 +9,7 @@ from pathlib import Path
 
 from app.background import BackgroundIndexer
 from app.folders import RootSuggestion, suggest_roots
-from app.manners import give_way, on_battery
+from app.manners import on_battery
 from app.settings import Paths, Settings, index_roots
 from indexer.catalogue import Catalogue
 from indexer.crawl import CrawlRules
@@ -17,6 +17,7 @@ from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
 from indexer.extract.limits import MEGABYTE
 from indexer.extract.memory import return_freed_memory
+from indexer.extract.priority import give_way
 from indexer.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary

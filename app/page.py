@@ -13,8 +13,6 @@ from app.results import FloatMatrix, Hit
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.catalogue import DocumentRow
 
-Order = npt.NDArray[np.intp]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
@@ -67,7 +65,8 @@ def interleaved(
     learned = list(shown)
     page = team_draft(learned, sorted(learned), k=k, rng=np.random.default_rng(seed))
     drafted = page.ranking.tolist()
-    rest = [i for i in learned if i not in set(drafted)]
+    placed = set(drafted)
+    rest = [i for i in learned if i not in placed]
     owners = (*page.owner.tolist(), *([FIRST] * len(rest)))
     return {i: shown[i] for i in (*drafted, *rest)}, owners
 

@@ -9,7 +9,6 @@ import html
 import json
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,8 +106,3 @@ def write_files(collection: Collection, folder: Path, *, formats: tuple[str, ...
         path.write_text(file_text(document, ending), encoding="utf-8")
         paths[str(path)] = document.id
     return paths
-
-
-def inverted(paths: Mapping[str, str]) -> dict[str, str]:
-    """document id -> path."""
-    return {document: path for path, document in paths.items()}

@@ -47,20 +47,16 @@ class Concept:
     """its first position in the query, function words counted"""
 
 
-def concepts_of(
-    snapshot: Snapshot, query: Query, languages: tuple[str, ...], *, typing: bool = False
-) -> tuple[Concept, ...]:
+def concepts_of(snapshot: Snapshot, query: Query, languages: tuple[str, ...]) -> tuple[Concept, ...]:
     """The concepts of a query, in its order; a phrase is one concept for each of its words."""
     found: list[Concept] = []
     for node in positive_words(query):
-        found.extend(node_concepts(snapshot, node, languages, typing=typing))
+        found.extend(node_concepts(snapshot, node, languages))
     ends = accumulate(concept.width for concept in found)
     return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
 
 
-def node_concepts(
-    snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...], *, typing: bool = False
-) -> list[Concept]:
+def node_concepts(snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...]) -> list[Concept]:
     """The concepts of one word or phrase of the query."""
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):

@@ -125,9 +125,7 @@ class Matcher:
     def _folder(self, folder: str) -> Mask:
         mask = self._none()
         if folder.startswith(("/", "~")):
-            numbers = self.snapshot.numbers
-            mask[[numbers[i] for i in self.folder_ids(folder) if i in numbers]] = True
-            return mask
+            return self.snapshot.having(self.folder_ids(folder))
         words = sequence(folder)
         if words:
             mask[phrase_starts(self.snapshot, "path", words) >> PLACE_BITS] = True

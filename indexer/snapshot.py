@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -114,6 +114,12 @@ class Snapshot:
         """doc_id -> document number, living documents only."""
         living = np.flatnonzero(self.alive)
         return dict(zip(self.documents["doc_id"][living].tolist(), living.tolist(), strict=True))
+
+    def having(self, doc_ids: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """[n_numbers] True for the living documents of these ids; unknown ids are passed over."""
+        mask = np.zeros(self.alive.size, dtype=bool)
+        mask[[self.numbers[i] for i in doc_ids if i in self.numbers]] = True
+        return mask
 
     def remember(self, question: Hashable, look_up: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
         """The answer to a question about this commit's terms, looked up once."""

@@ -42,20 +42,11 @@ class Command(click.Command):
         write_examples(self.examples, formatter)
 
 
-class Group(click.Group):
+class Group(Command, click.Group):
     """A command with subcommands, as `config`."""
 
     command_class = Command
     group_class = type
-
-    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.examples = examples
-        self.params.append(set_option())
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_epilog(ctx, formatter)
-        write_examples(self.examples, formatter)
 
 
 @dataclass(frozen=True, slots=True)

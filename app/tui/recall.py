@@ -29,7 +29,3 @@ class Recall:
             return None
         self._at = at
         return self._queries[at] if at >= 0 else ""
-
-    def restart(self) -> None:
-        """Stand before the newest entry again."""
-        self._at = -1

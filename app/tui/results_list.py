@@ -100,12 +100,6 @@ class ResultsList(ScrollView, can_focus=True):
         """The snippet of one row, once it was made."""
         return self._snippets.get(self._snippet_key(self.page, row)) if self.page else None
 
-    def mark_missing(self, hit: Hit) -> None:
-        """Strike out a result whose file turned out to be gone."""
-        if self.page is not None and hit in self.page.hits:
-            self._forget_lines(self.page.hits.index(hit))
-            self.refresh()
-
     def ask_for_snippets(self) -> None:
         """Ask once for the snippets of the rows in view that have none yet."""
         if self.page is None or not self.size.height:

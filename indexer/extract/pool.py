@@ -125,25 +125,25 @@ class WorkerPool(Generic[Result]):
 
     def _bury(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
         """A worker died: the file it was at fails, the others go back."""
-        left = self._discard(worker)
-        if not worker.is_ready:
-            waiting.give_back(left)
-            self._count_failed_start(worker)
-            return
-        waiting.give_back(left[1:])
-        yield left[0], ExtractionError("crashed", how_it_ended(worker.exit_code))
+        yield from self._fail_first(worker, waiting, lambda: ("crashed", how_it_ended(worker.exit_code)))
 
     def _stop_late(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
         """A worker took too long: kill it; the file it was at fails, the others go back."""
         if worker.results.poll():
             return
+        yield from self._fail_first(worker, waiting, lambda: ("timeout", f"took longer than {self._order.seconds:g} s"))
+
+    def _fail_first(
+        self, worker: Worker, waiting: Waiting, reason: Callable[[], tuple[str, str]]
+    ) -> Iterator[tuple[FileEntry, ExtractionError]]:
+        """Discard a worker: the file it was at fails for a reason known afterwards, the others go back."""
         left = self._discard(worker)
         if not worker.is_ready:
             waiting.give_back(left)
             self._count_failed_start(worker)
             return
         waiting.give_back(left[1:])
-        yield left[0], ExtractionError("timeout", f"took longer than {self._order.seconds:g} s")
+        yield left[0], ExtractionError(*reason())
 
     def _count_failed_start(self, worker: Worker) -> None:
         if worker.is_ready:

@@ -7,11 +7,8 @@ nothing that matters and reports each file as soon as it is done.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import platform
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,11 +18,9 @@ from typing import Any
 from indexer.errors import ExtractionError
 from indexer.extract.limits import Limits, shown_size
 from indexer.extract.memory import return_freed_memory
+from indexer.extract.priority import give_way
 
 MEGABYTE = 2**20
-_IO_PRIORITY_CALL = {"x86_64": 251, "aarch64": 30}
-"""Number of Linux's ioprio_set per machine; Python has no name for it."""
-_IO_IDLE = 3 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +84,7 @@ def _become_quiet() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    if not hasattr(os, "nice"):
-        return
-    with contextlib.suppress(OSError):
-        os.nice(10)
-    number = _IO_PRIORITY_CALL.get(platform.machine())
-    if sys.platform == "linux" and number is not None:
-        ctypes.CDLL(None).syscall(number, 1, 0, _IO_IDLE)
+    give_way()
 
 
 def _die_with_parent(lifeline: Connection) -> None:

@@ -1,0 +1,49 @@
+"""Methods by name, made from plain settings as a preset or a server's configuration holds them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, get_type_hints
+
+import msgspec
+
+from foltr.errors import ValueRangeError
+from foltr.federated.method import Method
+from foltr.ranking.rankers import Ranker
+
+METHODS: dict[str, Callable[..., Method[Any, Any]]] = {}
+"""frozen dataclasses: `ranker` first, then the settings"""
+
+
+def settings_type(name: str) -> type[msgspec.Struct]:
+    """The settings of a method as a strict record: its dataclass's fields but for the ranker, with their defaults."""
+    method = METHODS[_known(name)]
+    hints = get_type_hints(method)
+    fields: list[Any] = []
+    for field in dataclasses.fields(method):  # type: ignore[arg-type]
+        if field.name == "ranker":
+            continue
+        entry: tuple[Any, ...] = (field.name, hints[field.name])
+        if field.default is not dataclasses.MISSING:
+            entry += (field.default,)
+        elif field.default_factory is not dataclasses.MISSING:
+            entry += (msgspec.field(default_factory=field.default_factory),)
+        fields.append(entry)
+    return msgspec.defstruct(name, fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
+
+
+def make_method(name: str, ranker: Ranker, settings: Mapping[str, object]) -> Method[Any, Any]:
+    """The method of that name; ValueRangeError names an unknown method, or the setting that does not fit."""
+    try:
+        record = msgspec.convert(dict(settings), settings_type(name))
+    except msgspec.ValidationError as error:
+        raise ValueRangeError(f"settings of {name}: {error}") from error
+    values = {field: getattr(record, field) for field in record.__struct_fields__}
+    return METHODS[name](ranker, **values)
+
+
+def _known(name: str) -> str:
+    if name not in METHODS:
+        raise ValueRangeError(f"no method {name!r}; there are {', '.join(METHODS)}")
+    return name

@@ -1,0 +1,1 @@
+"""The laboratory over foltr: data sets, simulated users, studies; never imported by the device but for `--simulate`."""

@@ -1,0 +1,150 @@
+"""Click models of the literature, instantiated: what a user of each kind does with a document of each grade.
+
+    cascade         look from the top; open a document of grade g with probability click[g], then stop with stop[g]
+    position-based  open the document at rank r with probability click[g] * (1 / r)^eta, never stop
+
+Cascade: thesis Tables 2.1 (three grades), 2.2 (five grades) and 5.1 (poison). Position-based: thesis Section 4.5.1 with
+eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code, the perfect user's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+from simulation.users import Users
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ByGrade(NamedTuple):
+    """The cascade model's probabilities, one for each grade from 0."""
+
+    click: tuple[float, ...]
+    """P(click = 1 | looked at, grade)"""
+    stop: tuple[float, ...]
+    """P(stop = 1 | click = 1, grade)"""
+
+
+THREE_GRADES = {
+    "perfect": ByGrade((0.0, 0.5, 1.0), (0.0, 0.0, 0.0)),
+    "navigational": ByGrade((0.05, 0.5, 0.95), (0.2, 0.5, 0.9)),
+    "informational": ByGrade((0.4, 0.7, 0.9), (0.1, 0.3, 0.5)),
+    "poison": ByGrade((1.0, 0.5, 0.0), (0.0, 0.0, 0.0)),
+}
+"""thesis Table 2.1; poison: Table 5.1, the numbers in brackets"""
+FIVE_GRADES = {
+    "perfect": ByGrade((0.0, 0.2, 0.4, 0.8, 1.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+    "navigational": ByGrade((0.05, 0.3, 0.5, 0.7, 0.95), (0.2, 0.3, 0.5, 0.7, 0.9)),
+    "informational": ByGrade((0.4, 0.6, 0.7, 0.8, 0.9), (0.1, 0.2, 0.3, 0.4, 0.5)),
+    "poison": ByGrade((1.0, 0.8, 0.4, 0.2, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
+}
+"""thesis Table 2.2; poison: Table 5.1"""
+CASCADES = tuple(THREE_GRADES)
+KINDS = (*CASCADES, "pbm")
+PAGE = 10
+"""results on a page in the thesis and in FOLtR-ES"""
+
+_ROWS = {1: (0, 2), 2: (0, 1, 2), 3: (0, 1, 2, 4), 4: (0, 1, 2, 3, 4)}
+"""top grade -> rows of the table of three (up to grade 2) or five"""
+
+
+def by_grade(kind: str, *, top_grade: int) -> ByGrade:
+    """The cascade probabilities for grades 0 to `top_grade`, 1 to 4; ValueRangeError for others and unknown kinds.
+
+    The tables are for three and for five grades. With binary judgements grade 1 is the best there is and behaves as
+    grade 2 of Table 2.1; grades 0 to 3 behave as 0, 1, 2 and 4 of Table 2.2, so that the best is clicked as the table's
+    best. (The published code for binary intents agrees but for the informational user: .3 / .7, stop .1 / .5.)
+    """
+    if top_grade not in _ROWS:
+        raise ValueRangeError(f"there are click models for 2 to 5 grades, not {top_grade + 1}")
+    if kind not in CASCADES:
+        raise ValueRangeError(f"no cascade click model {kind!r}; there are {', '.join(CASCADES)}")
+    table = (THREE_GRADES if top_grade < 3 else FIVE_GRADES)[kind]
+    rows = _ROWS[top_grade]
+    return ByGrade(tuple(table.click[row] for row in rows), tuple(table.stop[row] for row in rows))
+
+
+def make_users(
+    kind: str,
+    *,
+    top_grade: int,
+    n_clients: int = 1,
+    k: int = PAGE,
+    rng: np.random.Generator | None = None,
+    eta: float | npt.ArrayLike = 1.0,
+    spread: float = 0.0,
+) -> Users:
+    """`n_clients` users of a kind, on pages of `k` results.
+
+    For "pbm", `eta` is one position bias for all or one for each client `[n_clients]`, and with `spread` above 0 each
+    client draws its own from the normal distribution around that with this standard deviation, cut off at 0 from below
+    (as FedIPS, Section 5). The cascade kinds know no position bias and ignore both. ValueRangeError for an unknown
+    kind, k below 1, a negative eta, or a spread without `rng`.
+    """
+    if k < 1 or n_clients < 1:
+        raise ValueRangeError(f"k and n_clients must be at least 1, not {k} and {n_clients}")
+    if kind != "pbm":
+        table = by_grade(kind, top_grade=top_grade)
+        return Users(np.array(table.click), np.array(table.stop), np.ones((1, k)))
+    click = np.array(by_grade("perfect", top_grade=top_grade).click)
+    biases = _position_biases(eta, spread, n_clients, rng)
+    return Users(click, np.zeros_like(click), examination(biases, k=k))
+
+
+def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
+    """P(the result at rank r = 1..k is looked at) = (1 / r)^eta for each eta `[n_clients]`: `[n_clients, k]`."""
+    looked_at: FloatArray = np.arange(1.0, k + 1.0) ** -np.asarray(eta, dtype=np.float64)[:, None]
+    return looked_at
+
+
+def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None = None) -> FloatArray:
+    """Expectation of MaxRR, 1 / rank of the highest click, for pages of grades in ranked order `[n_pages, k']`.
+
+        E = sum_r (1 / r) p_r prod_{i < r} (1 - p_i),   p_r = click[g_r] * examination[r]
+
+    `[n_pages]`. Exact for both models: until the first click nobody stops. Only the first `users.k` ranks are seen;
+    negative grades mean that a page is shorter. It is the mean over all users unless `client` names one.
+    Used for Table 3 of FOLtR-ES, averaged over all queries. ShapeError unless pages are two-dimensional.
+    """
+    pages = np.asarray(grades)
+    if pages.ndim != 2:
+        raise ShapeError(f"grades must be [n_pages, k], not {list(pages.shape)}")
+    pages = pages[:, : users.k]
+    attraction = np.where(pages < 0, 0.0, users.click[np.maximum(pages, 0)])
+    looks = users.examination if client is None or len(users.examination) == 1 else users.examination[[client]]
+    total = np.zeros(len(pages))
+    for look in looks:
+        total += _first_click(attraction * look[: pages.shape[1]])
+    return total / len(looks)
+
+
+def _first_click(p: FloatArray) -> FloatArray:
+    """sum_r (1 / r) p_r prod_{i < r} (1 - p_i) along the last axis."""
+    not_before = np.cumprod(1.0 - p, axis=1)[:, :-1]
+    first = p.copy()
+    first[:, 1:] *= not_before
+    value: FloatArray = first @ (1.0 / np.arange(1, p.shape[1] + 1))
+    return value
+
+
+def _position_biases(
+    eta: float | npt.ArrayLike, spread: float, n_clients: int, rng: np.random.Generator | None
+) -> FloatArray:
+    given = np.asarray(eta, dtype=np.float64)
+    if given.ndim > 0 and given.shape != (n_clients,):
+        raise ShapeError(f"eta must be one number or [{n_clients}], not {list(given.shape)}")
+    if not ((given >= 0).all() and np.isfinite(given).all() and spread >= 0):
+        raise ValueRangeError(f"eta and its spread must be finite and not negative, not {eta} and {spread}")
+    if spread == 0:
+        return np.atleast_1d(given)
+    if rng is None:
+        raise ValueRangeError("a spread of eta needs a random generator")
+    biases = rng.normal(given, spread, n_clients)
+    while (biases < 0).any():
+        again = biases < 0
+        biases[again] = rng.normal(np.broadcast_to(given, n_clients)[again], spread)
+    return biases

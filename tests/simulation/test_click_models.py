@@ -1,0 +1,130 @@
+"""Simulated users: the probabilities of the papers' tables, and what can be said about their clicks without drawing."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.ranking.metrics import max_rr
+from simulation.click_models import CASCADES, FIVE_GRADES, THREE_GRADES, by_grade, expected_max_rr, make_users
+from simulation.users import Users
+
+
+def test_a_perfect_user_opens_exactly_what_is_best() -> None:
+    """Table 2.1, perfect: grade 2 always, grade 0 never, and no stopping."""
+    users = make_users("perfect", top_grade=2)
+    opened = users.clicks(np.array([2, 0, 2, 0, 0, 2], dtype=np.int8), 0, np.random.default_rng(0))
+    assert opened.tolist() == [True, False, True, False, False, True]
+
+
+def test_the_poison_user_turns_the_perfect_one_round() -> None:
+    """Table 5.1: the same click probabilities from the other end, never stopping."""
+    for table in (THREE_GRADES, FIVE_GRADES):
+        assert table["poison"].click == table["perfect"].click[::-1]
+        assert not any(table["poison"].stop)
+
+
+def test_a_binary_collection_behaves_as_grades_0_and_2() -> None:
+    """Relevant is the best there is: Table 2.1, navigational, columns 0 and 2."""
+    assert by_grade("navigational", top_grade=1) == ((0.05, 0.95), (0.2, 0.9))
+
+
+def test_four_grades_take_the_ends_of_the_table_of_five() -> None:
+    """Grades 0 to 3 behave as 0, 1, 2 and 4 of Table 2.2."""
+    assert by_grade("informational", top_grade=3).click == (0.4, 0.6, 0.7, 0.9)
+
+
+def test_the_rates_are_those_of_the_table() -> None:
+    """Of 4,000 navigational users, 95 % open a first result of grade 2, and 10 % of those look further."""
+    users, rng = make_users("navigational", top_grade=2), np.random.default_rng(1)
+    page = np.array([2, 2], dtype=np.int8)
+    pages = np.array([users.clicks(page, 0, rng) for _ in range(4000)])
+    assert pages[:, 0].mean() == pytest.approx(0.95, abs=0.015)
+    assert pages[pages[:, 0], 1].mean() == pytest.approx((1 - 0.9) * 0.95, abs=0.02)
+
+
+def test_position_bias_by_hand() -> None:
+    """eta 2 looks at rank 3 with probability 1/9, eta 0 always; nobody stops."""
+    users = make_users("pbm", top_grade=4, n_clients=2, k=3, eta=[0.0, 2.0])
+    assert users.examination.tolist() == [[1.0, 1.0, 1.0], pytest.approx([1.0, 1 / 4, 1 / 9])]
+    assert users.click.tolist() == [0.0, 0.2, 0.4, 0.8, 1.0]
+    assert not users.stop.any()
+
+
+def test_every_user_draws_its_own_bias() -> None:
+    """With a spread the exponents differ, centre on eta and are never negative."""
+    users = make_users("pbm", top_grade=4, n_clients=2000, k=2, eta=1.0, spread=0.1, rng=np.random.default_rng(0))
+    drawn = -np.log2(users.examination[:, 1])
+    assert drawn.mean() == pytest.approx(1.0, abs=0.01)
+    assert drawn.std() == pytest.approx(0.1, abs=0.01)
+    near_zero = make_users("pbm", top_grade=4, n_clients=500, k=2, eta=0.0, spread=1.0, rng=np.random.default_rng(0))
+    assert (near_zero.examination <= 1.0).all()
+
+
+def test_expected_max_rr_by_hand() -> None:
+    """Perfect user, grades 1, 0, 2: half open rank 1, the others open rank 3."""
+    users = make_users("perfect", top_grade=2)
+    assert expected_max_rr(users, [[1, 0, 2]]) == pytest.approx([0.5 * 1 + 0.5 * 1 / 3])
+
+
+@pytest.mark.parametrize("kind", [*CASCADES, "pbm"])
+def test_expected_max_rr_is_the_sum_over_all_click_patterns(kind: str) -> None:
+    """Every pattern of clicks on three results, each with its probability, gives the same expectation."""
+    users = make_users(kind, top_grade=2, k=3)
+    for page in product(range(3), repeat=3):
+        expected = sum(
+            probability_of(users, page, pattern) * max_rr(pattern, 3) for pattern in product((False, True), repeat=3)
+        )
+        assert expected_max_rr(users, [page])[0] == pytest.approx(expected, abs=1e-12)
+
+
+def probability_of(users: Users, page: tuple[int, ...], pattern: tuple[bool, ...]) -> float:
+    """P(exactly these clicks): the chance of having stopped makes all later results unopened."""
+    probability, looking = 0.0, 1.0
+    for rank, (grade, opened) in enumerate(zip(page, pattern, strict=True)):
+        p = users.click[grade] * users.examination[0, rank]
+        if not opened:
+            looking *= 1 - p
+            continue
+        if not any(pattern[rank + 1 :]):
+            probability += looking * p * users.stop[grade]
+        looking *= p * (1 - users.stop[grade])
+    return float(probability + looking)
+
+
+def test_drawn_clicks_agree_with_the_expectation() -> None:
+    """The mean MaxRR of 4,000 drawn pages is the closed form, within four standard errors."""
+    users, rng = make_users("pbm", top_grade=2, n_clients=2, k=4, eta=[0.0, 1.5]), np.random.default_rng(5)
+    page = np.array([0, 1, 1, 2], dtype=np.int8)
+    for client in (0, 1):
+        drawn = np.array([max_rr(users.clicks(page, client, rng)) for _ in range(4000)])
+        expected = expected_max_rr(users, [page], client=client)[0]
+        assert drawn.mean() == pytest.approx(expected, abs=4 * drawn.std() / np.sqrt(4000))
+
+
+def test_expected_max_rr_is_the_mean_over_users_and_ends_with_the_page() -> None:
+    """All users together are the mean of each; grades of -1 and ranks below the page change nothing."""
+    users = make_users("pbm", top_grade=2, n_clients=2, k=2, eta=[0.0, 2.0])
+    each = [expected_max_rr(users, [[1, 1]], client=client)[0] for client in (0, 1)]
+    assert expected_max_rr(users, [[1, 1]])[0] == pytest.approx(np.mean(each))
+    assert expected_max_rr(users, [[1, 1, 2]])[0] == expected_max_rr(users, [[1, 1]])[0]
+    assert expected_max_rr(users, [[1, -1]])[0] == expected_max_rr(users, [[1]])[0]
+
+
+def test_what_has_no_table_is_refused() -> None:
+    """Unknown kinds and grades, a spread without luck, and one page given as a row are errors."""
+    with pytest.raises(ValueRangeError, match="casual"):
+        make_users("casual", top_grade=1)
+    with pytest.raises(ValueRangeError, match="not 8"):
+        make_users("perfect", top_grade=7)
+    with pytest.raises(ValueRangeError, match="generator"):
+        make_users("pbm", top_grade=1, spread=0.1)
+    with pytest.raises(ValueRangeError, match="negative"):
+        make_users("pbm", top_grade=1, eta=-1.0)
+    with pytest.raises(ShapeError, match="eta"):
+        make_users("pbm", top_grade=1, n_clients=3, eta=[1.0, 2.0])
+    with pytest.raises(ShapeError, match="n_pages"):
+        expected_max_rr(make_users("perfect", top_grade=1), [1, 0])

@@ -1,0 +1,114 @@
+"""Embedded SQLite or PostgreSQL behind one engine: connections, transactions, migrations.
+
+SQLite runs in WAL mode with full synchronisation; every writing transaction begins IMMEDIATE, so that two writers wait
+for one another instead of failing half-way. On PostgreSQL the same code relies on row locks (`SELECT ... FOR UPDATE`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from foltr.errors import FoltrError
+
+MIGRATIONS = Path(__file__).with_name("migrations")
+BUSY_SECONDS = 30.0
+
+
+class DatabaseError(FoltrError):
+    """The database cannot be used; the message says why and what to do."""
+
+
+def connect(url: str, *, pool_size: int = 8) -> Engine:
+    """An engine for `sqlite:///file` or `postgresql+psycopg://...`; DatabaseError for another kind of address."""
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise DatabaseError(f"this is no database address: {error}") from error
+    if parsed.get_backend_name() == "sqlite":
+        engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+        _prepare_sqlite(engine)
+        return engine
+    if parsed.get_backend_name() != "postgresql":
+        raise DatabaseError(f"wanted sqlite:///file or postgresql+psycopg://..., got {parsed.drivername}")
+    return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_size=pool_size, pool_pre_ping=True)
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def _settings(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # transactions are begun below, not by the driver
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            "secure_delete = ON",
+            f"busy_timeout = {int(BUSY_SECONDS * 1000)}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get("writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """One transaction that may write: all of it is kept when the block ends, none when it raises."""
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """One consistent view."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def is_sqlite(engine: Engine) -> bool:
+    return engine.dialect.name == "sqlite"
+
+
+def upgrade(engine: Engine) -> None:
+    """Bring the tables up to this program's; DatabaseError when they are of a newer program or cannot be reached."""
+    try:
+        with engine.connect() as connection:
+            present = MigrationContext.configure(connection).get_current_revision()
+        if present is not None and present not in known_revisions():
+            raise DatabaseError(f"the database is of a newer foltr-server (revision {present}); update the program")
+        with writing(engine) as connection:
+            config = _config()
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+    except SQLAlchemyError as error:
+        raise DatabaseError(f"the database cannot be used: {error}") from error
+
+
+def is_current(engine: Engine) -> bool:
+    """Whether the tables are this program's; touches the database."""
+    with engine.connect() as connection:
+        connection.execute(text("SELECT 1"))
+        return MigrationContext.configure(connection).get_current_revision() == known_revisions()[0]
+
+
+def known_revisions() -> tuple[str, ...]:
+    """All revisions of the migrations folder, newest first."""
+    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    return config

@@ -1,0 +1,149 @@
+"""Who may take part: invites that work once, and members that are pseudonyms."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from federation_server.refusals import Refused
+from federation_server.tables import invites, members, updates
+from federation_server.vault import hashed
+from foltr.federated.envelope import KEY_BYTES, pseudonym
+
+TOKEN_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A device that takes part."""
+
+    device: str
+    """its pseudonym: a hash of its key"""
+    device_key: bytes
+    """Ed25519 public key [32]"""
+    joined: int
+    expires: int | None
+    ended: int | None
+    first_round: int | None
+    last_round: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class InviteState:
+    """An invite as the administrator sees it; the token itself is not kept."""
+
+    token_hash: str
+    note: str
+    created: int
+    expires: int
+    used: int | None
+    revoked: int | None
+
+
+def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
+    """A fresh token that works once within `seconds`; only its hash is stored."""
+    token = secrets.token_urlsafe(TOKEN_BYTES)
+    connection.execute(
+        insert(invites).values(token_hash=hashed(token), note=note[:200], created=now, expires=now + seconds)
+    )
+    return token
+
+
+def all_invites(connection: Connection) -> tuple[InviteState, ...]:
+    """Newest first."""
+    rows = connection.execute(select(invites).order_by(invites.c.created.desc(), invites.c.token_hash))
+    return tuple(InviteState(*row) for row in rows)
+
+
+def revoke_invite(connection: Connection, prefix: str, *, now: int) -> int:
+    """Make unused invites whose hash begins with `prefix` worthless; how many there were."""
+    chosen = update(invites).where(
+        invites.c.token_hash.startswith(prefix, autoescape=True), invites.c.used.is_(None), invites.c.revoked.is_(None)
+    )
+    return int(connection.execute(chosen.values(revoked=now)).rowcount)
+
+
+def redeem(connection: Connection, token: str, device_key: bytes, *, lifetime: int | None, now: int) -> Member:
+    """Make the holder of this key a member, once for each invite.
+
+    The same device redeeming its own invite again (its first answer was lost) is a member already and gets the same
+    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked.
+    """
+    if len(device_key) != KEY_BYTES:
+        raise Refused("malformed", f"a device key has {KEY_BYTES} bytes, not {len(device_key)}")
+    known = member(connection, pseudonym(device_key))
+    usable = update(invites).where(
+        invites.c.token_hash == hashed(token),
+        invites.c.used.is_(None),
+        invites.c.revoked.is_(None),
+        invites.c.expires > now,
+    )
+    if known is not None and known.ended is None:
+        return known
+    if known is not None or not connection.execute(usable.values(used=now)).rowcount:
+        raise Refused("bad-invite")
+    fresh = Member(
+        device=pseudonym(device_key),
+        device_key=device_key,
+        joined=now,
+        expires=None if lifetime is None else now + lifetime,
+        ended=None,
+        first_round=None,
+        last_round=None,
+    )
+    connection.execute(
+        insert(members).values(device=fresh.device, device_key=device_key, joined=now, expires=fresh.expires)
+    )
+    return fresh
+
+
+def member(connection: Connection, device: str) -> Member | None:
+    """The member of this pseudonym, also one whose membership ended."""
+    row = connection.execute(select(members).where(members.c.device == device)).first()
+    return _member(row) if row is not None else None
+
+
+def all_members(connection: Connection) -> tuple[Member, ...]:
+    """In the order in which they joined."""
+    return tuple(
+        _member(row) for row in connection.execute(select(members).order_by(members.c.joined, members.c.device))
+    )
+
+
+def count_active(connection: Connection, *, now: int) -> int:
+    """Members whose updates would be taken."""
+    valid = members.c.expires.is_(None) | (members.c.expires > now)
+    return int(
+        connection.execute(
+            select(func.count()).where(members.c.ended.is_(None), valid).select_from(members)
+        ).scalar_one()
+    )
+
+
+def end_membership(connection: Connection, device: str, *, now: int) -> bool:
+    """Take no more updates from this device; whether it was a member."""
+    chosen = update(members).where(members.c.device == device, members.c.ended.is_(None))
+    return bool(connection.execute(chosen.values(ended=now)).rowcount)
+
+
+def erase(connection: Connection, device: str) -> dict[str, int]:
+    """Delete the member and everything it sent; how many rows of each table."""
+    return {
+        "updates": int(connection.execute(delete(updates).where(updates.c.device == device)).rowcount),
+        "members": int(connection.execute(delete(members).where(members.c.device == device)).rowcount),
+    }
+
+
+def _member(row: Any) -> Member:
+    return Member(
+        device=row.device,
+        device_key=bytes(row.device_key),
+        joined=row.joined,
+        expires=row.expires,
+        ended=row.ended,
+        first_round=row.first_round,
+        last_round=row.last_round,
+    )

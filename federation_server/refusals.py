@@ -1,0 +1,47 @@
+"""Why the server refuses a request: a code that programs know, an HTTP status, a sentence for a person.
+
+Every refusal has its own code and its own counter (see federation_server.counters), so that an operator sees whether
+devices have wrong clocks, replay, or send garbage.
+"""
+
+from __future__ import annotations
+
+from foltr.errors import FoltrError
+
+REASONS: dict[str, tuple[int, str]] = {
+    "malformed": (400, "the body is not what this address takes"),
+    "unsigned": (401, "the request carries no signature, time or nonce"),
+    "bad-signature": (401, "the signature does not fit the request"),
+    "unknown-device": (401, "this device is not a member"),
+    "revoked": (403, "this device's membership was ended"),
+    "clock": (401, "the request's time is too far from the server's"),
+    "replayed": (409, "this request was sent before"),
+    "bad-invite": (403, "the invite is unknown, used, expired or revoked"),
+    "stale-round": (409, "the round is over or not yet open; fetch the announcement again"),
+    "wrong-lineage": (409, "the group began a new lineage; fetch the announcement again"),
+    "wrong-model": (409, "the update does not begin from the announced model"),
+    "wrong-manifest": (409, "the update speaks of other features than the group's"),
+    "wrong-group": (409, "the update is for another group"),
+    "sealed-wrongly": (400, "the update was not sealed to this round's key"),
+    "wrong-length": (400, "the update has another number of parameters than the group's ranker"),
+    "not-finite": (400, "the update holds a number that is not finite"),
+    "over-norm": (400, "the update is longer than the group's privacy mechanism can make it"),
+    "already-reported": (409, "this device has reported another update in this round"),
+    "too-large": (413, "the body is larger than the server takes"),
+    "too-many": (429, "too many requests; wait and try again"),
+    "not-found": (404, "there is nothing at this address"),
+    "wrong-verb": (405, "this address does not take that method"),
+    "not-admin": (401, "the dashboard wants its token"),
+    "unavailable": (503, "the server is starting, stopping, or cannot reach its database"),
+}
+"""code -> (HTTP status, sentence)"""
+
+
+class Refused(FoltrError):
+    """A request that the server does not fulfil; `reason` is a key of REASONS."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        status, sentence = REASONS[reason]
+        super().__init__(f"{sentence}: {detail}" if detail else sentence)
+        self.reason = reason
+        self.status = status

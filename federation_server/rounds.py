@@ -1,0 +1,143 @@
+"""A round: open -> closed by quorum or deadline. Late, missing and dropped devices are normal.
+
+Every function takes a connection inside a transaction of the caller's. Aggregating, publishing the next model, ending
+the round (which destroys its key) and opening the next one belong in one transaction: a crash leaves all or nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from federation_server import group
+from federation_server.tables import rounds, updates
+from federation_server.vault import Vault
+from foltr.federated.envelope import new_round_key, round_public
+from foltr.federated.wire import Announcement, Terms
+
+Purpose = Literal["learn", "forget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a round closes."""
+
+    quorum: int
+    """updates that close it at once"""
+    seconds: int
+    """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """The row of a round, its private key still encrypted."""
+
+    lineage: int
+    number: int
+    purpose: Purpose
+    deadline: int
+    public_key: bytes
+    sealed_key: bytes | None
+    model_hash: str
+    n_updates: int
+
+
+def open_next(
+    connection: Connection, vault: Vault, schedule: Schedule, *, now: int, purpose: Purpose = "learn"
+) -> Round:
+    """Open the round that follows the newest model, with a key of its own."""
+    start = group.newest(connection)
+    private = new_round_key()
+    fresh = Round(
+        lineage=start.record.lineage,
+        number=start.record.round + 1,
+        purpose=purpose,
+        deadline=now + schedule.seconds,
+        public_key=round_public(private),
+        sealed_key=vault.encrypt(private),
+        model_hash=start.hash,
+        n_updates=0,
+    )
+    connection.execute(
+        insert(rounds).values(
+            lineage=fresh.lineage,
+            round=fresh.number,
+            purpose=purpose,
+            state="open",
+            opened=now,
+            deadline=fresh.deadline,
+            public_key=fresh.public_key,
+            private_key=fresh.sealed_key,
+            model_hash=fresh.model_hash,
+            n_updates=0,
+        )
+    )
+    return fresh
+
+
+def present(connection: Connection, *, lock: bool = False) -> Round | None:
+    """The open round, None before the first start; with `lock` no other transaction may close it meanwhile."""
+    query = select(rounds).where(rounds.c.state == "open").order_by(rounds.c.lineage.desc(), rounds.c.round.desc())
+    row = connection.execute(query.limit(1).with_for_update() if lock else query.limit(1)).first()
+    return _round(row) if row is not None else None
+
+
+def announcement(open_round: Round, agreed: Terms, *, now: int) -> Announcement:
+    """What the server tells its members about the open round."""
+    return Announcement(
+        terms=agreed,
+        lineage=open_round.lineage,
+        round=open_round.number,
+        purpose=open_round.purpose,
+        model_hash=open_round.model_hash,
+        round_key=open_round.public_key,
+        deadline=open_round.deadline,
+        server_time=now,
+    )
+
+
+def is_due(open_round: Round, schedule: Schedule, *, floor: int, now: int) -> bool:
+    """Whether it should close now: the quorum is there, or the deadline has passed with at least `floor` updates."""
+    enough = open_round.n_updates >= max(floor, 1)
+    return enough and (open_round.n_updates >= schedule.quorum or now >= open_round.deadline)
+
+
+def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:
+    """Whether the deadline has passed with too few updates: it then goes on under a new deadline."""
+    return now >= open_round.deadline and open_round.n_updates < max(floor, 1)
+
+
+def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, now: int) -> None:
+    """A new deadline; what was received stays."""
+    connection.execute(update(rounds).where(*_key(open_round)).values(deadline=now + schedule.seconds))
+
+
+def end(connection: Connection, open_round: Round, *, now: int, state: str, **report: object) -> None:
+    """Close or abandon it and destroy its private key."""
+    n_updates = connection.execute(
+        select(func.count()).where(updates.c.lineage == open_round.lineage, updates.c.round == open_round.number)
+    ).scalar_one()
+    connection.execute(
+        update(rounds)
+        .where(*_key(open_round), rounds.c.state == "open")
+        .values(state=state, closed=now, private_key=None, n_updates=n_updates, **report)
+    )
+
+
+def _key(open_round: Round) -> tuple[Any, ...]:
+    return (rounds.c.lineage == open_round.lineage, rounds.c.round == open_round.number)
+
+
+def _round(row: Any) -> Round:
+    return Round(
+        lineage=row.lineage,
+        number=row.round,
+        purpose=row.purpose,
+        deadline=row.deadline,
+        public_key=bytes(row.public_key),
+        sealed_key=bytes(row.private_key) if row.private_key is not None else None,
+        model_hash=row.model_hash,
+        n_updates=row.n_updates,
+    )

@@ -1,0 +1,140 @@
+"""The server's tables. Times are whole seconds since 1970; bytes that could tell of a person are encrypted at rest.
+
+A round is one row that goes open -> closed (or abandoned); closing it, aggregating, publishing the next model,
+destroying the round's key and opening the next round are one transaction, so that a crash leaves either all or nothing.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""small named values: the group's id and name, the hash of the server's key, the guard's state"""
+
+invites = Table(
+    "invites",
+    metadata,
+    Column("token_hash", String(64), primary_key=True),
+    Column("note", String(200), nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("expires", BigInteger, nullable=False),
+    Column("used", BigInteger),
+    Column("revoked", BigInteger),
+)
+
+members = Table(
+    "members",
+    metadata,
+    Column("device", String(32), primary_key=True),
+    Column("device_key", LargeBinary(32), nullable=False),
+    Column("joined", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    Column("ended", BigInteger),
+    Column("first_lineage", Integer),
+    Column("first_round", Integer),
+    Column("last_round", Integer),
+)
+"""pseudonyms; first and last say in which rounds an update was counted"""
+
+nonces = Table(
+    "nonces",
+    metadata,
+    Column("nonce_hash", String(64), primary_key=True),
+    Column("expires", BigInteger, nullable=False),
+    Index("nonces_expires", "expires"),
+)
+
+lineages = Table(
+    "lineages",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("began", BigInteger, nullable=False),
+    Column("reason", String(40), nullable=False),
+    Column("parent_lineage", Integer),
+    Column("parent_round", Integer),
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("record", LargeBinary, nullable=False),
+    Column("moments", LargeBinary, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    ForeignKeyConstraint(["lineage"], ["lineages.lineage"]),
+)
+"""published rankers; model r is what r closed rounds of the lineage led to, and what round r + 1 begins from"""
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("purpose", String(8), nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("opened", BigInteger, nullable=False),
+    Column("deadline", BigInteger, nullable=False),
+    Column("closed", BigInteger),
+    Column("public_key", LargeBinary(32), nullable=False),
+    Column("private_key", LargeBinary),
+    Column("model_hash", String(64), nullable=False),
+    Column("n_updates", Integer, nullable=False),
+    Column("rule", String(40)),
+    Column("guard", Text),
+    Column("update_norm", Float),
+    Column("agreement", Float),
+    Index("rounds_state", "state"),
+)
+"""state: open, closed, abandoned; private_key is encrypted at rest and NULL as soon as the round is over"""
+
+updates = Table(
+    "updates",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("received", BigInteger, nullable=False),
+    Column("payload", LargeBinary, nullable=False),
+    Column("norm", Float, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+    Index("updates_device", "device"),
+)
+"""payload is encrypted at rest; the primary key makes a second update of a device in a round impossible"""
+
+forgettings = Table(
+    "forgettings",
+    metadata,
+    Column("request", String(32), primary_key=True),
+    Column("asked", BigInteger, nullable=False),
+    Column("state", String(10), nullable=False),
+    Column("method", String(12), nullable=False),
+    Column("erased", Text, nullable=False),
+    Column("from_lineage", Integer),
+    Column("from_round", Integer),
+    Column("until_round", Integer),
+    Column("lineage", Integer),
+    Column("done", BigInteger),
+)
+"""requests to be forgotten, without the member's name; see federation_server.forgetting"""

@@ -1,0 +1,191 @@
+"""What a device does to its weights before they leave it: nothing, the published mechanism, Laplace or Gaussian noise.
+
+    local_bound               the L2 radius that theta is projected to after each local step, or None
+    release(start, end, rng)  what leaves: `start` is the global theta that the device began with, `end` its own
+
+A mechanism protects one device's whole contribution to one round (user level). How much that is over all rounds is
+counted in foltr.privacy.accounting. Noise that protects people takes `rng` from
+`foltr.privacy.noise.os_entropy_generator`; a simulation takes it from a seeded stream, and then protects nobody.
+
+"Distributed" noise is a share of the noise: it protects only against someone who sees nothing but the sum of at least
+`n_clients` honest shares. A server that opens a single update sees almost all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.privacy.clipping import ROUNDING_MARGIN, clip_l1, clip_l2
+from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamma_shares, laplace_shares, to_steps
+
+FloatVector = npt.NDArray[np.float64]
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="mechanism"):
+    """What all mechanisms are: strict records that name themselves in the field `mechanism`."""
+
+
+class NoPrivacy(_Record, frozen=True, tag="none"):
+    """The weights leave as they are.
+
+    No guarantee of any kind: one update of a linear ranker gives away which results were opened, in closed form, to
+    anyone who knows the feature vectors shown (gradient = sum of w_i x_i, and w_i > 0 means opened).
+    """
+
+    @property
+    def local_bound(self) -> float | None:
+        """None: theta is not projected."""
+        return None
+
+    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """`end` `[n_params]`."""
+        _check(start, end)
+        return end
+
+
+class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
+    """The mechanism of FPDGD: project theta, add a gamma share of Laplace noise to each weight.
+
+        theta <- theta * min(1, bound / ||theta||_2)               after each local step (thesis Eq. 3.19)
+        theta + gamma - gamma',  gamma, gamma' ~ Gamma(1/n, Delta/epsilon) for each weight (Eq. 3.21, 3.22, Algorithm 3)
+
+    `variant` "printed" has bound = Delta/2, as Eq. 3.19 prints; "coded" has bound = Delta, as the published program
+    does. Both add noise once for each message, as Algorithm 3 and the program do, to the weights themselves.
+
+    What it does not guarantee: `epsilon` is a setting of the noise, no privacy budget. The bound is on the L2 norm,
+    while Laplace noise for each weight needs the L1 norm, so the true epsilon of one round is sqrt(n_params) to
+    2 sqrt(n_params) times as large (`foltr.privacy.accounting.fpdgd_paper_true_epsilon`); it is spent again in every
+    round; it holds only for the sum of all `n_clients` shares, seen by someone who sees no single one. The noise is
+    made of floats, as published, with the weakness that Mironov (CCS 2012) describes.
+    """
+
+    sensitivity: float
+    """Delta, above 0"""
+    epsilon: float
+    """of the noise scale Delta / epsilon, above 0"""
+    n_clients: int
+    """|C|, how many shares make one Laplace variable"""
+    variant: Literal["printed", "coded"] = "printed"
+
+    def __post_init__(self) -> None:
+        _positive(self.sensitivity, "sensitivity")
+        _positive(self.epsilon, "epsilon")
+        _counted(self.n_clients)
+
+    @property
+    def local_bound(self) -> float | None:
+        """Delta/2 as printed, Delta as coded."""
+        return self.sensitivity / 2 if self.variant == "printed" else self.sensitivity
+
+    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """`end` projected to the bound, plus one gamma share for each weight, `[n_params]`."""
+        _check(start, end)
+        bound = self.sensitivity / 2 if self.variant == "printed" else self.sensitivity
+        return clip_l2(end, bound) + gamma_shares(self.sensitivity / self.epsilon, self.n_clients, len(end), rng)
+
+
+class Laplace(_Record, frozen=True, tag="laplace"):
+    """Clip the update to L1 norm `clip`, add Laplace noise of scale clip / epsilon to each number.
+
+    Guarantees, for one round and one whole device: epsilon-differential privacy against its absence (zero-out), and
+    2 epsilon against any other contribution in its place (replace); over T rounds see foltr.privacy.accounting. With
+    `distributed` each device adds one of `n_clients` shares of that noise: the same guarantee, but only for the sum,
+    only if all of the `n_clients` shares are honest and arrive, and none against a server that sees single updates.
+    The noise is whole-numbered on a grid (foltr.privacy.noise), so its float form gives nothing away.
+    """
+
+    clip: float
+    """L1 radius of the update, above 0"""
+    epsilon: float
+    """of one round under zero-out neighbours, above 0"""
+    distributed: bool = False
+    """whether a device adds only its share of the noise"""
+    n_clients: int = 1
+    """honest shares that are sure to arrive; only for distributed noise"""
+
+    def __post_init__(self) -> None:
+        _positive(self.clip, "clip")
+        _positive(self.epsilon, "epsilon")
+        _counted(self.n_clients)
+
+    @property
+    def local_bound(self) -> float | None:
+        """None: the update is clipped once, at the end."""
+        return None
+
+    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """start + the clipped and noised update, `[n_params]`."""
+        _check(start, end)
+        step = self.clip / self.epsilon / STEPS
+        steps = to_steps(clip_l1(end - start, self.clip * (1.0 - ROUNDING_MARGIN)), step)
+        if self.distributed:
+            noise = laplace_shares(STEPS, self.n_clients, len(end), rng)
+        else:
+            noise = discrete_laplace(STEPS, len(end), rng)
+        return start + step * (steps + noise)
+
+
+class Gaussian(_Record, frozen=True, tag="gaussian"):
+    """Clip the update to L2 norm `clip`, add Gaussian noise of standard deviation z * clip to each number.
+
+    Guarantees, for one round and one whole device: (epsilon, delta)-differential privacy by the exact curve of
+    foltr.privacy.gaussian_accounting with noise multiplier z against its absence (zero-out), z/2 against any other
+    contribution in its place (replace). With `distributed` each device adds standard deviation
+    z * clip / sqrt(n_clients): the same guarantee, but only for the sum, only if at least `n_clients` honest shares
+    arrive, and against a server that sees single updates only that of multiplier z / sqrt(n_clients).
+    The noise is whole-numbered on a grid of 2^20 steps to the standard deviation (foltr.privacy.noise): its
+    zero-concentrated privacy is exactly that of the continuous Gaussian (Canonne et al. 2020, Theorem 4), while the
+    curve of the accountant is that of the continuous one, from which a grid so fine differs by about 1e-6 of delta.
+    """
+
+    clip: float
+    """L2 radius of the update, above 0"""
+    noise_multiplier: float
+    """z, standard deviation of the noise in the sum over `clip`, above 0"""
+    distributed: bool = False
+    """whether a device adds only its share of the noise"""
+    n_clients: int = 1
+    """honest shares that are sure to arrive; only for distributed noise"""
+
+    def __post_init__(self) -> None:
+        _positive(self.clip, "clip")
+        _positive(self.noise_multiplier, "noise_multiplier")
+        _counted(self.n_clients)
+
+    @property
+    def local_bound(self) -> float | None:
+        """None: the update is clipped once, at the end."""
+        return None
+
+    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """start + the clipped and noised update, `[n_params]`."""
+        _check(start, end)
+        shares = self.n_clients if self.distributed else 1
+        step = self.noise_multiplier * self.clip / math.sqrt(shares) / STEPS
+        steps = to_steps(clip_l2(end - start, self.clip * (1.0 - ROUNDING_MARGIN)), step)
+        return start + step * (steps + discrete_gaussian(STEPS, len(end), rng))
+
+
+Mechanism: TypeAlias = NoPrivacy | FpdgdPaper | Laplace | Gaussian
+"""a field of this type reads {"mechanism": "none" | "fpdgd-paper" | "laplace" | "gaussian", ...} strictly"""
+
+
+def _check(start: FloatVector, end: FloatVector) -> None:
+    if start.ndim != 1 or start.shape != end.shape:
+        raise ShapeError(f"start and end must both be [n_params], not {list(start.shape)} and {list(end.shape)}")
+
+
+def _positive(value: float, name: str) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueRangeError(f"{name} of a privacy mechanism must be positive and finite, not {value}")
+
+
+def _counted(n_clients: int) -> None:
+    if n_clients < 1:
+        raise ValueRangeError(f"n_clients of a privacy mechanism must be at least 1, not {n_clients}")

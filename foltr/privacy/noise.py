@@ -1,0 +1,148 @@
+"""Noise on a grid, drawn exactly, and the generator that it must come from when it protects people.
+
+Laplace and Gaussian noise made from floats is not what the proofs speak of: which doubles can come out depends on the
+secret, and one released number can give it away (Mironov, "On significance of the least significant bits for
+differential privacy", CCS 2012). So nothing here adds a float to a secret. The clipped vector is cut to whole multiples
+of a step (towards 0, so its norm cannot grow), whole-numbered noise is added, and only the sum becomes a float again:
+a function of a released integer, which can reveal nothing more. The samplers use whole numbers alone and are exact for
+ideal random bits (Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020).
+
+What remains: `laplace_shares` draws gamma and Poisson variables in floats, so its probabilities (not its grid) are
+rounded in about the 15th digit; how long rejection sampling takes depends on the noise (Jin et al., arXiv 2112.05307),
+which matters to someone who can time a device to the microsecond.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ValueRangeError
+
+FloatVector = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+STEPS = 1 << 20
+"""grid steps in one scale (Laplace) or one standard deviation (Gaussian) of a device's noise"""
+LARGEST_STEPS = 2.0**50
+"""a clipped vector longer than this many steps would not be a whole number in a float"""
+
+
+def os_entropy_generator() -> np.random.Generator:
+    """A generator whose whole state, 384 bits, comes from the operating system; make a new one for each release.
+
+    Its bits are those of Philox4x64-10 with a random 128-bit key and a random 256-bit counter: a reduced block cipher
+    in counter mode for which no attack is published, though it was not designed as one. Because nothing is shared
+    between releases, whoever recovered the state from one of them would learn nothing about another.
+    """
+    words = np.frombuffer(os.urandom(48), dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
+
+
+def to_steps(x: FloatVector, step: float) -> IntArray:
+    """`x` `[n_params]` in whole steps, cut towards 0; ValueRangeError when it is too long to be counted."""
+    counts = x / step
+    if not np.abs(counts).max(initial=0.0) < LARGEST_STEPS:
+        raise ValueRangeError(f"the noise is too small for the vector: a step of {step} divides it too finely")
+    return np.trunc(counts).astype(np.int64)
+
+
+def discrete_laplace(scale: int, size: int, rng: np.random.Generator) -> IntArray:
+    """P(X = x) proportional to exp(-|x| / scale), exactly, `[size]` (Canonne et al., Algorithm 2)."""
+    return _first_accepted(lambda n: _laplace_proposals(scale, n, rng), size)
+
+
+def discrete_gaussian(deviation: int, size: int, rng: np.random.Generator) -> IntArray:
+    """P(X = x) proportional to exp(-x^2 / (2 deviation^2)), exactly, `[size]` (Canonne et al., Algorithm 3).
+
+    Their Laplace proposal has scale floor(deviation) + 1; here it has scale `deviation`, which is also exact and keeps
+    all fractions within 64 bits.
+    """
+
+    def accepted(n: int) -> IntArray:
+        proposed = _laplace_proposals(deviation, n, rng)
+        excess = np.abs(proposed) - deviation
+        return proposed[_bernoulli_exp(excess * excess, 2 * deviation * deviation, rng)]
+
+    return _first_accepted(accepted, size)
+
+
+def laplace_shares(scale: int, n_shares: int, size: int, rng: np.random.Generator) -> IntArray:
+    """One of `n_shares` whole-numbered shares `[size]` whose sum has the law of `discrete_laplace(scale)`.
+
+        share = NB(1/n, 1 - e^(-1/scale)) - NB(1/n, 1 - e^(-1/scale))
+
+    the whole-numbered twin of thesis Eq. 3.21 (negative binomial for gamma). If only a part s of the shares arrives
+    the sum is no longer Laplace, and for s <= 1/2 its worst privacy loss has no bound that holds for continuous noise.
+    """
+    p = -np.expm1(-1.0 / scale)
+    gains: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
+    losses: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
+    return gains - losses
+
+
+def gamma_shares(scale: float, n_shares: int, size: int, rng: np.random.Generator) -> FloatVector:
+    """gamma - gamma', `[size]`, gamma and gamma' ~ Gamma(1/n, scale), floats (thesis Eq. 3.21 and 3.22).
+
+    The sum of n independent shares is Laplace(scale). First all gammas are drawn, then all gamma primes.
+    """
+    return rng.gamma(1.0 / n_shares, scale, size) - rng.gamma(1.0 / n_shares, scale, size)
+
+
+def _laplace_proposals(scale: int, n: int, rng: np.random.Generator) -> IntArray:
+    """Discrete Laplace variables: those of `n` proposals that are accepted, so fewer than `n`."""
+    remainder = rng.integers(scale, size=n)
+    remainder = remainder[_bernoulli_exp(remainder, scale, rng)]
+    magnitude = remainder + scale * _successes(len(remainder), rng)
+    negative = rng.integers(2, size=len(remainder)).astype(np.bool_)
+    once = ~(negative & (magnitude == 0))  # else 0 would be twice as likely
+    return np.where(negative, -magnitude, magnitude)[once]
+
+
+def _first_accepted(accepted: Callable[[int], IntArray], size: int) -> IntArray:
+    """The first `size` accepted variables; proposing more at once than are needed saves most of the time."""
+    drawn = np.empty(0, dtype=np.int64)
+    while len(drawn) < size:
+        drawn = np.concatenate([drawn, accepted(3 * (size - len(drawn)) + 8)])
+    return drawn[:size]
+
+
+def _bernoulli_exp(numerator: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+    """True with probability exp(-numerator / denominator), for fractions from 0 (Canonne et al., Algorithm 1)."""
+    whole, rest = np.divmod(numerator, denominator)
+    happened = np.ones(len(numerator), dtype=np.bool_)
+    pending = np.flatnonzero(whole)
+    while pending.size:
+        happened[pending] = _bernoulli_exp_below_one(np.ones(pending.size, dtype=np.int64), 1, rng)
+        whole[pending] -= 1
+        pending = pending[happened[pending] & (whole[pending] > 0)]
+    alive = np.flatnonzero(happened)
+    happened[alive] = _bernoulli_exp_below_one(rest[alive], denominator, rng)
+    return happened
+
+
+def _bernoulli_exp_below_one(numerator: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+    """The same for fractions gamma in [0, 1]: draw Bernoulli(gamma / k), k = 1, 2, ..., until one fails; was k odd?"""
+    odd = np.zeros(len(numerator), dtype=np.bool_)
+    pending = np.arange(len(numerator))
+    k = 0
+    while pending.size:
+        k += 1
+        succeeded = rng.integers(denominator * k, size=pending.size) < numerator[pending]
+        odd[pending[~succeeded]] = k % 2 == 1
+        pending = pending[succeeded]
+    return odd
+
+
+def _successes(size: int, rng: np.random.Generator) -> IntArray:
+    """How often Bernoulli(1/e) succeeds before it first fails, `[size]`."""
+    counts = np.zeros(size, dtype=np.int64)
+    pending = np.arange(size)
+    while pending.size:
+        pending = pending[_bernoulli_exp_below_one(np.ones(pending.size, dtype=np.int64), 1, rng)]
+        counts[pending] += 1
+    return counts

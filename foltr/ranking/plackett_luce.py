@@ -16,6 +16,8 @@ from foltr.errors import ShapeError, ValueRangeError
 FloatVector = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.intp]
 
+_EXHAUSTED = 1e-100
+"""A sum of weights below which `draw` measures the remaining ones from the largest of them again."""
 _LOWEST = -1e100
 """Where shifted scores end: e to this power is 0 as it is for -1e4, and differences of such numbers stay finite."""
 
@@ -58,6 +60,31 @@ def sample(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector
     """A Plackett-Luce ranking of `min(k, n_docs)` rows."""
     s = shifted(scores)
     return rank_with_noise(s, gumbel_noise(len(s), rng), k=k)
+
+
+def draw(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
+    """A Plackett-Luce ranking of `min(k, n_docs)` rows, from exactly as many numbers of `rng.random()`.
+
+    At each rank, with u in [0, 1) and the weights w_d = e^(s_d - largest s) of the rows not yet placed, in row order,
+
+        the row is the first d with  w_0 + .. + w_d > u * (sum of all w)
+
+    which has probability w_d / sum of all w (thesis Eq. 3.7). The sums are made anew at each rank, for subtracting
+    would lose all digits once a dominant row is placed; when what remains adds up to less than 1e-100, the largest
+    remaining score becomes the new zero. The published programs let numpy draw and reject; the law is the same.
+    """
+    remaining = shifted(scores).copy()
+    weights = np.exp(remaining)
+    ranking = np.empty(min(max(k, 0), len(remaining)), dtype=np.intp)
+    for rank in range(len(ranking)):
+        running = np.cumsum(weights)
+        if running[-1] < _EXHAUSTED:
+            remaining -= remaining.max()
+            weights = np.exp(remaining)
+            running = np.cumsum(weights)
+        row = int(np.searchsorted(running, rng.random() * running[-1], side="right"))
+        ranking[rank], remaining[row], weights[row] = row, -np.inf, 0.0
+    return ranking
 
 
 def log_denominators(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> tuple[FloatVector, FloatVector]:

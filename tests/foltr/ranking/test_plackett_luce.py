@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.ranking.plackett_luce import gumbel_noise, log_probability, rank_with_noise, sample
+from foltr.ranking.plackett_luce import draw, gumbel_noise, log_probability, rank_with_noise, sample
 
 
 def test_log_probability_by_hand() -> None:
@@ -77,3 +77,67 @@ def test_bad_scores_are_refused() -> None:
         sample(np.zeros((2, 2)), 1, np.random.default_rng(0))
     with pytest.raises(ShapeError, match="noise"):
         rank_with_noise([0.0, 1.0], [0.0], k=1)
+
+
+class Script:
+    """A generator whose random numbers are written down."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = list(numbers)
+
+    def random(self) -> float:
+        return self.numbers.pop(0)
+
+
+def drawn(scores: object, k: int, *numbers: float) -> list[int]:
+    """The ranking that these numbers lead to; every one of them is used."""
+    script = Script(*numbers)
+    ranking = draw(scores, k, script).tolist()  # type: ignore[arg-type]
+    assert not script.numbers
+    return ranking
+
+
+def test_draw_by_hand() -> None:
+    """Weights 1, 2, 3: u = 0.4 lies at 2.4 of 6, in row 1; then u = 0.24 lies at 0.96 of 1 + 3, in row 0."""
+    scores = np.log([1.0, 2.0, 3.0])
+    assert drawn(scores, 2, 0.4, 0.24) == [1, 0]
+    assert drawn(scores, 3, 0.4, 0.26, 0.0) == [1, 2, 0]
+
+
+@pytest.mark.parametrize("scores", [[0.0, 1.0, -1.0, 0.5], [30.0, 0.0, 0.3, -0.4], [700.0, 0.0, 1.0, -1.0]])
+def test_draw_follows_the_model(scores: list[float]) -> None:
+    """20,000 rankings of 3 from 4: chi-squared over all 24 joint outcomes below its 99.99th percentile."""
+    rng, n = np.random.default_rng(3), 20_000
+    counts: dict[tuple[int, ...], int] = {}
+    for _ in range(n):
+        ranking = tuple(draw(scores, 3, rng).tolist())
+        counts[ranking] = counts.get(ranking, 0) + 1
+    expected = {p: n * exp(log_probability(scores, p)) for p in permutations(range(4), 3)}
+    likely = {ranking: e for ranking, e in expected.items() if e >= 5}
+    chi2 = sum((counts.get(ranking, 0) - e) ** 2 / e for ranking, e in likely.items())
+    assert chi2 < 59.2  # 23 degrees of freedom; fewer where some outcomes are too rare to expect
+    assert sum(c for ranking, c in counts.items() if ranking not in likely) <= 25
+
+
+def test_draw_uses_one_number_for_each_rank() -> None:
+    """min(k, n_docs) numbers, whatever the scores: the stream stands where as many calls of random() leave it."""
+    for scores, k, numbers in (([5.0, 1.0, 0.0], 2, 2), ([1e4, 0.0, -1e4], 10, 3), ([], 10, 0), ([1.0], 0, 0)):
+        used, counted = np.random.default_rng(4), np.random.default_rng(4)
+        draw(scores, k, used)
+        for _ in range(numbers):
+            counted.random()
+        assert used.random() == counted.random()
+
+
+def test_draw_goes_on_when_the_dominant_rows_are_placed() -> None:
+    """Scores 1e8, 1e4 and twice 0: the two last share what remains evenly, although their first weights are 0."""
+    scores = [0.0, 1e8, 0.0, 1e4]
+    assert drawn(scores, 4, 0.5, 0.999, 0.49, 0.999) == [1, 3, 0, 2]
+    assert drawn([0.0, 2e3, 0.0, 1e3], 4, 0.5, 0.999, 0.51, 0.0) == [1, 3, 2, 0]
+
+
+def test_draw_never_runs_past_the_last_row() -> None:
+    """The largest number that random() can give chooses the last row with a weight."""
+    largest = 1 - 2**-53
+    assert drawn([0.0, 0.0, -1e5], 1, largest) == [1]
+    assert drawn(np.zeros(1000), 1, largest) == [999]

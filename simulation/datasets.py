@@ -1,0 +1,183 @@
+"""Loading folds by the name of a data set or by a path: found, read, checked against the registry, brought to scale.
+
+A path may be a folder with Fold1, Fold2, ..., a folder with a train and a test file, or one file, which makes five
+folds: fold i tests on every fifth query from the i-th on and trains on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from simulation.dataset_info import DATASETS, DatasetInfo
+from simulation.errors import DataFileError, DatasetError
+from simulation.fold_files import FoldFiles, find_folds
+from simulation.letor_cache import Cache, NonContiguous, load_file
+from simulation.normalisation import OneDocument, normalise_queries
+from simulation.queries import Fold, QuerySet
+
+__all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
+
+_SAMPLES = Path(__file__).parent / "samples"
+_PARTS_OF_A_FILE = 5
+
+
+def load_fold(
+    name_or_path: str | Path,
+    number: int = 1,
+    *,
+    root: Path | None = None,
+    normalise: str | None = None,
+    one_document: OneDocument = "zero",
+    non_contiguous: NonContiguous = "merge",
+    cache: Cache = "default",
+) -> Fold:
+    """One fold, every part with the same features.
+
+    name_or_path    a name in DATASETS, else a path; a relative path with the name of a data set is written ./NAME
+    number          from 1
+    root            for names: the folder of the data set, or one that holds it under an accepted name
+    normalise       one of simulation.normalisation.NORMALISATIONS; None for the default of the data set, which is
+                    "none" for a path
+    one_document, non_contiguous, cache  as in `normalise_queries` and `load_file`
+
+    Queries without relevant documents stay. DatasetError when the set, the fold or a part of it is missing, or is not
+    what the registry says; DataFileError when a file cannot be read.
+    """
+    info = DATASETS.get(str(name_or_path))
+    fold = _read(name_or_path, number, info, root, non_contiguous, cache)
+    how = normalise if normalise is not None else info.normalise if info else "none"
+    parts = [fold.train, fold.test] + ([fold.validation] if fold.validation is not None else [])
+    train, test, *validation = (normalise_queries(part, how, one_document=one_document) for part in parts)
+    return Fold(number, train, test, *validation)
+
+
+def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[int, ...]:
+    """The numbers of the folds that are there; DatasetError when there is none."""
+    info = DATASETS.get(str(name_or_path))
+    if info is not None and info.layout == "generated":
+        return tuple(range(1, info.n_folds + 1))
+    place = _place(name_or_path, info, root)
+    return tuple(range(1, _PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
+
+
+def _read(
+    name_or_path: str | Path,
+    number: int,
+    info: DatasetInfo | None,
+    root: Path | None,
+    non_contiguous: NonContiguous,
+    cache: Cache,
+) -> Fold:
+    """A fold as its files have it, with equally many features in every part."""
+    present = folds_present(name_or_path, root)
+    if number not in present:
+        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
+    place = _place(name_or_path, info, root)
+    if place.is_file():
+        return _every_fifth(place, load_file(place, non_contiguous=non_contiguous, cache=cache), number)
+    files = find_folds(place)[number]
+    paths = (files.train, files.test, files.validation)
+    read = [[load_file(path, non_contiguous=non_contiguous, cache=cache) for path in part] for part in paths]
+    if info is not None:
+        _check(str(name_or_path), info, files, read)
+    wide = info.n_features if info else max(data.n_features for part in read for data in part)
+    train, test, *validation = (_joined(part, wide) for part in read if part)
+    return Fold(number, train, test, *validation)
+
+
+def _place(name_or_path: str | Path, info: DatasetInfo | None, root: Path | None) -> Path:
+    """The folder or file where a data set is; DatasetError says what was looked for."""
+    if name_or_path == "sample":
+        return _SAMPLES / DATASETS["sample"].folders[0]
+    if info is not None:
+        return _named_folder(str(name_or_path), info, root)
+    place = Path(name_or_path)
+    if place.is_file() or find_folds(place):
+        return place
+    known = ", ".join(DATASETS)
+    if not place.exists():
+        raise DatasetError(f"{name_or_path} is neither a data set ({known}) nor a file or folder")
+    raise DatasetError(f"{place}: {_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected")
+
+
+def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
+    """The folder of a registered data set below `root`, or `root` itself unless its name is that of another set."""
+    if root is not None and root.is_dir():
+        accepted = {folder.lower() for folder in info.folders}
+        below = sorted(path for path in root.iterdir() if path.name.lower() in accepted)
+        others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
+        itself = [root] if root.resolve().name.lower() not in others else []
+        for folder in (*below, *itself):
+            if find_folds(folder):
+                return folder
+    where = f"not in {root}" if root is not None else "no folder of data was named"
+    raise DatasetError(
+        f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
+        f"Expected: a folder {' or '.join(info.folders)} with {_EXPECTED[info.layout]}. {info.licence}"
+    )
+
+
+_EXPECTED = {
+    "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
+    "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
+    "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
+}
+
+
+def _check(name: str, info: DatasetInfo, files: FoldFiles, read: list[list[QuerySet]]) -> None:
+    """Compare what was read with what the name promises."""
+    paths = (*files.train, *files.test, *files.validation)
+    for path, data in zip(paths, (data for part in read for data in part), strict=True):
+        n, top = data.n_features, int(data.grades.max())
+        if n > info.n_features or (n < info.n_features and info.dense and path in files.train):
+            raise DataFileError(path, f"{name} has {info.n_features} features, {n} came")
+        if top > info.top_grade:
+            raise DataFileError(path, f"{name} has grades from 0 to {info.top_grade}, {top} came")
+
+
+def _joined(parts: list[QuerySet], n_features: int) -> QuerySet:
+    """One set of several, with columns of 0 for features that a file does not mention."""
+    if len(parts) == 1 and parts[0].n_features == n_features:
+        return parts[0]
+    features = np.zeros((sum(len(part.grades) for part in parts), n_features), dtype=np.float32)
+    begin = 0
+    for part in parts:
+        features[begin : begin + len(part.grades), : part.n_features] = part.features
+        begin += len(part.grades)
+    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
+    return QuerySet(
+        features,
+        np.concatenate([part.grades for part in parts]),
+        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        tuple(qid for part in parts for qid in part.qids),
+        tuple(docid for part in parts for docid in part.docids or ("",) * len(part.grades))
+        if any(part.docids for part in parts)
+        else (),
+    )
+
+
+def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
+    """Fold `number` of one file: test on queries number - 1, number + 4, ..., train on the others."""
+    tested = np.arange(data.n_queries) % _PARTS_OF_A_FILE == number - 1
+    if data.n_queries < _PARTS_OF_A_FILE:
+        raise DataFileError(path, f"at least {_PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
+    return Fold(number, _selected(data, np.flatnonzero(~tested)), _selected(data, np.flatnonzero(tested)))
+
+
+def _selected(data: QuerySet, queries: Iterable[int]) -> QuerySet:
+    """Some queries of a set."""
+    chosen = [data.rows(int(query)) for query in queries]
+    rows = np.concatenate([np.arange(part.start, part.stop) for part in chosen])
+    sizes = [part.stop - part.start for part in chosen]
+    return replace(
+        data,
+        features=data.features[rows],
+        grades=data.grades[rows],
+        offsets=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        qids=tuple(data.qids[int(query)] for query in queries),
+        docids=tuple(data.docids[row] for row in rows) if data.docids else (),
+    )

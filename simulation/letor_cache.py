@@ -1,0 +1,143 @@
+"""The cache of parsed LETOR files: one binary for each content, found at once while the source is untouched.
+
+A binary is named by the BLAKE2b hash of its source, so a moved or copied source finds it, and a changed one does not.
+So that an untouched source is not even read, the cache remembers for each path its size, time, inode and hash. Whatever
+is wrong with the cache, from a read-only folder to a damaged file, leads to parsing again and never to an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import platformdirs
+
+from simulation.errors import DataFileError, DatasetError
+from simulation.letor import LetorText, parse_file
+from simulation.letor_binary import VERSION, read_binary, write_binary
+from simulation.queries import QuerySet
+
+NonContiguous = Literal["merge", "refuse"]
+
+Cache = Path | Literal["default", "off"]
+"""A folder; "default" for `cache_folder()`; "off" for none."""
+
+_SETTLED = 2_000_000_000
+"""ns: a source younger than this may change again without a new time on file systems with coarse clocks"""
+
+
+def load_file(path: Path, *, non_contiguous: NonContiguous = "merge", cache: Cache = "default") -> QuerySet:
+    """The queries of a LETOR text (see simulation.letor), features float32, mapped from the cache where it has them.
+
+    non_contiguous  a query whose lines are interrupted by another's: "merge" puts them together, in the order of the
+                    file, at the place of the first; "refuse" raises DataFileError with the line where it returns.
+                    (ielab's loader of 2021 overwrites the earlier lines.)
+    """
+    if non_contiguous not in ("merge", "refuse"):
+        raise DatasetError(f"non_contiguous must be 'merge' or 'refuse', not {non_contiguous!r}")
+    text = load_text(path, cache=cache)
+    if non_contiguous == "refuse" and text.returning is not None:
+        qid, line = text.returning
+        raise DataFileError(path, f"a new query was expected, qid:{qid} came, which had ended before", line=line)
+    return text.queries
+
+
+def load_text(path: Path, *, cache: Cache = "default") -> LetorText:
+    """All of a LETOR text, comments too."""
+    folder = cache_folder() if cache == "default" else None if cache == "off" else cache
+    if folder is None:
+        return parse_file(path)
+    try:
+        stat = path.stat()
+        known = _remembered(folder, path, stat)
+        content = known.content if known else content_hash(path)
+    except OSError as error:
+        raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
+    binary = binary_path(folder, content)
+    text = read_binary(binary, verify=known is None or not known.untouched(binary))
+    if text is None:
+        known, text = None, parse_file(path)
+        with contextlib.suppress(OSError):
+            if _same(stat, path.stat()):  # else the hash may be that of other bytes
+                folder.mkdir(parents=True, exist_ok=True)
+                write_binary(binary, text)
+                text = read_binary(binary, verify=False) or text
+    if known is None and time.time_ns() - stat.st_mtime_ns > _SETTLED:
+        _remember(folder, path, stat, content)
+    return text
+
+
+def cache_folder() -> Path:
+    """The folder `letor` in FOLTR_CACHE where that is set, else in the user's cache folder of foltr-search."""
+    named = os.environ.get("FOLTR_CACHE", "")
+    return (Path(named) if named else platformdirs.user_cache_path("foltr-search")) / "letor"
+
+
+def binary_path(folder: Path, content: str) -> Path:
+    """Where the binary of a content is; another version of the format has another name."""
+    return folder / f"{content}.v{VERSION}"
+
+
+def content_hash(path: Path) -> str:
+    """BLAKE2b of the bytes of a file, 20 bytes, read piece by piece."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a source was when it was read last, and its binary when that was whole."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    content: str
+    binary_size: int
+    binary_mtime_ns: int
+
+    def untouched(self, binary: Path) -> bool:
+        """Whether nobody wrote to the binary since."""
+        try:
+            stat = binary.stat()
+        except OSError:
+            return False
+        return (stat.st_size, stat.st_mtime_ns) == (self.binary_size, self.binary_mtime_ns)
+
+
+def _same(one: os.stat_result, other: os.stat_result) -> bool:
+    return (one.st_size, one.st_mtime_ns, one.st_ino) == (other.st_size, other.st_mtime_ns, other.st_ino)
+
+
+def _note(folder: Path, path: Path) -> Path:
+    name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=20).hexdigest()
+    return folder / f"{name}.json"
+
+
+def _remembered(folder: Path, path: Path, stat: os.stat_result) -> _Known | None:
+    """What is known of a source, None when it changed since or was never read."""
+    try:
+        known = msgspec.json.decode(_note(folder, path).read_bytes(), type=_Known)
+    except (OSError, msgspec.MsgspecError, ValueError):
+        return None
+    now = (str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return known if (known.path, known.size, known.mtime_ns, known.inode) == now else None
+
+
+def _remember(folder: Path, path: Path, stat: os.stat_result, content: str) -> None:
+    """Note the source beside its binary; nothing where the binary is not there."""
+    with contextlib.suppress(OSError):
+        binary = binary_path(folder, content).stat()
+        known = _Known(
+            str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, content,
+            binary.st_size, binary.st_mtime_ns,
+        )  # fmt: skip
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(msgspec.json.encode(known))
+        os.replace(temporary, _note(folder, path))

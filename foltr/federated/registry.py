@@ -9,11 +9,15 @@ from typing import Any, get_type_hints
 import msgspec
 
 from foltr.errors import ValueRangeError
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.ranking.rankers import Ranker
 
-METHODS: dict[str, Callable[..., Method[Any, Any]]] = {}
-"""frozen dataclasses: `ranker` first, then the settings"""
+METHODS: dict[str, Callable[..., Method[Any, Any]]] = {
+    "pdgd": FPDGD,
+    "fpdgd": FPDGD,
+}
+"""frozen dataclasses: `ranker` first, then the settings; "pdgd" is FPDGD for one client with all the interactions"""
 
 
 def settings_type(name: str) -> type[msgspec.Struct]:

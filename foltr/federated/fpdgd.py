@@ -1,0 +1,143 @@
+"""FPDGD: every device learns by PDGD, the server averages their rankers (thesis Algorithms 2 to 4).
+
+    theta_c <- theta_t;  B times: theta_c <- theta_c + learning_rate * PDGD gradient of the page just shown
+    theta_{t+1} = sum over clients of  n_c / n * theta_c          (Eq. 3.16, n = sum of n_c)
+
+A page is a Plackett-Luce ranking of the local scores divided by the temperature, and the gradient uses the same
+temperature (the published code divides in sampling alone, after which the reversed-pair weight is wrong). One device
+with many interactions in a round is centralised PDGD.
+
+With a privacy mechanism the device holds its ranker within `local_bound` after each step and lets out only what the
+mechanism releases (Algorithm 3); see foltr.privacy.mechanisms for what that is worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.method import Model
+from foltr.online import pdgd
+from foltr.privacy.clipping import clip_l2
+from foltr.privacy.mechanisms import Mechanism, NoPrivacy
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.plackett_luce import draw
+from foltr.ranking.rankers import Ranker
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """A device in the middle of a round."""
+
+    start: FloatVector
+    """[n_params] the global theta it began with"""
+    theta: FloatVector
+    """[n_params] what it has learned since"""
+    n_interactions: int = 0
+
+
+class Message(msgspec.Struct, frozen=True, eq=False):
+    """What leaves the device: its ranker after the privacy mechanism, and how many pages it saw."""
+
+    theta: FloatVector
+    """[n_params]"""
+    n_interactions: int
+
+
+@dataclass(frozen=True, slots=True)
+class FPDGD:
+    """Federated PDGD; ValueRangeError for a learning rate or temperature that is not positive and finite."""
+
+    ranker: Ranker
+    learning_rate: float = 0.1
+    """eta"""
+    temperature: float = 1.0
+    """of the Plackett-Luce model: above 1 explores more"""
+    update: Literal["each", "batch"] = "each"
+    """a step after each page, or the gradients of all the round's pages at its first theta, added up into one step"""
+    weighting: Literal["interactions", "equal"] = "interactions"
+    """n_c of Eq. 3.16: pages seen, or 1"""
+    privacy: Mechanism = field(default_factory=NoPrivacy)
+
+    def __post_init__(self) -> None:
+        for name, value in (("learning_rate", self.learning_rate), ("temperature", self.temperature)):
+            if not (value > 0 and np.isfinite(value)):
+                raise ValueRangeError(f"{name} must be positive, not {value}")
+
+    def initial(self, rng: np.random.Generator) -> Model:
+        """The ranker's own starting point."""
+        return Model(self.ranker.initial(rng))
+
+    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+        """The global ranker, no page seen; draws nothing."""
+        return Local(model.theta, model.theta)
+
+    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+        """A Plackett-Luce ranking: one number of `rng` for each of the `min(k, n_docs)` ranks."""
+        return draw(self.ranker.score(self._learner(local), features) / self.temperature, k, rng)
+
+    def learn(self, local: Local, interaction: Interaction) -> Local:
+        """One PDGD step; with update="batch" its gradient is that of the round's first theta."""
+        slope = pdgd.gradient(self.ranker, self._learner(local), interaction, temperature=self.temperature)
+        theta = local.theta + self.learning_rate * slope
+        if self.update == "each":
+            theta = self._bounded(theta)
+        return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
+
+    def report(self, local: Local, rng: np.random.Generator) -> Message:
+        """What the privacy mechanism lets out."""
+        end = self._bounded(local.theta) if self.update == "batch" else local.theta
+        return Message(self.privacy.release(local.start, end, rng), local.n_interactions)
+
+    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+        """The weighted mean; the same theta when there are no messages or none saw a page.
+
+        ShapeError for a theta of another length than the model's, ValueRangeError for one that is not finite and for
+        a negative number of interactions: one such message would spoil the ranker of everyone.
+        """
+        for message in messages:
+            if np.shape(message.theta) != model.theta.shape:
+                raise ShapeError(f"theta must be {list(model.theta.shape)}, not {list(np.shape(message.theta))}")
+        thetas = np.array([m.theta for m in messages], dtype=np.float64).reshape(len(messages), len(model.theta))
+        return self.averaged(model, thetas, np.array([m.n_interactions for m in messages], dtype=np.float64))
+
+    def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
+        """`aggregate` on what the devices sent as `thetas` `[n_clients, n_params]` and `n_interactions` `[n_clients]`."""
+        weights = n_interactions if self.weighting == "interactions" else (n_interactions > 0).astype(np.float64)
+        if not weights.any():
+            return replace(model, round=model.round + 1)
+        return replace(model, theta=weighted_mean(thetas, weights), round=model.round + 1)
+
+    def _learner(self, local: Local) -> FloatVector:
+        return local.theta if self.update == "each" else local.start
+
+    def _bounded(self, theta: FloatVector) -> FloatVector:
+        bound = self.privacy.local_bound
+        return theta if bound is None else clip_l2(theta, bound)
+
+
+def weighted_mean(thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
+    """sum over clients of weight_c * theta_c / sum of weights: `[n_params]` (thesis Eq. 3.16).
+
+    `thetas` `[n_clients, n_params]`, `weights` `[n_clients]`. ShapeError when they do not fit; ValueRangeError for a
+    value that is not finite, a negative weight, or weights that are all 0.
+    """
+    if thetas.ndim != 2 or weights.shape != thetas.shape[:1]:
+        raise ShapeError(f"one weight for each row: {list(weights.shape)} weights, thetas {list(thetas.shape)}")
+    if not (np.isfinite(thetas).all() and np.isfinite(weights).all()):
+        raise ValueRangeError("a message holds a number that is not finite")
+    total = weights.sum()
+    if (weights < 0).any() or not total > 0:
+        raise ValueRangeError("weights must not be negative and not all 0")
+    mean: FloatVector = (weights / total) @ thetas
+    return mean

@@ -138,7 +138,7 @@ def _position_biases(
     if given.ndim > 0 and given.shape != (n_clients,):
         raise ShapeError(f"eta must be one number or [{n_clients}], not {list(given.shape)}")
     if not ((given >= 0).all() and np.isfinite(given).all() and spread >= 0):
-        raise ValueRangeError(f"eta and its spread must be finite and not negative, not {eta} and {spread}")
+        raise ValueRangeError(f"eta and its spread must be finite and not negative, not {given} and {spread}")
     if spread == 0:
         return np.atleast_1d(given)
     if rng is None:

@@ -1,9 +1,12 @@
-"""How good one ranking is: all take values in ranked order, best rank first, and give a number in [0, 1].
+"""How good one ranking is: all take values in ranked order, best rank first; but for `online_performance` in [0, 1].
 
 A query without any relevant document scores 0 everywhere; whether to leave such queries out is the caller's choice.
+A document is relevant for MAP and MRR when its grade is above `relevant_above`, 0 unless told.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,46 +14,81 @@ import numpy.typing as npt
 from foltr.errors import ShapeError, ValueRangeError
 
 FloatVector = npt.NDArray[np.float64]
+Gain = Literal["exponential", "linear"]
+"""what a grade is worth: 2^grade - 1 (Burges et al., ICML 2005, and every paper here) or the grade (trec_eval)"""
+
+ONLINE_DISCOUNT = 0.9995
+"""gamma of thesis Eq. 2.1"""
 
 
-def dcg_at_k(grades: npt.ArrayLike, k: int) -> float:
-    """sum over the first k ranks i = 1..k of (2^grade_i - 1) / log2(i + 1)."""
-    top = _row(grades, "grades")[: _positive(k)]
-    return float(np.sum((np.exp2(top) - 1.0) / np.log2(np.arange(2, len(top) + 2))))
+def gains(grades: npt.ArrayLike, gain: Gain = "exponential") -> FloatVector:
+    """The worth of each grade, of any shape; ValueRangeError for a gain with another name."""
+    values = np.asarray(grades, dtype=np.float64)
+    if gain not in ("exponential", "linear"):
+        raise ValueRangeError(f"the gain is exponential or linear, not {gain!r}")
+    return np.exp2(values) - 1.0 if gain == "exponential" else values
 
 
-def ndcg_at_k(grades: npt.ArrayLike, k: int, *, judged: npt.ArrayLike | None = None) -> float:
+def discounts(n: int) -> FloatVector:
+    """1 / log2(i + 1) for the ranks i = 1..n (Järvelin and Kekäläinen, TOIS 2002, with base 2 for every rank)."""
+    discount: FloatVector = 1.0 / np.log2(np.arange(2, n + 2))
+    return discount
+
+
+def dcg_at_k(grades: npt.ArrayLike, k: int, *, gain: Gain = "exponential") -> float:
+    """sum over the first k ranks i = 1..k of gain(grade_i) / log2(i + 1)."""
+    top = gains(_row(grades, "grades")[: _positive(k)], gain)
+    return float(np.sum(top * discounts(len(top))))
+
+
+def ndcg_at_k(
+    grades: npt.ArrayLike, k: int, *, judged: npt.ArrayLike | None = None, gain: Gain = "exponential"
+) -> float:
     """DCG divided by the DCG of the best possible ranking of the `judged` grades (default: of `grades`).
 
     `judged` matters when relevant documents were never retrieved.
     """
     everything = _row(grades if judged is None else judged, "judged")
-    best = dcg_at_k(np.sort(everything)[::-1], k)
-    return dcg_at_k(grades, k) / best if best > 0 else 0.0
+    best = dcg_at_k(np.sort(everything)[::-1], k, gain=gain)
+    return dcg_at_k(grades, k, gain=gain) / best if best > 0 else 0.0
 
 
-def average_precision(relevant: npt.ArrayLike, *, n_relevant: int | None = None) -> float:
-    """Mean over the relevant documents of the precision at their rank; those not retrieved count 0.
+def average_precision(
+    relevant: npt.ArrayLike, *, n_relevant: int | None = None, k: int | None = None, relevant_above: float = 0.0
+) -> float:
+    """Mean over the relevant documents of the precision at their rank; those not among the first k count 0.
 
-    `n_relevant` is how many there are in all, by default those in the ranking.
+    `n_relevant` is how many there are in all, by default those in the ranking; without `k` every rank counts.
     """
-    hits = _row(relevant, "relevant") > 0
+    hits = _row(relevant, "relevant") > relevant_above
     total = int(hits.sum()) if n_relevant is None else n_relevant
     if total < hits.sum():
         raise ValueRangeError(f"{int(hits.sum())} relevant documents in the ranking, but n_relevant is {total}")
-    precision = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-    return float(precision[hits].sum() / total) if total else 0.0
+    top = hits[: _depth(k)]
+    precision = np.cumsum(top) / np.arange(1, len(top) + 1)
+    return float(precision[top].sum() / total) if total else 0.0
 
 
-def reciprocal_rank(relevant: npt.ArrayLike) -> float:
-    """1 / rank of the first relevant document, 0 without one."""
-    ranks = np.flatnonzero(_row(relevant, "relevant") > 0)
+def reciprocal_rank(relevant: npt.ArrayLike, *, k: int | None = None, relevant_above: float = 0.0) -> float:
+    """1 / rank of the first relevant document, 0 without one among the first k (without `k`: at all)."""
+    ranks = np.flatnonzero(_row(relevant, "relevant")[: _depth(k)] > relevant_above)
     return 1.0 / float(ranks[0] + 1) if ranks.size else 0.0
 
 
 def max_rr(clicks: npt.ArrayLike, k: int = 10) -> float:
     """Reciprocal rank of the highest click among the first k results, 0 without one (FOLtR-ES, Section 3)."""
-    return reciprocal_rank(_row(clicks, "clicks")[: _positive(k)])
+    return reciprocal_rank(_row(clicks, "clicks"), k=k)
+
+
+def online_performance(values: npt.ArrayLike, *, gamma: float = ONLINE_DISCOUNT) -> float:
+    """sum over t = 1..T of values[t] * gamma^(t - 1), the values of the pages shown `[T]` (thesis Eq. 2.1).
+
+    It lies in [0, 1 / (1 - gamma)): in the thesis below 2,000. ValueRangeError unless 0 <= gamma <= 1.
+    """
+    if not 0.0 <= gamma <= 1.0:
+        raise ValueRangeError(f"gamma must lie in [0, 1], not {gamma}")
+    shown = _row(values, "values")
+    return float(shown @ gamma ** np.arange(len(shown)))
 
 
 def _row(values: npt.ArrayLike, what: str) -> FloatVector:
@@ -58,6 +96,10 @@ def _row(values: npt.ArrayLike, what: str) -> FloatVector:
     if row.ndim != 1:
         raise ShapeError(f"{what} must be [n_docs], not {list(row.shape)}")
     return row
+
+
+def _depth(k: int | None) -> int | None:
+    return None if k is None else _positive(k)
 
 
 def _positive(k: int) -> int:

@@ -25,7 +25,8 @@ from benchmarks.devices import Library, device, libraries, new_session, with_lea
 from benchmarks.judged import graded, ndcg, precision
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import whoosh_ndcg
-from benchmarks.users import KINDS, ClickModel, click_model, clicks
+from simulation.click_models import CASCADES, make_users
+from simulation.users import Users
 
 SESSION = 25
 """queries in one session"""
@@ -52,11 +53,12 @@ def folds(queries: Sequence[str]) -> npt.NDArray[np.intp]:
     return np.random.default_rng(0).permutation(len(queries)) % N_FOLDS
 
 
-def interact(search: Search, library: Library, query: str, model: ClickModel, rng: np.random.Generator) -> None:
+def interact(search: Search, library: Library, query: str, users: Users, rng: np.random.Generator) -> None:
     """One query of a simulated user: search, open, leave."""
     collection = library.collection
     page = search.search(SearchRequest(collection.queries[query]))
-    opened = clicks(model, graded(page, library.files, collection.grades[query]), rng)
+    grades = graded(page, library.files, collection.grades[query])[: users.k]
+    opened = users.clicks(grades.astype(np.int8), 0, rng)
     for rank in np.flatnonzero(opened).tolist():
         search.opened(page, page.hits[rank])
     search.leave(page)
@@ -79,14 +81,14 @@ def simulate(job: Job) -> list[Row]:
     fold = folds(queries)
     held_out = [q for q, f in zip(queries, fold, strict=True) if f == job.fold]
     asked = [q for q, f in zip(queries, fold, strict=True) if f != job.fold]
-    model = click_model(job.users, top_grade=job.library.collection.top_grade)
+    users = make_users(job.users, top_grade=job.library.collection.top_grade)
     rng = np.random.default_rng([1, job.fold])
     with device(job.library.paths, job.settings) as search:
         rows = [judge(search, job.library, held_out, order=order) for order in ("bm25", "learned")]
         for i in range(1, max(job.marks) + 1):
             if i % SESSION == 0:
                 new_session(search)
-            interact(search, job.library, asked[rng.integers(len(asked))], model, rng)
+            interact(search, job.library, asked[rng.integers(len(asked))], users, rng)
             if i in job.marks:
                 rows.append(judge(search, job.library, held_out, order="learned"))
     return rows
@@ -131,7 +133,7 @@ def report(means: dict[str, Row], whoosh: dict[str, float], marks: tuple[int, ..
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--users", choices=KINDS, default="navigational")
+    parser.add_argument("--users", choices=CASCADES, default="navigational")
     parser.add_argument("--folds", type=int, default=N_FOLDS, help="how many of the five folds to run")
     parser.add_argument("--interactions", type=int, nargs="+", default=[50, 200, 1000])
     parser.add_argument("--collections", nargs="+", choices=collections.NAMES, default=list(collections.NAMES))

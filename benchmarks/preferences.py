@@ -31,7 +31,7 @@ from benchmarks.collections import Collection, Document
 from benchmarks.devices import device, new_session
 from benchmarks.judged import ndcg
 from benchmarks.tables import Table, change, machine, verdict
-from benchmarks.users import click_model, clicks
+from simulation.click_models import make_users
 
 FOLDERS = ("archive", "inbox", "notes", "projects", "reading")
 PREFERRED_FOLDER = "projects"
@@ -126,7 +126,7 @@ def live(job: tuple[Person, int, Settings]) -> list[float]:
     queries = [query for query in person.collection.queries if person.grades(query)]
     shuffled = [queries[i] for i in rng.permutation(len(queries)).tolist()]
     asked, held_out = shuffled[::2], shuffled[1::2]
-    model = click_model("navigational", top_grade=person.collection.top_grade)
+    users = make_users("navigational", top_grade=person.collection.top_grade)
     with device(person.paths, settings) as search:
         values = [judge(search, person, held_out, order=order) for order in ("bm25", "learned")]
         others = [judge(search, person, held_out, order=order, wanted=False) for order in ("bm25", "learned")]
@@ -135,7 +135,8 @@ def live(job: tuple[Person, int, Settings]) -> list[float]:
                 new_session(search)
             query = asked[rng.integers(len(asked))]
             page = search.search(SearchRequest(person.collection.queries[query]))
-            opened = clicks(model, page_grades(page, person.grades(query)), rng)
+            grades = page_grades(page, person.grades(query))[: users.k]
+            opened = users.clicks(grades.astype(np.int8), 0, rng)
             for rank in np.flatnonzero(opened).tolist():
                 search.opened(page, page.hits[rank])
             search.leave(page)

@@ -16,9 +16,9 @@ from benchmarks.held_out import interact, judge
 from benchmarks.judged import Batch, JudgedPage, judged_pages
 from benchmarks.refinding import mrr, pick, rank_of
 from benchmarks.tables import Table, change
-from benchmarks.users import click_model
 from foltr.ranking.metrics import ndcg_at_k, reciprocal_rank
 from indexer.features import NAMES
+from simulation.click_models import make_users
 
 SMALL = Collection(
     "small",
@@ -50,7 +50,7 @@ def test_a_collection_goes_through_the_whole_program(tmp_path: Path) -> None:
     """Files, index, search, clicks: relevant documents are found, and picking one three times puts it first."""
     settings = Settings()
     library = lay_out(SMALL, tmp_path, settings)
-    model, rng = click_model("perfect", top_grade=1), np.random.default_rng(0)
+    users, rng = make_users("perfect", top_grade=1), np.random.default_rng(0)
     with device(library.paths, settings) as search:
         values = judge(search, library, ["a", "b"], order="bm25")
         assert values[1].tolist() == [1.0, 1.0]
@@ -60,7 +60,7 @@ def test_a_collection_goes_through_the_whole_program(tmp_path: Path) -> None:
             pick(search, "water", last)
         assert rank_of(search.search(SearchRequest("water", explore=False)), last) == 1
         new_session(search)
-        interact(search, library, "a", model, rng)
+        interact(search, library, "a", users, rng)
         assert search.picks.count() >= 2
 
 

@@ -18,6 +18,7 @@ from simulation.fold_files import FoldFiles, find_folds
 from simulation.letor_cache import Cache, NonContiguous, load_file
 from simulation.normalisation import OneDocument, normalise_queries
 from simulation.queries import Fold, QuerySet
+from simulation.synthetic_folds import generated_fold
 
 __all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
 
@@ -76,6 +77,8 @@ def _read(
     present = folds_present(name_or_path, root)
     if number not in present:
         raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
+    if info is not None and info.layout == "generated":
+        return generated_fold(str(name_or_path), number, cache=cache)
     place = _place(name_or_path, info, root)
     if place.is_file():
         return _every_fifth(place, load_file(place, non_contiguous=non_contiguous, cache=cache), number)

@@ -50,7 +50,7 @@ def load_file(path: Path, *, non_contiguous: NonContiguous = "merge", cache: Cac
 
 def load_text(path: Path, *, cache: Cache = "default") -> LetorText:
     """All of a LETOR text, comments too."""
-    folder = cache_folder() if cache == "default" else None if cache == "off" else cache
+    folder = chosen_folder(cache)
     if folder is None:
         return parse_file(path)
     try:
@@ -77,6 +77,15 @@ def cache_folder() -> Path:
     """The folder `letor` in FOLTR_CACHE where that is set, else in the user's cache folder of foltr-search."""
     named = os.environ.get("FOLTR_CACHE", "")
     return (Path(named) if named else platformdirs.user_cache_path("foltr-search")) / "letor"
+
+
+def chosen_folder(cache: Cache) -> Path | None:
+    """The folder that the argument means, None for no cache."""
+    if isinstance(cache, Path):
+        return cache
+    if cache not in ("default", "off"):
+        raise DatasetError(f"cache must be a Path, 'default' or 'off', not {cache!r}")
+    return cache_folder() if cache == "default" else None
 
 
 def binary_path(folder: Path, content: str) -> Path:

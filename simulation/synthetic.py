@@ -1,0 +1,154 @@
+"""Made-up judged queries with a planted signal, so that every study runs where no data set is.
+
+A document of query q has latent traits z ~ N(shift_q, 1) in R^8. Its relevance is
+
+    r = z . w + 0.5 z_0 z_1 + 0.4 max(z_2, 0)^2 + ease_q + N(0, noise^2)
+
+and its grade counts the thresholds below r, which are set so that grades have the shares of `Shape`. A feature sees the
+traits through s = z . loading + N(0, 1), and shows them as its family does: counts over orders of magnitude, scores with
+many zeros, log probabilities, ratios, switches; one in eight has no loading and is noise. A linear ranker can learn the
+first term, and only a nonlinear one the rest. The weights, loadings and thresholds (the `World`) are one for all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simulation.normalisation import min_max
+from simulation.queries import QuerySet
+
+Values = npt.NDArray[np.float64]
+
+N_TRAITS = 8
+_WORLD, _QUERIES = range(2)
+_CALIBRATION = 50_000
+"""documents that thresholds are set by"""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the data is and how its numbers lie."""
+
+    n_features: int
+    shares: tuple[float, ...]
+    """of the grades from 0; they sum to 1"""
+    documents: float
+    """median number of candidates of a query"""
+    spread: float
+    """standard deviation of the logarithm of that number"""
+    fewest: int
+    n_queries: tuple[int, int, int]
+    """train, validation, test"""
+    noise: float = 1.6
+    query_scale: bool = False
+    """features come with min-max by query and six decimals, as in LETOR 4.0"""
+
+
+MSLR_SHAPE = Shape(136, (0.52, 0.32, 0.13, 0.02, 0.01), 110.0, 0.45, 10, (1000, 200, 200))
+"""shares of grades and sizes near those of MSLR-WEB10K: 120 documents on average"""
+
+MQ2007_SHAPE = Shape(46, (0.74, 0.20, 0.06), 40.0, 0.2, 6, (1017, 339, 339), query_scale=True)
+"""shares of grades and sizes near those of MQ2007: 41 documents on average"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """What relates documents, features and grades."""
+
+    weights: Values
+    """[N_TRAITS]"""
+    loadings: Values
+    """[N_TRAITS, n_features]"""
+    families: npt.NDArray[np.int64]
+    """[n_features] index into FAMILIES"""
+    levels: Values
+    """[n_features] where the feature's values lie, in units of its family"""
+    thresholds: Values
+    """[top_grade], ascending"""
+
+
+def make_world(shape: Shape, seed: int) -> World:
+    """The world of a seed."""
+    rng = np.random.default_rng([seed, _WORLD])
+    weights = rng.normal(size=N_TRAITS)
+    weights /= np.linalg.norm(weights)
+    n = shape.n_features
+    loadings = rng.normal(size=(N_TRAITS, n)) * (rng.random(size=(N_TRAITS, n)) < 0.4)
+    loadings[:, rng.permutation(n)[: n // 8]] = 0.0
+    families, levels = rng.integers(len(FAMILIES), size=n), rng.random(size=n)
+    traits, ease = rng.normal(size=(_CALIBRATION, N_TRAITS)) * np.hypot(1.0, _SHIFT), rng.normal(size=_CALIBRATION)
+    found = _relevance(traits, ease * _EASE, weights) + rng.normal(size=_CALIBRATION) * shape.noise
+    return World(weights, loadings, families, levels, np.quantile(found, np.cumsum(shape.shares)[:-1]))
+
+
+def make_queries(shape: Shape, world: World, n_queries: int, *, key: tuple[int, ...]) -> QuerySet:
+    """`n_queries` queries of a world; the same `key` (non-negative integers) gives the same queries.
+
+    Numbers are the same on every machine up to the last bits of exp and log there.
+    """
+    rng = np.random.default_rng([*key, _QUERIES])
+    sizes = np.exp(rng.normal(np.log(shape.documents), shape.spread, size=n_queries)).astype(np.int64)
+    sizes = np.maximum(sizes, shape.fewest)
+    offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    n_docs = int(offsets[-1])
+    shift = rng.normal(scale=_SHIFT, size=(n_queries, N_TRAITS))
+    ease = rng.normal(scale=_EASE, size=n_queries)
+    traits = rng.normal(size=(n_docs, N_TRAITS)) + np.repeat(shift, sizes, axis=0)
+    relevance = _relevance(traits, np.repeat(ease, sizes), world.weights) + rng.normal(size=n_docs) * shape.noise
+    features = _features(world, traits, rng)
+    if shape.query_scale:
+        features = np.round(min_max(features, offsets), 6)
+    return QuerySet(
+        features.astype(np.float32),
+        np.searchsorted(world.thresholds, relevance).astype(np.int8),
+        offsets,
+        tuple(str(10 + 3 * query) for query in range(n_queries)),
+    )
+
+
+_SHIFT, _EASE = 0.4, 1.2
+"""standard deviations between queries: of traits, and of how many relevant documents there are"""
+
+
+def _relevance(traits: Values, ease: Values, weights: Values) -> Values:
+    """The noiseless part of r, [n_docs]."""
+    bent = 0.5 * traits[:, 0] * traits[:, 1] + 0.4 * np.maximum(traits[:, 2], 0.0) ** 2
+    found: Values = traits @ weights + bent + ease
+    return found
+
+
+def _features(world: World, traits: Values, rng: np.random.Generator) -> Values:
+    """What the features show, [n_docs, n_features], rounded to six decimals as LETOR files are."""
+    seen = traits @ world.loadings + rng.normal(size=(len(traits), world.loadings.shape[1]))
+    for family, show in enumerate(FAMILIES):
+        columns = world.families == family
+        seen[:, columns] = show(seen[:, columns], world.levels[columns])
+    return np.round(seen, 6)
+
+
+def _count(seen: Values, level: Values) -> Values:
+    return np.floor(np.exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0)))
+
+
+def _score(seen: Values, level: Values) -> Values:
+    return np.maximum(40 * level * (0.5 - level) + 6 * seen, 0.0)
+
+
+def _log_probability(seen: Values, level: Values) -> Values:
+    return np.minimum(-5 - 20 * level + 3 * seen, 0.0)
+
+
+def _ratio(seen: Values, level: Values) -> Values:
+    return 1 / (1 + np.exp(1 + 2 * level - seen))
+
+
+def _switch(seen: Values, level: Values) -> Values:
+    return (seen > level).astype(np.float64)
+
+
+FAMILIES: tuple[Callable[[Values, Values], Values], ...] = (_count, _score, _log_probability, _ratio, _switch)
+"""How a feature shows what it sees: (s, level) -> values"""

@@ -1,0 +1,105 @@
+"""Command options as changes to a preset: one value replaces what is there, several values become a sweep."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from simulation.cell import TOGETHER, flat, set_key
+from simulation.errors import PresetError
+
+Overrides = dict[str, list[Any]]
+"""by dotted key the values to try; a list is one value where the key takes a list, as data.folds does"""
+
+REPETITION = ("seeds", "data.folds", "federation.evaluate_every")
+"""keys that change how often and how closely one looks, not what is looked at"""
+
+
+def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any]:
+    """A copy of a preset's tables with the options in place; what an option names is swept no longer by the preset.
+
+    Another method begins with its own defaults. When the study is another one than the preset's, [expect] is left
+    out: the paper's numbers are not about it.
+    """
+    changed = copy.deepcopy(dict(tables))
+    sweep = dict(flat(changed.get("sweep", {}), keep=(TOGETHER,)))
+    sweep[TOGETHER] = [dict(flat(group)) for group in sweep.get(TOGETHER, [])]
+    if "method.name" in overrides:
+        _change_method(changed, sweep, overrides["method.name"])
+    for key, values in overrides.items():
+        _drop(sweep, key)
+        if len(values) > 1:
+            sweep[key] = values
+        else:
+            set_key(changed, key, values[0])
+    changed["sweep"] = {key: values for key, values in sweep.items() if values}
+    if set(overrides) - set(REPETITION):
+        changed.pop("expect", None)
+    return changed
+
+
+def parse_values(text: str) -> list[Any]:
+    """`1,2` or `perfect,pbm` or `[1, 2]` as the values to try; a word without quotes is itself."""
+    try:
+        return list(tomllib.loads(f"values = [{text}]")["values"])
+    except tomllib.TOMLDecodeError:
+        return [_value(word.strip()) for word in text.split(",")]
+
+
+def parse_assignment(text: str) -> tuple[str, list[Any]]:
+    """`federation.rounds=200` as key and values; PresetError for anything else."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip() or not value.strip():
+        raise PresetError(f"--set: wanted KEY=VALUE, got {text!r}")
+    return key.strip(), parse_values(value.strip())
+
+
+def parse_numbers(text: str) -> list[int]:
+    """`3`, `1,4` or `1-5` as numbers, both ends included; PresetError for anything else."""
+    numbers: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise PresetError(f"wanted numbers such as 3 or 1,4 or 1-5, got {text!r}")
+        numbers += range(int(first), int(last or first) + 1)
+    return numbers
+
+
+def parse_privacy(texts: Sequence[str], *, tag: str) -> dict[str, Any]:
+    """`gaussian:clip=1,noise_multiplier=2`, or its parts one by one, as a table; `tag` names the mechanism's key."""
+    table: dict[str, Any] = {}
+    for text in texts:
+        for part in text.replace(":", ",", 1).split(","):
+            key, equals, value = part.partition("=")
+            table[key.strip() if equals else tag] = _value(value.strip() if equals else key.strip())
+    return table
+
+
+def _value(word: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {word}")["value"]
+    except tomllib.TOMLDecodeError:
+        return word
+
+
+def _change_method(tables: dict[str, Any], sweep: dict[str, Any], names: Sequence[str]) -> None:
+    """Keep the ranker; keep the other settings only when the method stays the same."""
+    method = tables.get("method", {})
+    if list(names) != [method.get("name")]:
+        tables["method"] = {key: method[key] for key in ("ranker", "hidden") if key in method}
+        for key in [key for key in sweep if key.startswith("method.")]:
+            del sweep[key]
+    sweep.pop("method", None)
+
+
+def _drop(sweep: dict[str, Any], key: str) -> None:
+    """Take a key and what lies below it out of the sweep: axes, columns of groups, entries of whole method tables."""
+    for table in (sweep, *sweep[TOGETHER]):
+        for swept in [swept for swept in table if swept == key or swept.startswith(f"{key}.")]:
+            del table[swept]
+    sweep[TOGETHER] = [group for group in sweep[TOGETHER] if group]
+    for table in sweep.get("method", []):
+        if isinstance(table, dict):
+            table.pop(key.removeprefix("method."), None)

@@ -1,0 +1,240 @@
+"""A preset: everything that decides a study, as strict TOML; what was run is stored in the same form.
+
+    [paper]        what is repeated: title, section, figure or table
+    [data]         data set, folds, normalisation, what counts as a query
+    [users]        how the simulated users click
+    [federation]   clients, interactions of each in a round, rounds
+    [method]       name, ranker, and the method's own settings
+    [sweep]        dotted keys, each with the list of values to try
+    [expect]       the numbers printed in the paper
+    seeds = 5      above the tables: how many repetitions, or a list of seeds
+
+Every name that is not known is an error that gives its place in the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from simulation.errors import PresetError
+
+Scalar = str | int | float | bool
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Clicks = Literal["perfect", "navigational", "informational", "poison", "pbm", "fedips"]
+Metric = Literal[
+    "offline_ndcg",
+    "offline_mrr",
+    "offline_map",
+    "offline_max_rr",
+    "online_ndcg",
+    "online_mrr",
+    "online_max_rr",
+    "cumulative_ndcg",
+]
+_T = TypeVar("_T")
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all tables of a preset are: strict and read-only."""
+
+
+class Paper(_Table, frozen=True, kw_only=True):
+    """Where the numbers come from; every field is text for people."""
+
+    title: str = ""
+    authors: str = ""
+    section: str = ""
+    figure: str = ""
+    table: str = ""
+    source: str = ""
+    note: str = ""
+
+
+class Data(_Table, frozen=True, kw_only=True):
+    """What is searched."""
+
+    dataset: str
+    """a name that `--list` shows, or a folder in LETOR's layout"""
+    folds: tuple[Count, ...] | Literal["all"] = "all"
+    normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
+    """within each query; "default" is what is usual for the data set"""
+    one_document: Literal["zero", "raw"] = "zero"
+    """what min-max makes of a query with a single document"""
+    no_relevant: Literal["skip", "zero", "one"] = "skip"
+    """what a held-out query without a relevant document counts, because papers differ"""
+    ties: Literal["first", "last"] = "first"
+    """which of two documents with equal scores is ranked above the other"""
+    k: Count = 10
+    """the cutoff of the offline metrics"""
+
+
+class UserTable(_Table, frozen=True, kw_only=True):
+    """Who searches."""
+
+    clicks: Clicks = "perfect"
+    k: Count = 10
+    """results on a page"""
+    eta: Annotated[float, msgspec.Meta(ge=0)] = 1.0
+    """pbm: position bias (1 / rank)^eta"""
+    spread: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    """pbm: standard deviation of eta between users"""
+
+
+class Federation(_Table, frozen=True, kw_only=True):
+    """How many take part, and for how long."""
+
+    clients: Count = 10
+    local: Count = 5
+    """interactions of each client in a round, B"""
+    rounds: Count = 1000
+    evaluate_every: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """rounds between two rows of results; 0 makes twenty rows, whatever the number of rounds"""
+    aggregation: dict[str, Any] = {}
+    """the server's rule, handed to the method as its setting `aggregation`; {} is the method's own"""
+
+    @property
+    def interval(self) -> int:
+        """Rounds between two rows of results, at least 1."""
+        return self.evaluate_every or max(1, self.rounds // 20)
+
+
+class ExpectedValue(_Table, frozen=True, kw_only=True):
+    """One number of the paper: which cells it speaks of, which metric, when."""
+
+    metric: Metric
+    value: float
+    where: dict[str, Scalar] = {}
+    """swept keys and their values; cells that differ in one are not meant"""
+    at: int | Literal["end"] = "end"
+    """the round"""
+    sd: float | None = None
+    """standard deviation between runs, where it is known"""
+    se: float | None = None
+    n: int | None = None
+    """runs behind the number"""
+    source: str = ""
+    note: str = ""
+
+
+class Expect(_Table, frozen=True, kw_only=True):
+    """What the paper reports."""
+
+    values: tuple[ExpectedValue, ...] = ()
+    note: str = ""
+
+
+class Preset(_Table, frozen=True, kw_only=True):
+    """A study; `simulation.cell.expand` makes its cells."""
+
+    data: Data
+    method: dict[str, Any]
+    seeds: Count | tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = 1
+    """how many, counted from 1; or which"""
+    paper: Paper = Paper()
+    users: UserTable = UserTable()
+    federation: Federation = Federation()
+    sweep: dict[str, Any] = {}
+    expect: Expect = Expect()
+
+    @property
+    def seed_list(self) -> tuple[int, ...]:
+        return tuple(range(1, self.seeds + 1)) if isinstance(self.seeds, int) else self.seeds
+
+
+def decode_preset(tables: Mapping[str, Any], *, source: str) -> Preset:
+    """The preset in those tables; PresetError names the source and the key that is wrong."""
+    return decode_table(tables, Preset, source=source)
+
+
+def decode_table(table: Mapping[str, Any], kind: type[_T], *, source: str, at: str = "") -> _T:
+    """A table as the record it should be; `at` is its dotted place."""
+    try:
+        return msgspec.convert(dict(table), kind)
+    except msgspec.ValidationError as error:
+        raise PresetError(f"{source}: {_place_and_fault(str(error), at, kind)}") from error
+
+
+def preset_tables(preset: Preset) -> dict[str, Any]:
+    """The preset as plain tables, every default written out; what `decode_preset` takes."""
+    tables: dict[str, Any] = _without_none(msgspec.to_builtins(preset))
+    return tables
+
+
+def load_tables(name: str) -> dict[str, Any]:
+    """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none."""
+    packaged = _presets().joinpath(f"{name}.toml")
+    file: Traversable = packaged if packaged.is_file() else Path(name).expanduser()
+    if not file.is_file():
+        raise PresetError(f"no preset {name!r}, and no such file; `--list` shows the presets")
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PresetError(f"{name}: not TOML: {error}") from error
+
+
+def preset_names() -> list[str]:
+    """The presets that come with the program, as PAPER/TABLE."""
+    return sorted(
+        f"{paper.name}/{file.name.removesuffix('.toml')}"
+        for paper in _presets().iterdir()
+        if paper.is_dir()
+        for file in paper.iterdir()
+        if file.name.endswith(".toml")
+    )
+
+
+def _presets() -> Traversable:
+    return resources.files("simulation") / "presets"
+
+
+def _without_none(value: Any) -> Any:
+    """TOML has no null: a key that is not there means the same."""
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    return [_without_none(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _place_and_fault(message: str, at: str, kind: Any) -> str:
+    """msgspec's `Expected `int`, got `str` - at `$.data.k`` as `data.k: expected int, got str`."""
+    fault, place = message, ""
+    if found := re.fullmatch(r"(.*) - at `(?:key in )?\$\.?(.*)`", message, flags=re.DOTALL):
+        fault, place = found[1], found[2]
+    inside = ".".join(part for part in (at, place) if part)
+    wanted = _type_at(kind, place)
+    if key := re.fullmatch(r"Object contains unknown field `(.*)`", fault):
+        known = f"; there are {', '.join(wanted.__struct_fields__)}" if _is_record(wanted) else ""
+        return f"{_dotted(inside, key[1])}: there is no such key{known}"
+    if key := re.fullmatch(r"Object missing required field `(.*)`", fault):
+        return f"{_dotted(inside, key[1])}: missing"
+    if get_origin(wanted) is Literal:
+        return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(get_args(wanted))}"
+    fault = fault.replace("`", "")
+    return f"{inside or 'preset'}: {fault[:1].lower()}{fault[1:]}"
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _dotted(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _type_at(kind: Any, place: str) -> Any:
+    """The type that a record of that kind wants at a dotted place; None where the place leads out of records."""
+    for part in re.findall(r"[^.\[\]]+", place):
+        if part.isdecimal() or part == "...":
+            kind = (get_args(kind) or (None,))[0]
+        elif _is_record(kind):
+            kind = get_type_hints(kind).get(part)
+        else:
+            return None
+    return kind

@@ -16,10 +16,11 @@ from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, average_precision, max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.rankers import Linear, Neural
 from simulation.click_models import make_users
+from simulation.datasets import load_fold
 from simulation.evaluation import Evaluation, NoRelevant, Ties, evaluate, judge, pages, ranked_rows, scores
 from simulation.queries import QuerySet
 
-SHARED = Path(__file__).resolve().parents[3] / "shared"
+MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "letor" / "MQ2008"
 
 
 def queries_of(*grades: list[int], features: np.ndarray | None = None) -> QuerySet:
@@ -137,6 +138,16 @@ def test_a_net_is_scored_as_by_the_ranker() -> None:
     theta = ranker.initial(rng)
     expected = ranker.score(theta, data.features.astype(np.float64))
     assert scores(ranker, theta, data) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.skipif(not MQ2008.is_dir(), reason="MQ2008 is not beside the repository, in ../shared/data/letor")
+def test_a_fold_of_mq2008_as_by_ir_measures() -> None:
+    """The test part of fold 1, 156 queries of which 51 have nothing relevant, by a random ranker."""
+    data = load_fold("mq2008", 1, root=MQ2008.parent, cache="off").test
+    theta = np.random.default_rng(0).standard_normal(46)
+    found = evaluate(Linear(46), theta, data, no_relevant="zero")
+    assert (found.ndcg, found.mrr, found.map) == pytest.approx(theirs(data, theta, "exponential"), abs=1e-4)
+    assert evaluate(Linear(46), theta, data).n_queries == 156 - 51
 
 
 def test_bad_conventions_and_scores_are_refused() -> None:

@@ -11,6 +11,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from simulation.letor import LetorText
 from simulation.letor_binary import VERSION, read_binary, write_binary
 from simulation.letor_cache import Cache, chosen_folder
@@ -66,10 +68,8 @@ def _lines_of(queries: QuerySet, query: int, qid: int) -> str:
     rows = queries.rows(query)
     lines = []
     for document, row in enumerate(range(rows.start, rows.stop)):
-        values = ((feature, f"{value:.3f}") for feature, value in enumerate(queries.features[row].tolist(), start=1))
-        features = " ".join(
-            f"{feature}:{value.rstrip('0').rstrip('.')}" for feature, value in values if value != "0.000"
-        )
+        values = enumerate(np.round(queries.features[row].astype(np.float64), 3).tolist(), start=1)
+        features = " ".join(f"{feature}:{value:g}" for feature, value in values if value)
         lines.append(f"{queries.grades[row]} qid:{qid} {features} #docid = made-up-{qid:02d}-{document:03d}\n")
     return "".join(lines)
 

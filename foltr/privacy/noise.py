@@ -82,7 +82,8 @@ def laplace_shares(scale: int, n_shares: int, size: int, rng: np.random.Generato
     p = -np.expm1(-1.0 / scale)
     gains: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
     losses: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
-    return gains - losses
+    difference: IntArray = gains - losses
+    return difference
 
 
 def gamma_shares(scale: float, n_shares: int, size: int, rng: np.random.Generator) -> FloatVector:
@@ -100,7 +101,8 @@ def _laplace_proposals(scale: int, n: int, rng: np.random.Generator) -> IntArray
     magnitude = remainder + scale * _successes(len(remainder), rng)
     negative = rng.integers(2, size=len(remainder)).astype(np.bool_)
     once = ~(negative & (magnitude == 0))  # else 0 would be twice as likely
-    return np.where(negative, -magnitude, magnitude)[once]
+    signed: IntArray = np.where(negative, -magnitude, magnitude)[once]
+    return signed
 
 
 def _first_accepted(accepted: Callable[[int], IntArray], size: int) -> IntArray:

@@ -1,0 +1,29 @@
+"""FedAvg: the mean of what the devices sent.
+
+    sum_i w_i x_i / sum_i w_i
+
+with w_i = 1 or the number of interactions (McMahan et al., AISTATS 2017; thesis Algorithm 2). One malicious row can
+move it anywhere.
+"""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, shares
+
+
+def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+    """The weighted mean `[n_params]` of `rows` `[n_clients, n_params]`."""
+    x = checked(rows)
+    return shares(weights, len(x)) @ x
+
+
+class Mean(Settings, frozen=True, tag="mean"):
+    """FedAvg."""
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `mean`; `start` is not used."""
+        return mean(rows, weights)

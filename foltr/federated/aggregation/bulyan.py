@@ -1,0 +1,60 @@
+"""Bulyan: choose n - 2m rows by Krum, one after another, then average each parameter's values nearest to its median.
+
+El Mhamdi et al. (ICML 2018): Krum chooses a row, the row is taken out, and again, until n - 2m are chosen; then for
+each parameter the mean of the n - 4m chosen values that are closest to the median of the chosen ones. Needs
+n >= 4m + 3. Krum of the r rows that are left looks at max(1, r - m - 2) neighbours, because the last choices have
+fewer than Krum's own 2m + 3 rows, which the paper does not speak of. With one neighbour two rows are each other's
+nearest and tie; the earlier row wins, as in published programs, so there the order of the rows can matter.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
+from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, IntVector, Settings, checked, require
+
+
+def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
+    """The Bulyan aggregate `[n_params]`; ValueRangeError when n < 4m + 3."""
+    x = checked(rows)
+    require("Bulyan", len(x), at_least=4 * n_malicious + 3, n_malicious=n_malicious)
+    chosen = x[chosen_by_krum(x, n_malicious, n_chosen=len(x) - 2 * n_malicious, distance=distance)]
+    return mean_around_median(chosen, n_kept=len(x) - 4 * n_malicious)
+
+
+def chosen_by_krum(rows: FloatMatrix, n_malicious: int, *, n_chosen: int, distance: Distance) -> IntVector:
+    """Indices `[n_chosen]` of the rows that Krum chooses one after another."""
+    between = distances(rows, distance)
+    left = np.arange(len(rows))
+    chosen = np.empty(n_chosen, dtype=np.intp)
+    for place in range(n_chosen):
+        n_neighbours = max(1, len(left) - n_malicious - 2)
+        scores = scores_by_distance(between[np.ix_(left, left)], n_neighbours=n_neighbours)
+        best = int(np.argmin(scores))
+        chosen[place] = left[best]
+        left = np.delete(left, best)
+    return chosen
+
+
+def mean_around_median(rows: FloatMatrix, *, n_kept: int) -> FloatVector:
+    """For each parameter the mean of its `n_kept` values closest to its median, `[n_params]`."""
+    distance = np.abs(rows - np.median(rows, axis=0))
+    nearest = np.argsort(distance, axis=0, kind="stable")[:n_kept]
+    kept: FloatVector = np.take_along_axis(rows, nearest, axis=0).mean(axis=0)
+    return kept
+
+
+class Bulyan(Settings, frozen=True, tag="bulyan"):
+    """Bulyan."""
+
+    n_malicious: int
+    """m"""
+    distance: Distance = "squared"
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `bulyan`; `weights` and `start` are not used."""
+        return bulyan(rows, self.n_malicious, distance=self.distance)

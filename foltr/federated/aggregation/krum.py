@@ -1,0 +1,98 @@
+"""Krum and Multi-Krum: trust the rows that have close neighbours.
+
+    s(i) = sum of the distances from x_i to its n - m - 2 nearest other rows
+    Krum = the row with the smallest s;  Multi-Krum = the mean of the n_kept rows with the smallest s
+
+Blanchard et al. (NIPS 2017) add up squared Euclidean distances: "squared". The thesis prints Euclidean distances
+(Section 5.3.1, Eq. 5.2): "euclidean". Their choices can differ; ours is "squared" unless settings say otherwise.
+Multi-Krum keeps n - m rows as the thesis does, unless n_kept says otherwise. Both need n >= 2m + 3.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.rows import (
+    FloatMatrix,
+    FloatVector,
+    Settings,
+    checked,
+    in_order,
+    require,
+    squared_distances,
+)
+
+Distance: TypeAlias = Literal["squared", "euclidean"]
+
+
+def krum_scores(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
+    """s(i) `[n_clients]`; ValueRangeError when n < 2m + 3."""
+    x = checked(rows)
+    require("Krum", len(x), at_least=2 * n_malicious + 3, n_malicious=n_malicious)
+    return scores_by_distance(distances(x, distance), n_neighbours=len(x) - n_malicious - 2)
+
+
+def krum(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
+    """The row `[n_params]` with the smallest score."""
+    return multi_krum(rows, n_malicious, n_kept=1, distance=distance)
+
+
+def multi_krum(
+    rows: npt.ArrayLike, n_malicious: int, *, n_kept: int | None = None, distance: Distance = "squared"
+) -> FloatVector:
+    """The mean `[n_params]` of the `n_kept` rows with the smallest scores; n - m of them for None."""
+    x = checked(rows)
+    scores = krum_scores(x, n_malicious, distance=distance)
+    kept = len(x) - n_malicious if n_kept is None else n_kept
+    if not 1 <= kept <= len(x):
+        raise ValueRangeError(f"Multi-Krum can keep 1 to {len(x)} of {len(x)} rows, not {kept}")
+    average: FloatVector = x[in_order(scores, x)[:kept]].mean(axis=0)
+    return average
+
+
+def distances(rows: FloatMatrix, distance: Distance) -> FloatMatrix:
+    """`[n_clients, n_clients]`, squared or not; 0 on the diagonal."""
+    squared = squared_distances(rows)
+    return squared if distance == "squared" else np.sqrt(squared)
+
+
+def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVector:
+    """For each row the sum of its `n_neighbours` smallest distances to others, `[n_clients]`."""
+    others = between.copy()
+    np.fill_diagonal(others, np.inf)
+    scores: FloatVector = np.sort(others, axis=1)[:, :n_neighbours].sum(axis=1)
+    return scores
+
+
+class Krum(Settings, frozen=True, tag="krum"):
+    """Krum."""
+
+    n_malicious: int
+    """m"""
+    distance: Distance = "squared"
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `krum`; `weights` and `start` are not used."""
+        return krum(rows, self.n_malicious, distance=self.distance)
+
+
+class MultiKrum(Settings, frozen=True, tag="multi-krum"):
+    """Multi-Krum."""
+
+    n_malicious: int
+    """m"""
+    n_kept: int | None = None
+    """None: n - m"""
+    distance: Distance = "squared"
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `multi_krum`; `weights` and `start` are not used."""
+        return multi_krum(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance)

@@ -1,0 +1,48 @@
+"""Nearest-neighbour mixing: before a robust rule, replace each row by the mean of its n - m nearest rows.
+
+    y_i = 1/(n - m) sum of the n - m rows closest to x_i, itself among them;   then a robust rule on y
+
+Allouah et al., "Fixing by mixing: a recipe for optimal Byzantine ML under heterogeneity", AISTATS 2023, Algorithm 2. It
+is meant for devices whose honest updates differ, which rules such as Krum or the median take for attacks. Needs
+n >= 2m + 1, and what the rule after it needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.bulyan import Bulyan
+from foltr.federated.aggregation.centred_clipping import CentredClipping
+from foltr.federated.aggregation.geometric_median import GeometricMedian
+from foltr.federated.aggregation.krum import Krum, MultiKrum
+from foltr.federated.aggregation.norm_clipping import NormClipping
+from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, require, squared_distances
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+
+
+def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
+    """The mixed rows `[n_clients, n_params]`; of rows at equal distance the earlier one counts as nearer."""
+    x = checked(rows)
+    n = len(x)
+    require("nearest-neighbour mixing", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
+    nearest = np.argsort(squared_distances(x), axis=1, kind="stable")[:, : n - n_malicious]
+    mixing = np.zeros((n, n))
+    np.put_along_axis(mixing, nearest, 1.0 / (n - n_malicious), axis=1)
+    return mixing @ x
+
+
+class NearestNeighbourMixing(Settings, frozen=True, tag="nearest-neighbour-mixing"):
+    """Nearest-neighbour mixing, then another rule."""
+
+    n_malicious: int
+    """m"""
+    then: Mean | Median | TrimmedMean | Krum | MultiKrum | Bulyan | GeometricMedian | CentredClipping | NormClipping
+    """the rule that joins the mixed rows"""
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `mixed_with_neighbours`; `start` goes to the rule after it, `weights` are not used."""
+        return self.then.combine(mixed_with_neighbours(rows, self.n_malicious), start=start)

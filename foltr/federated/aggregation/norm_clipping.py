@@ -1,0 +1,52 @@
+"""Norm clipping: no device moves the mean by more than a radius.
+
+    start + sum_i w_i clip(x_i - start) / sum_i w_i,   clip(u) = u min(1, bound / ||u||_2)
+
+(Sun et al., "Can you really backdoor federated learning?", arXiv 1911.07963). It bounds what an attacker can do in a
+round, and takes nobody out. Without a bound it is the median length of the round's differences, so that at most half
+of the rows are shortened, and less than half of malicious rows cannot raise it over all honest lengths.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, origin, shares
+
+
+def norm_clipped_mean(
+    rows: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    *,
+    bound: float | None = None,
+    start: npt.ArrayLike | None = None,
+) -> FloatVector:
+    """The mean `[n_params]` of the rows after each is clipped around `start`; `bound` None is the median length."""
+    x = checked(rows)
+    centre = origin(start, x.shape[1])
+    difference = x - centre
+    lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    radius = float(np.median(lengths)) if bound is None else bound
+    return centre + (shares(weights, len(x)) * clip_factors(lengths, radius)) @ difference
+
+
+def clip_factors(lengths: FloatVector, radius: float) -> FloatVector:
+    """min(1, radius / length), `[n_clients]`; 1 for length 0."""
+    if not (radius >= 0 and np.isfinite(radius)):
+        raise ValueRangeError(f"a clipping radius must be finite and not negative, not {radius}")
+    return radius / np.maximum(lengths, radius) if radius > 0 else (lengths == 0).astype(np.float64)
+
+
+class NormClipping(Settings, frozen=True, tag="norm-clipping"):
+    """Norm clipping."""
+
+    bound: float | None = None
+    """L2 radius of a device's difference; None: the median length of the round"""
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """See `norm_clipped_mean`."""
+        return norm_clipped_mean(rows, weights, bound=self.bound, start=start)

@@ -1,0 +1,52 @@
+"""All aggregation rules by name.
+
+A field of type `Aggregation` reads {"rule": NAME, ...} strictly, NAME being a key of RULES.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.bulyan import Bulyan
+from foltr.federated.aggregation.centred_clipping import CentredClipping
+from foltr.federated.aggregation.geometric_median import GeometricMedian
+from foltr.federated.aggregation.krum import Krum, MultiKrum
+from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
+from foltr.federated.aggregation.norm_clipping import NormClipping
+from foltr.federated.aggregation.rows import Settings
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+
+Aggregation: TypeAlias = (
+    Mean
+    | Median
+    | TrimmedMean
+    | Krum
+    | MultiKrum
+    | Bulyan
+    | GeometricMedian
+    | CentredClipping
+    | NormClipping
+    | NearestNeighbourMixing
+)
+
+RULES: dict[str, type[Settings]] = {
+    "mean": Mean,
+    "median": Median,
+    "trimmed-mean": TrimmedMean,
+    "krum": Krum,
+    "multi-krum": MultiKrum,
+    "bulyan": Bulyan,
+    "geometric-median": GeometricMedian,
+    "centred-clipping": CentredClipping,
+    "norm-clipping": NormClipping,
+    "nearest-neighbour-mixing": NearestNeighbourMixing,
+}
+
+
+def rule_type(name: str) -> type[Settings]:
+    """The settings of the rule of that name; ValueRangeError lists the known names."""
+    if name not in RULES:
+        raise ValueRangeError(f"no aggregation rule {name!r}; there are {', '.join(RULES)}")
+    return RULES[name]

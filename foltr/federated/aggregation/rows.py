@@ -1,0 +1,123 @@
+"""What every rule checks first, the distances they share, and what a rule is.
+
+rows [n_clients, n_params] are what the devices sent in one round: weights, or differences of weights. A rule gives
+[n_params]. A row with NaN or infinity is refused before any rule sees it; a server drops such rows by `usable`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+BoolVector = npt.NDArray[np.bool_]
+
+LARGEST = 1e100
+"""of a number in a row; the squares of larger ones could overflow"""
+NEARLY_EQUAL = 1e-6
+"""Squared distances below this share of the squared lengths have lost digits and are computed again."""
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"):
+    """What the settings of all rules are: strict records that name themselves in the field `rule`."""
+
+
+class Rule(Protocol):
+    """A rule with its settings."""
+
+    def combine(
+        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
+    ) -> FloatVector:
+        """One vector `[n_params]` from `rows` `[n_clients, n_params]`.
+
+        `weights` `[n_clients]` say how much each row counts, None that all count alike; rules that select or sort rows
+        do not use them, because a device could lie about its weight. `start` `[n_params]` is the vector that the
+        devices began with, None for 0, as it is where rows are differences; only the two clipping rules use it.
+        """
+
+
+def usable(rows: FloatMatrix) -> BoolVector:
+    """Which rows `[n_clients]` hold only finite numbers up to 1e100 in size."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(rows) <= LARGEST).all(axis=1))
+
+
+def checked(rows: npt.ArrayLike) -> FloatMatrix:
+    """`rows` as `[n_clients, n_params]` float64; ShapeError, or ValueRangeError naming the row that is not usable."""
+    matrix = np.asarray(rows, dtype=np.float64)
+    if matrix.ndim != 2 or not len(matrix):
+        raise ShapeError(f"rows must be [n_clients, n_params] with at least one client, not {list(matrix.shape)}")
+    bad = np.flatnonzero(~usable(matrix))
+    if bad.size:
+        raise ValueRangeError(f"row {bad[0]} of {len(matrix)} holds a number that is not finite, or above {LARGEST:g}")
+    return matrix
+
+
+def shares(weights: npt.ArrayLike | None, n_clients: int) -> FloatVector:
+    """`weights` divided by their sum, `[n_clients]`; 1 / n_clients each for None."""
+    if weights is None:
+        return np.full(n_clients, 1.0 / n_clients)
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (n_clients,):
+        raise ShapeError(f"weights must be [{n_clients}], one for each row, not {list(w.shape)}")
+    if not (np.isfinite(w).all() and (w >= 0).all() and 0 < w.sum() < np.inf):
+        raise ValueRangeError("weights must be finite, none negative, and not all 0")
+    total: FloatVector = w / w.sum()
+    return total
+
+
+def origin(start: npt.ArrayLike | None, n_params: int) -> FloatVector:
+    """`start` as `[n_params]`, 0 for None."""
+    if start is None:
+        return np.zeros(n_params)
+    vector = np.asarray(start, dtype=np.float64)
+    if vector.shape != (n_params,):
+        raise ShapeError(f"start must be [{n_params}] as the rows are, not {list(vector.shape)}")
+    if not np.isfinite(vector).all():
+        raise ValueRangeError("start holds a number that is not finite")
+    return vector
+
+
+def require(rule: str, n_clients: int, *, at_least: int, n_malicious: int) -> None:
+    """ValueRangeError when the rule cannot withstand so many malicious clients among so few."""
+    if n_malicious < 0:
+        raise ValueRangeError(f"n_malicious of {rule} must not be negative, and is {n_malicious}")
+    if n_clients < at_least:
+        raise ValueRangeError(
+            f"{rule} against {n_malicious} malicious clients needs at least {at_least} rows, not {n_clients}"
+        )
+
+
+def squared_distances(rows: FloatMatrix) -> FloatMatrix:
+    """||x_i - x_j||^2, `[n_clients, n_clients]`, with about 10 correct digits each; 0 exactly between equal rows.
+
+    By one matrix product: |x|^2 + |y|^2 - 2 x.y of the rows less their median, so that far rows cost the near ones no
+    digits. Pairs that are much closer to one another than to the median are subtracted number by number instead.
+    """
+    x = rows - np.median(rows, axis=0)
+    lengths = np.einsum("ij,ij->i", x, x)
+    both = lengths[:, None] + lengths
+    distances: FloatMatrix = np.maximum(both - 2.0 * (x @ x.T), 0.0)
+    close = np.triu(distances <= NEARLY_EQUAL * both, k=1)
+    for i in np.flatnonzero(close.any(axis=1)):
+        others = np.flatnonzero(close[i])
+        difference = x[others] - x[i]
+        distances[i, others] = np.einsum("ij,ij->i", difference, difference)
+        distances[others, i] = distances[i, others]
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+def in_order(scores: FloatVector, rows: FloatMatrix) -> IntVector:
+    """Row indices by rising score; equal scores by the rows' numbers, so that no row gains by coming first."""
+    order = np.argsort(scores, kind="stable")
+    ties = np.split(order, np.flatnonzero(np.diff(scores[order])) + 1)
+    sorted_ties = [t if len(t) == 1 else np.array(sorted(t, key=lambda i: rows[i].tolist()), np.intp) for t in ties]
+    return np.concatenate(sorted_ties)

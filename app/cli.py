@@ -110,7 +110,9 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
 )
-@click.option("--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate NAME [ARGS]...")
+@click.option(
+    "--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate DATASET [OPTIONS]..."
+)
 @click.pass_context
 def program(ctx: click.Context) -> int:
     """Search your own files from the terminal, ranked by what you open.
@@ -128,14 +130,8 @@ def program(ctx: click.Context) -> int:
 
 
 def _simulate(arguments: Sequence[str]) -> int:
-    """The laboratory's command line; it is a package of its own, which this version may not have."""
-    try:
-        laboratory = importlib.import_module("simulation.cli")
-    except ModuleNotFoundError as error:
-        if error.name not in ("simulation", "simulation.cli"):
-            raise
-        say("--simulate: this version does not include the laboratory")
-        return FAILED
+    """The laboratory's own command line; it says itself when its extra is not installed."""
+    laboratory = importlib.import_module("simulation.cli")
     code: int = laboratory.main(list(arguments))
     return code
 

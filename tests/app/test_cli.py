@@ -86,11 +86,13 @@ def test_a_folder_named_like_a_command_needs_a_path(device: Device) -> None:
     assert "needs a terminal" in device.run("./stats").stderr
 
 
-def test_simulate_says_that_this_version_has_no_laboratory(device: Device) -> None:
-    """`--simulate NAME ...` takes whatever follows, and is one honest line until the laboratory exists."""
-    done = device.run("--simulate", "fpdgd", "--n-rounds", "2")
+def test_simulate_is_the_laboratory(device: Device) -> None:
+    """`--simulate ...` hands whatever follows to the laboratory, whose errors are one line and exit code 2."""
+    done = device.run("--simulate", "no-such-data")
     assert done.returncode == 2
-    assert done.stderr == "foltr-search: --simulate: this version does not include the laboratory\n"
+    assert done.stderr.startswith("foltr-search: no-such-data is neither a data set (")
+    assert len(done.stderr.splitlines()) == 1
+    assert "Usage: foltr-search --simulate [OPTIONS] [DATASET]" in device.run("--simulate", "--help").stdout
 
 
 def test_an_error_is_one_line_and_its_traceback_is_on_request(device: Device) -> None:

@@ -1,0 +1,202 @@
+"""The laboratory's command line: `foltr-search --simulate DATASET`, or `python -m simulation DATASET`.
+
+Exit codes: 0 every cell ran, 1 some cells failed (the others are kept), 2 an error before anything ran (one line on
+stderr; FOLTR_DEBUG=1 shows the traceback), 130 interrupted. Whatever computes is imported inside the functions, so that
+`--help` and `--list` answer at once.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foltr.errors import FoltrError
+from simulation.threads import one_thread_each
+
+if TYPE_CHECKING:
+    from simulation.preset import Preset
+
+PROGRAM = "foltr-search --simulate"
+
+DEFAULT_PRESET = "quick/fpdgd"
+
+WRONG, INTERRUPTED = 2, 130
+
+EXTRA = ("numba", "scipy", "matplotlib", "rich")
+"""what `pip install 'foltr-search[simulation]'` brings"""
+
+KEYS = {
+    "method": "method.name",
+    "ranker": "method.ranker",
+    "hidden": "method.hidden",
+    "learning_rate": "method.learning_rate",
+    "clicks": "users.clicks",
+    "clients": "federation.clients",
+    "local": "federation.local",
+    "rounds": "federation.rounds",
+    "evaluate_every": "federation.evaluate_every",
+    "aggregation": "federation.aggregation.rule",
+}
+"""options that stand for one key of a preset"""
+
+EXAMPLES = """
+foltr-search --simulate mq2008                       FPDGD, three kinds of users, all folds
+foltr-search --simulate synthetic                    the same without any data at hand
+foltr-search --simulate --list                       data sets, methods and presets
+foltr-search --simulate mq2008 --method fpdgd,foltr-es --seeds 5 --jobs 4
+foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
+foltr-search --simulate mq2008 --set method.learning_rate=0.01,0.1 --rounds 200
+foltr-search --simulate --preset quick/fpdgd --out run
+foltr-search --simulate --preset quick/fpdgd --out run --resume
+"""
+
+
+class _WithExamples(click.Command):
+    """A command whose help ends with example command lines as they were written."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write("\nExamples:\n")
+        formatter.write("".join(f"  {line}\n" for line in EXAMPLES.strip().splitlines()))
+
+
+@click.command(cls=_WithExamples, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("dataset", required=False)
+@click.option(
+    "--data", "folder", metavar="DIR", help="The folder of data sets; else FOLTR_DATASETS, else simulation.toml."
+)
+@click.option("--preset", metavar="PAPER/TABLE", help=f"A preset, or the path of one; default {DEFAULT_PRESET}.")
+@click.option("--method", metavar="NAME,...", help="Methods, as --list shows them.")
+@click.option("--ranker", metavar="linear|neural", help="What is learned.")
+@click.option("--hidden", metavar="N", help="Hidden units of the neural ranker.")
+@click.option("--clicks", metavar="MODEL,...", help="perfect, navigational, informational, poison, pbm, fedips.")
+@click.option("--clients", metavar="N", help="How many take part.")
+@click.option("--local", metavar="N", help="Interactions of each client in a round.")
+@click.option("--rounds", metavar="N", help="How many rounds.")
+@click.option("--learning-rate", metavar="RATE", help="The method's learning rate.")
+@click.option("--aggregation", metavar="RULE", help="The server's rule.")
+@click.option("--privacy", metavar="MECHANISM:KEY=VALUE,...", multiple=True, help="What protects the messages.")
+@click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any other key of a preset.")
+@click.option("--folds", metavar="1,2|1-5|all", help="Which folds of the data set.")
+@click.option("--seeds", metavar="N|1,7", help="How many repetitions, counted from 1; or which.")
+@click.option("--evaluate-every", metavar="ROUNDS", help="Rounds between two rows of results; 0 makes twenty rows.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells at a time; default: one for each core.")
+@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where cells run.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where results go; default: a new folder here."
+)
+@click.option("--resume", is_flag=True, help="Go on in --out: cells that are finished there are not run again.")
+@click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
+def command(dataset: str | None, listing: bool, **options: Any) -> int:
+    """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
+
+    Options use the words of presets and override them; a comma list tries each value, in every combination with the
+    others. Without options a quick study runs: FPDGD, three kinds of users, all folds.
+    """
+    from simulation.data_folder import data_folder
+
+    root = data_folder(options["folder"], os.environ)
+    if listing:
+        from simulation.catalogue import catalogue
+
+        click.echo(catalogue(root))
+        return 0
+    preset = _preset(dataset, options)
+    _need_extra()
+    from simulation.study import run_study
+
+    folder = options["out"] or _new_folder(preset)
+    return run_study(
+        preset,
+        root=root,
+        folder=folder,
+        resume=options["resume"],
+        jobs=options["jobs"],
+        engine=options["engine"],
+        again=_again(folder, options),
+    )
+
+
+def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
+    """The preset with the options in place; with --resume and nothing else, what runs in --out."""
+    from simulation.overrides import overridden
+    from simulation.preset import decode_preset, load_tables
+
+    overrides = _overrides(dataset, options)
+    if options["resume"] and options["out"] is None:
+        raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
+    if options["resume"] and not overrides and options["preset"] is None:
+        from simulation.run_folder import stored_preset
+
+        return stored_preset(options["out"])
+    if dataset is None and options["preset"] is None:
+        raise click.UsageError("wanted a DATASET or --preset; --list shows both", click.get_current_context())
+    name = options["preset"] or DEFAULT_PRESET
+    return decode_preset(overridden(load_tables(name), overrides), source=name)
+
+
+def _new_folder(preset: Preset) -> Path:
+    """A folder of its own for this run, in the current one."""
+    dataset = Path(preset.data.dataset).name
+    return Path(f"foltr-{dataset}-{datetime.now():%Y%m%d-%H%M%S}")
+
+
+def _again(folder: Path, options: dict[str, Any]) -> str:
+    """The command that goes on in that folder."""
+    words = [*click.get_current_context().command_path.split(), "--resume", "--out", str(folder)]
+    words += ["--data", options["folder"]] if options["folder"] else []
+    return shlex.join(words)
+
+
+def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
+    """The options as dotted keys with their values; --set has the last word."""
+    from simulation.overrides import parse_assignment, parse_numbers, parse_privacy, parse_values
+
+    found: dict[str, list[Any]] = {}
+    if dataset is not None:
+        found["data.dataset"] = [dataset]
+    for option, key in KEYS.items():
+        if options[option] is not None:
+            found[key] = parse_values(options[option])
+    if options["folds"] is not None:
+        found["data.folds"] = ["all" if options["folds"] == "all" else parse_numbers(options["folds"])]
+    if options["seeds"] is not None:
+        seeds = parse_numbers(options["seeds"])
+        found["seeds"] = [seeds[0] if options["seeds"].isdecimal() else seeds]
+    if options["privacy"]:
+        found["method.privacy"] = [parse_privacy(options["privacy"], tag="mechanism")]
+    found.update(parse_assignment(text) for text in options["assignments"])
+    return found
+
+
+def _need_extra() -> None:
+    missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise click.ClickException(f"the laboratory needs {', '.join(missing)}: pip install 'foltr-search[simulation]'")
+
+
+def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
+    """Run one command line and give its exit code."""
+    one_thread_each()
+    try:
+        code = command.main(
+            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=program, standalone_mode=False
+        )
+    except click.UsageError as error:
+        error.show()
+        return WRONG
+    except (click.ClickException, FoltrError) as error:
+        if os.environ.get("FOLTR_DEBUG"):
+            raise
+        click.echo(f"foltr-search: {' '.join(str(error).split())}", err=True)
+        return WRONG
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0

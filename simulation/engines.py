@@ -1,0 +1,218 @@
+"""Where cells run: in this process, in worker processes of this machine, or on a Ray cluster.
+
+An engine turns cells into events as they happen. All engines call the same `work`, and a cell has its own random
+streams, so the rows do not depend on the engine, on how many workers it has, or on the order in which cells end.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnContext, SpawnProcess
+from typing import TYPE_CHECKING, Any, Protocol
+
+from simulation.cell import Cell
+from simulation.errors import SimulationError
+from simulation.threads import THREAD_VARIABLES
+
+if TYPE_CHECKING:
+    from simulation.results import Row
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A worker has taken the cell up."""
+
+    cell: str
+
+
+@dataclass(frozen=True, slots=True)
+class Advanced:
+    """The cell has come to the end of a round; a few of these come every second."""
+
+    cell: str
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The cell has a row of results."""
+
+    cell: str
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The cell's last row has been reported."""
+
+    cell: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The cell stopped with an error; its rows so far stand."""
+
+    cell: str
+    message: str
+
+
+Event = Started | Advanced | Reported | Finished | Failed
+Work = Callable[[Cell], Iterable[Event]]
+"""All events of one cell, ending with Finished or Failed; can be pickled (a function of a module, or a partial)"""
+
+
+class Engine(Protocol):
+    """Runs cells; closing the iterator stops them."""
+
+    def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class InProcess:
+    """One cell after another, here."""
+
+    def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
+        for cell in cells:
+            yield from work(cell)
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Several worker processes; each has a pipe of its own, so that one that dies takes nothing with it."""
+
+    jobs: int
+
+    def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
+        context = multiprocessing.get_context("spawn")
+        waiting = deque(cells)
+        busy: dict[Any, _Worker] = {}
+        try:
+            for _ in range(min(self.jobs, len(cells))):
+                _hand_out(waiting, busy, _Worker(context, work))
+            while busy:
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]
+                    event = worker.receive()
+                    yield event
+                    if isinstance(event, Finished | Failed):
+                        del busy[pipe]
+                        died = waiting and not worker.process.is_alive()
+                        _hand_out(waiting, busy, _Worker(context, work) if died else worker)
+        finally:
+            for worker in busy.values():
+                worker.process.terminate()
+
+
+class _Worker:
+    """A process that waits for cells at the other end of a pipe."""
+
+    def __init__(self, context: SpawnContext, work: Work) -> None:
+        self.pipe, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self.cell = ""
+        self.process.start()
+        theirs.close()
+
+    def receive(self) -> Event:
+        """The next event; a worker that ended without a word failed its cell."""
+        try:
+            event: Event = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            return Failed(self.cell, f"its worker process died with exit code {self.process.exitcode}")
+        return event
+
+
+def _hand_out(waiting: deque[Cell], busy: dict[Any, _Worker], worker: _Worker) -> None:
+    """Give a free worker the next cell, or send it home."""
+    if not waiting:
+        worker.pipe.close()
+        return
+    cell = waiting.popleft()
+    worker.cell = cell.id
+    worker.pipe.send(cell)
+    busy[worker.pipe] = worker
+
+
+def _serve(pipe: Connection, work: Work) -> None:
+    """A worker's life: cells in, events out, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    try:
+        while True:
+            for event in work(pipe.recv()):
+                pipe.send(event)
+    except (EOFError, BrokenPipeError):
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class RayCluster:
+    """An existing Ray cluster: `address` as Ray understands it ("auto" finds the one that this machine belongs to).
+
+    Every node needs foltr-search and the data in the same place. SimulationError when Ray or the cluster is not there.
+    """
+
+    address: str = "auto"
+
+    def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
+        ray = _connected(self.address)
+        one_thread = {"env_vars": dict.fromkeys(THREAD_VARIABLES, "1")}
+        task = ray.remote(num_cpus=1, max_retries=0, runtime_env=one_thread)(_stream)
+        running: dict[Any, str] = {task.options(num_returns="streaming").remote(work, cell): cell.id for cell in cells}
+        try:
+            while running:
+                (stream,), _ = ray.wait(list(running), num_returns=1, fetch_local=False)
+                event = _next_event(ray, stream, running[stream])
+                yield event
+                if isinstance(event, Finished | Failed):
+                    del running[stream]
+        finally:
+            for stream in running:
+                ray.cancel(stream, force=True)
+
+
+def _connected(address: str) -> Any:
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise SimulationError("--engine ray needs Ray: pip install 'foltr-search[cluster]'") from error
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        except ConnectionError as error:
+            raise SimulationError(
+                f"no Ray cluster at {address!r}: start one with `ray start --head`, or set RAY_ADDRESS"
+            ) from error
+    return ray
+
+
+def _stream(work: Work, cell: Cell) -> Iterator[Event]:
+    yield from work(cell)
+
+
+def _next_event(ray: Any, stream: Any, cell: str) -> Event:
+    """The next event of one cell; a task that Ray lost failed its cell."""
+    try:
+        event: Event = ray.get(next(stream))
+    except StopIteration:
+        return Failed(cell, "its task ended early")
+    except ray.exceptions.RayError as error:
+        return Failed(cell, f"Ray: {' '.join(str(error).split())}")
+    return event
+
+
+def make_engine(name: str, jobs: int) -> Engine:
+    """The engine of that name; one local job needs no worker process."""
+    engines: dict[str, Callable[[], Engine]] = {
+        "local": lambda: Processes(jobs) if jobs > 1 else InProcess(),
+        "ray": RayCluster,
+    }
+    if name not in engines:
+        raise SimulationError(f"no engine {name!r}; there are {', '.join(engines)}")
+    return engines[name]()

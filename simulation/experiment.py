@@ -1,0 +1,129 @@
+"""A study from its preset to its results: cells are made, run by an engine, written down as they go, and reported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from simulation import run_folder
+from simulation.cell import Cell, expand
+from simulation.datasets import DATASETS, folds_present
+from simulation.engines import Engine, Event, Failed, Finished, Reported, Work
+from simulation.errors import DatasetError
+from simulation.preset import Preset
+from simulation.results import Row
+from simulation.trial import cell_events, check_method, last_round
+
+Listener = Callable[[Event], None]
+"""is told everything that happens, as a progress display is"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    finished: tuple[Cell, ...]
+    failed: tuple[tuple[Cell, str], ...]
+    """with the message of each"""
+    interrupted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A checked study in its folder."""
+
+    preset: Preset
+    cells: tuple[Cell, ...]
+    folder: Path
+    finished: tuple[Cell, ...]
+    """cells of an earlier run that need not run again"""
+
+    def run(self, engine: Engine, work: Work, *, tell: Listener) -> Outcome:
+        """Run what is left; rows are on disk before anybody is told."""
+        done = {cell.id for cell in self.finished}
+        waiting = [cell for cell in self.cells if cell.id not in done]
+        with run_folder.appending(self.folder) as keep:
+            outcome = run_cells(waiting, engine=engine, work=work, keep=keep, tell=tell)
+        return Outcome((*self.finished, *outcome.finished), outcome.failed, outcome.interrupted)
+
+    def rows(self) -> list[Row]:
+        """All rows so far, cell after cell in the order of the study, whichever ended first."""
+        place = {cell.id: number for number, cell in enumerate(self.cells)}
+        return sorted(run_folder.read_rows(self.folder), key=lambda row: (place[row.cell], row.round))
+
+
+def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) -> Experiment:
+    """Check everything that can be checked without running it, and open the folder; FoltrError says what is wrong."""
+    cells = expand(preset, folds_of=partial(_folds, root=root))
+    for cell in {str(cell.settings): cell for cell in cells}.values():
+        check_method(cell)
+    _check_folds(cells, root)
+    if not resume:
+        run_folder.begin(folder, preset)
+        return Experiment(preset, cells, folder, ())
+    run_folder.check_same(folder, preset)
+    finished = finished_cells(cells, run_folder.read_rows(folder))
+    run_folder.keep_only(folder, {cell.id for cell in finished})
+    return Experiment(preset, cells, folder, finished)
+
+
+def run_cells(
+    cells: Sequence[Cell], *, engine: Engine, work: Work, keep: Callable[[Row], None], tell: Listener
+) -> Outcome:
+    """Run cells until all have ended or somebody interrupts; an error in one does not stop the others."""
+    by_id = {cell.id: cell for cell in cells}
+    finished: list[Cell] = []
+    failed: list[tuple[Cell, str]] = []
+    try:
+        with closing(engine.run(cells, work)) as events:
+            for event in events:
+                if isinstance(event, Reported):
+                    keep(event.row)
+                elif isinstance(event, Finished):
+                    finished.append(by_id[event.cell])
+                elif isinstance(event, Failed):
+                    failed.append((by_id[event.cell], event.message))
+                tell(event)
+    except KeyboardInterrupt:
+        return Outcome(tuple(finished), tuple(failed), interrupted=True)
+    return Outcome(tuple(finished), tuple(failed), interrupted=False)
+
+
+def finished_cells(cells: Iterable[Cell], rows: Iterable[Row]) -> tuple[Cell, ...]:
+    """The cells whose last row is there."""
+    seen = {(row.cell, row.round) for row in rows}
+    return tuple(cell for cell in cells if (cell.id, last_round(cell)) in seen)
+
+
+def work_with(root: Path | None) -> Work:
+    """What an engine does with a cell, for data below `root`."""
+    return partial(cell_events, root=root.absolute() if root else None)
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def _check_folds(cells: Iterable[Cell], root: Path | None) -> None:
+    """DatasetError for a fold that is not there, before anything runs."""
+    for dataset, fold in sorted({(cell.preset.data.dataset, cell.fold) for cell in cells}):
+        present = _folds(dataset, root)
+        if fold not in present:
+            raise DatasetError(f"{dataset}: fold {fold} is not there, only {', '.join(map(str, present))}")
+
+
+def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
+    """The folds that are there; the error for a data set of that name that is not also says what to do."""
+    try:
+        return folds_present(dataset, root)
+    except DatasetError as error:
+        if dataset not in DATASETS:
+            raise
+        hint = "--data DIR or FOLTR_DATASETS names the folder; `synthetic` needs no data."
+        raise DatasetError(f"{error} {hint}") from error

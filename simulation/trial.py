@@ -1,0 +1,198 @@
+"""One cell, run: a fold is loaded, users are drawn, the rounds go by, rows of results come out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foltr.errors import FoltrError
+from foltr.federated.method import Method
+from foltr.federated.registry import METHODS, make_method, settings_type
+from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.batched.rounds import fast_round
+from simulation.cell import Cell, MethodChoice
+from simulation.click_models import make_users
+from simulation.datasets import DATASETS, load_fold
+from simulation.engines import Advanced, Event, Failed, Finished, Reported, Started
+from simulation.errors import PresetError
+from simulation.evaluation import Judged, judge
+from simulation.federation import Population
+from simulation.label_rankers import LABEL_RANKERS
+from simulation.queries import Fold
+from simulation.results import Row
+from simulation.streams import make_streams
+from simulation.tally import Tally
+from simulation.users import Users
+
+CENTRALISED = ("pdgd",)
+"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
+
+TELL_SECONDS = 0.3
+"""between two events that say how far a cell is"""
+
+
+def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
+    """Everything that happens to one cell; an error ends it with Failed and nothing is raised."""
+    yield Started(cell.id)
+    try:
+        data = cell.preset.data
+        fold = load_fold(
+            data.dataset,
+            cell.fold,
+            root=root,
+            normalise=None if data.normalise == "default" else data.normalise,
+            one_document=data.one_document,
+        )
+        yield from Trial.prepared(cell, fold).events()
+    except FoltrError as error:
+        yield Failed(cell.id, " ".join(str(error).split()))
+    except Exception as error:
+        yield Failed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+    else:
+        yield Finished(cell.id)
+
+
+def check_method(cell: Cell) -> None:
+    """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
+    info = DATASETS.get(cell.preset.data.dataset)
+    ranker = _ranker(cell.method, info.n_features if info else 2)
+    if cell.method.name in LABEL_RANKERS:
+        _label_ranker(cell)
+    else:
+        _method(cell, ranker)
+
+
+def last_round(cell: Cell) -> int:
+    """The round of a cell's last row: 0 for what is trained on labels, at once."""
+    return 0 if cell.method.name in LABEL_RANKERS else cell.preset.federation.rounds
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A cell with everything it needs to run."""
+
+    cell: Cell
+    fold: Fold
+    ranker: Ranker
+    users: Users
+    judged: Judged
+    """the held-out queries"""
+    n_clients: int
+    n_local: int
+
+    @classmethod
+    def prepared(cls, cell: Cell, fold: Fold) -> Trial:
+        """The cell's ranker, users and held-out queries, on the data of one fold."""
+        data, federation = cell.preset.data, cell.preset.federation
+        n_clients, n_local = federation.clients, federation.local
+        if cell.method.name in CENTRALISED:
+            n_clients, n_local = 1, n_clients * n_local
+        users = _users(cell, fold, n_clients)
+        judged = judge(fold.test, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+        return cls(cell, fold, _ranker(cell.method, fold.train.n_features), users, judged, n_clients, n_local)
+
+    def events(self) -> Iterator[Event]:
+        """Rows as they come: round 0, every so many rounds, and the last."""
+        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+
+    def _label_ranker(self) -> Iterator[Event]:
+        """A baseline that is trained on the labels: one row."""
+        started = time.perf_counter()
+        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
+        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+
+    def _rounds(self) -> Iterator[Event]:
+        """An online method: round after round."""
+        federation = self.cell.preset.federation
+        streams = make_streams(_integer(self.cell.sequence()), self.n_clients)
+        method = _method(self.cell, self.ranker)
+        population = Population(self.fold.train, self.users, self.n_clients, self.n_local)
+        play = fast_round(method)
+        model = method.initial(streams.model)
+        tally, seconds, told = Tally(), 0.0, time.monotonic()
+        yield self._row(model.theta, tally, round_number=0, seconds=seconds)
+        for round_number in range(1, federation.rounds + 1):
+            started = time.perf_counter()
+            model, shown = play(method, model, population, streams)
+            seconds += time.perf_counter() - started
+            tally.add(shown)
+            if round_number % federation.interval == 0 or round_number == federation.rounds:
+                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds)
+            elif time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                yield Advanced(self.cell.id, round_number)
+
+    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float) -> Reported:
+        """The state of the cell after a round."""
+        offline = self.judged.evaluate(self.ranker, theta, users=self.users)
+        online = tally.means_since_last_row()
+        return Reported(
+            self.cell.id,
+            Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=round_number,
+                interactions=tally.interactions,
+                offline_ndcg=offline.ndcg,
+                offline_mrr=offline.mrr,
+                offline_map=offline.map,
+                offline_max_rr=offline.max_rr,
+                online_ndcg=online.ndcg if online else None,
+                online_mrr=online.mrr if online else None,
+                online_max_rr=online.max_rr if online else None,
+                cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
+                seconds=seconds,
+            ),
+        )
+
+
+def _users(cell: Cell, fold: Fold, n_clients: int) -> Users:
+    """The simulated users; with the click model's table for the grades of the data set."""
+    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
+    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
+    return make_users(
+        table.clicks,
+        top_grade=top_grade,
+        n_clients=n_clients,
+        k=table.k,
+        rng=np.random.default_rng(cell.sequence().spawn(1)[0]),
+        eta=table.eta,
+        spread=table.spread,
+    )
+
+
+def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
+    return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
+
+
+def _method(cell: Cell, ranker: Ranker) -> Method[Any, Any]:
+    choice, rule = cell.method, cell.preset.federation.aggregation
+    if choice.name not in METHODS:
+        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
+    if not rule:
+        return make_method(choice.name, ranker, choice.settings)
+    if "aggregation" not in settings_type(choice.name).__struct_fields__:
+        raise PresetError(f"federation.aggregation: the server of {choice.name} has no choice of a rule")
+    return make_method(choice.name, ranker, {**choice.settings, "aggregation": rule})
+
+
+def _label_ranker(cell: Cell) -> Any:
+    choice = cell.method
+    try:
+        return LABEL_RANKERS[choice.name](**choice.settings)
+    except TypeError as error:
+        raise PresetError(f"settings of {choice.name}: {error}") from error
+
+
+def _integer(sequence: np.random.SeedSequence) -> int:
+    """128 bits of a sequence as the whole number that `make_streams` takes."""
+    high, low = sequence.generate_state(2, np.uint64)
+    return int(high) << 64 | int(low)

@@ -1,25 +1,59 @@
-"""Rows of results: what was measured after a round of a cell."""
+"""Rows of results, and the folder that a run leaves behind.
+
+    preset.toml                 what was run, every default written out
+    environment.json            with what it was run: versions, processor, command line, times; one entry for each start
+    rows.jsonl                  one row of results on a line, appended as soon as it is measured
+    cells.jsonl                 one line for each finished cell, appended after its last row
+    rows.csv                    the rows as a table with the swept settings as columns; written at the end
+    summary.md, summary.json    the final table, the comparison with the paper, the tests of significance
+    <metric>.png, <metric>.svg  learning curves
+
+One process writes. The two appended files are handed to the operating system line by line, so that a run that is killed
+loses at most the line it was writing; all other files are replaced in one step or not at all.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, TypeVar
+
 import msgspec
+import tomli_w
+
+from simulation.errors import SimulationError
+
+PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.csv"
+
+Setting = str | int | float | bool
+
+_Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement; online values are means over the interactions since the row before."""
+    """One measurement of a cell; a metric that was not measured is None.
+
+    Offline values are of the held-out queries after that round, online values are means over the interactions since
+    the row before.
+    """
 
     cell: str
     """stable id of the cell"""
-    settings: dict[str, str | int | float | bool]
+    settings: dict[str, Setting]
     """the swept keys and their values"""
     fold: int
     seed: int
     round: int
     interactions: int
-    """so far"""
-    offline_ndcg: float
-    offline_mrr: float
-    offline_map: float
+    """so far, of all clients together"""
+    offline_ndcg: float | None = None
+    offline_mrr: float | None = None
+    offline_map: float | None = None
     offline_max_rr: float | None = None
     """expected MaxRR of the cell's users on the held-out rankings"""
     online_ndcg: float | None = None
@@ -28,3 +62,159 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
     seconds: float = 0.0
+    """spent in the rounds so far, evaluation not counted"""
+
+
+METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
+"""the columns of a row that are metrics"""
+
+
+class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):
+    """A cell with nothing left to do."""
+
+    cell: str
+    seconds: float = 0.0
+    """from its first round to its last row"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What a folder holds of a run so far."""
+
+    rows: tuple[Row, ...]
+    """in the order in which they were written, unfinished cells included"""
+    finished: frozenset[str]
+    notes: tuple[str, ...]
+    """what a person should know, such as a line that was cut off"""
+
+    @property
+    def complete(self) -> tuple[Row, ...]:
+        """The rows of finished cells."""
+        return tuple(row for row in self.rows if row.cell in self.finished)
+
+
+class RowWriter:
+    """Appends to a folder's rows.jsonl and cells.jsonl; a context manager.
+
+    A line that an earlier run left half-written is cut off first: no new line may be glued to it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._rows = _append(folder / ROWS)
+        self._cells = _append(folder / CELLS)
+
+    def write(self, row: Row) -> None:
+        """Append a row; it outlives this process from here on."""
+        _write_line(self._rows, row)
+
+    def finish(self, cell: str, *, seconds: float = 0.0) -> None:
+        """Mark a cell as finished, after its last row; from here on it outlives a loss of power as well."""
+        os.fsync(self._rows.fileno())
+        _write_line(self._cells, FinishedCell(cell=cell, seconds=seconds))
+        os.fsync(self._cells.fileno())
+
+    def close(self) -> None:
+        self._rows.close()
+        self._cells.close()
+
+    def __enter__(self) -> RowWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def begin_run(folder: Path, preset: Mapping[str, Any]) -> None:
+    """Make the folder of a new run and write down its resolved preset.
+
+    SimulationError when something is in the folder already; nothing in it is touched then.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise SimulationError(f"{folder}: wanted a folder for the results, this is a file")
+    if folder.exists() and any(folder.iterdir()):
+        holds = "holds a run already" if (folder / ROWS).exists() else "is not empty"
+        raise SimulationError(f"{folder} {holds}: --resume goes on with a run, another --out begins a new one")
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
+    (folder / ROWS).touch()
+    (folder / CELLS).touch()
+
+
+def resume_run(folder: Path) -> Stored:
+    """What a run has finished, and its folder ready to go on: rows of unfinished cells are taken out.
+
+    SimulationError when the folder holds no run, or when a line in the middle of a file cannot be read.
+    """
+    if not (folder / PRESET).exists():
+        raise SimulationError(f"{folder} holds no run to go on with: there is no {PRESET}")
+    stored = read_run(folder)
+    if len(stored.complete) < len(stored.rows):
+        replace_file(folder / ROWS, b"".join(map(_line, stored.complete)))
+    return Stored(stored.complete, stored.finished, stored.notes)
+
+
+def read_run(folder: Path) -> Stored:
+    """The rows and finished cells of a folder; it is not changed.
+
+    A last line without its end, as a killed run leaves it, is passed over and noted. SimulationError names any other
+    line that cannot be read.
+    """
+    notes: list[str] = []
+    rows = _read(folder / ROWS, Row, notes)
+    cells = _read(folder / CELLS, FinishedCell, notes)
+    return Stored(tuple(rows), frozenset(cell.cell for cell in cells), tuple(notes))
+
+
+def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
+    """Write rows.csv: the columns of `Row` with `settings` taken apart; what was not measured is empty."""
+    swept = list(dict.fromkeys(key for row in rows for key in row.settings))
+    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings")]
+    text = io.StringIO(newline="")
+    table = csv.writer(text)
+    table.writerow(["cell", *swept, *plain])
+    for row in rows:
+        values = msgspec.structs.asdict(row)
+        table.writerow([row.cell, *(row.settings.get(key) for key in swept), *(values[name] for name in plain)])
+    replace_file(folder / TABLE, text.getvalue().encode())
+    return folder / TABLE
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a file in place in one step: whoever looks finds the old content or the new one, never a part."""
+    fresh = path.with_name(f".{path.name}.new")
+    with fresh.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(fresh, path)
+
+
+def _append(path: Path) -> BinaryIO:
+    """The file, opened for appending after its last whole line."""
+    file = path.open("ab+")
+    file.seek(0)
+    file.truncate(file.read().rfind(b"\n") + 1)
+    return file
+
+
+def _write_line(file: BinaryIO, record: msgspec.Struct) -> None:
+    file.write(_line(record))
+    file.flush()
+
+
+def _line(record: msgspec.Struct) -> bytes:
+    return msgspec.json.encode(record) + b"\n"
+
+
+def _read(path: Path, kind: type[_Record], notes: list[str]) -> list[_Record]:
+    """The records of a file of JSON lines; the note of a cut line is added to `notes`."""
+    *lines, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    if rest:
+        notes.append(f"{path.name}: the last line was cut off ({len(rest)} bytes) and is passed over")
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            records.append(msgspec.json.decode(line, type=kind))
+        except msgspec.DecodeError as error:
+            raise SimulationError(f"{path}, line {number}: wanted a {kind.__name__}, got {error}") from error
+    return records

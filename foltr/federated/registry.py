@@ -9,6 +9,8 @@ from typing import Any, get_type_hints
 import msgspec
 
 from foltr.errors import ValueRangeError
+from foltr.federated.coltr import COLTR
+from foltr.federated.dbgd import DBGD
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.ranking.rankers import Ranker
@@ -16,6 +18,8 @@ from foltr.ranking.rankers import Ranker
 METHODS: dict[str, Callable[..., Method[Any, Any]]] = {
     "pdgd": FPDGD,
     "fpdgd": FPDGD,
+    "dbgd": DBGD,
+    "coltr": COLTR,
 }
 """frozen dataclasses: `ranker` first, then the settings; "pdgd" is FPDGD for one client with all the interactions"""
 

@@ -1,0 +1,94 @@
+"""Dueling Bandit Gradient Descent as four verbs; one client with all interactions is the method of the paper.
+
+A duel needs three things that are not in an Interaction: the candidate, who placed which result, and by which coins.
+All three are functions of the device's state: the candidate's direction and the coins of the team draft come from a
+generator seeded by (seed of the round, number of the page). So `rank` and `learn` hold the same duel without telling
+each other, and the page alone travels. Several pages shown before the first is learned from share one duel, and only
+the first learned from is judged.
+
+With several clients each duels on its own and the server averages their rankers as in FPDGD; no paper has that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ValueRangeError
+from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.method import Model
+from foltr.online import dueling_bandit
+from foltr.online.interleaving import Interleaved
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Ranker
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """A device in the middle of a round; with the page's features it decides the next duel."""
+
+    theta: FloatVector
+    """[n_params]"""
+    seed: int
+    """of the round's candidates and coins"""
+    n_interactions: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DBGD:
+    """Dueling bandit with team-draft interleaving and one candidate; ValueRangeError unless both steps are positive."""
+
+    ranker: Ranker
+    learning_rate: float = 0.01
+    """gamma of the paper: the step after a duel that the candidate won"""
+    step_size: float = 1.0
+    """delta: how far away the candidate stands"""
+
+    def __post_init__(self) -> None:
+        for name, value in (("learning_rate", self.learning_rate), ("step_size", self.step_size)):
+            if not (value > 0 and np.isfinite(value)):
+                raise ValueRangeError(f"{name} must be positive, not {value}")
+
+    def initial(self, rng: np.random.Generator) -> Model:
+        """The ranker's own starting point."""
+        return Model(self.ranker.initial(rng))
+
+    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+        """The global ranker and the seed of this round's duels: one integer of `rng`."""
+        return Local(model.theta, int(rng.integers(1 << 63)))
+
+    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+        """The page of the next duel; its coins are those of `local`, and `rng` is left alone."""
+        return self.duel(local, features, k=k)[1].ranking
+
+    def learn(self, local: Local, interaction: Interaction) -> Local:
+        """A step towards the candidate when it won; a page that is not this duel's teaches nothing."""
+        direction, page = self.duel(local, interaction.features, k=len(interaction.ranking))
+        theta = local.theta
+        if np.array_equal(page.ranking, interaction.ranking):
+            theta = dueling_bandit.update(
+                theta, direction, owner=page.owner, clicks=interaction.clicks, learning_rate=self.learning_rate
+            )
+        return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
+
+    def report(self, local: Local, rng: np.random.Generator) -> Message:
+        """The ranker and how many pages it saw, as FPDGD without privacy."""
+        return Message(local.theta, local.n_interactions)
+
+    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+        """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
+        return FPDGD(self.ranker).aggregate(model, messages)
+
+    def duel(self, local: Local, features: FloatMatrix, *, k: int) -> tuple[FloatVector, Interleaved]:
+        """The candidate's direction `[n_params]` and the page it shares with the present ranker."""
+        luck = np.random.default_rng([local.seed, local.n_interactions])
+        direction = dueling_bandit.directions(1, self.ranker.n_params, luck)[0]
+        candidate = local.theta + self.step_size * direction
+        return direction, dueling_bandit.shared_page(self.ranker, local.theta, candidate, features, k=k, coins=luck)

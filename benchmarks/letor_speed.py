@@ -1,0 +1,110 @@
+"""How fast LETOR text becomes arrays, beside sklearn.datasets.load_svmlight_file on the same file in the same minutes.
+
+    python -m benchmarks.letor_speed [--megabytes 100] [--runs 5] [--source FILE ...]
+
+The file is the MSLR sample of the shared folder (else the bundled sample), repeated under other query ids in a temporary
+folder until it has the size. Times are medians, after compilation, with the file in the system's memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.collections import shared_folder
+from simulation.letor import parse_file
+from simulation.letor_cache import content_hash, load_file
+from simulation.normalisation import NORMALISATIONS, normalise_queries
+
+SAMPLE = Path(__file__).resolve().parents[1] / "simulation" / "samples" / "letor-60"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--source", type=Path, nargs="+", help="LETOR files to repeat")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="foltr-letor-") as temporary:
+        path = Path(temporary) / "data.txt"
+        repeat(options.source or sources(), path, options.megabytes * 1_000_000)
+        compare(path, Path(temporary) / "cache", options.runs)
+
+
+def sources() -> list[Path]:
+    """The MSLR sample where it is, else the sample that comes with the program."""
+    try:
+        found = sorted((shared_folder() / "data" / "letor" / "MSLR-sample" / "Fold1").glob("*.txt"))
+    except FileNotFoundError:
+        found = []
+    return found or sorted(SAMPLE.glob("*.txt"))
+
+
+def repeat(files: Iterable[Path], path: Path, size: int) -> None:
+    """Write the lines of `files` again and again until `path` has `size` bytes, with new query ids each time."""
+    texts = [file.read_bytes() for file in files]
+    with path.open("wb") as stream:
+        for time_round, text in ((n // len(texts), texts[n % len(texts)]) for n in itertools.count()):
+            if stream.tell() >= size:
+                return
+            stream.write(re.sub(rb"qid:(\S+)", rb"qid:%d-\1" % time_round, text))
+
+
+def compare(path: Path, cache: Path, runs: int) -> None:
+    """Parse, hash, load from the cache and normalise, and sklearn's loader at the end."""
+    parse_file(SAMPLE / "Fold1_test.txt")
+    data = parse_file(path).queries
+    megabytes = path.stat().st_size / 1e6
+    print(f"{megabytes:.0f} MB, {data.n_queries} queries, {len(data.grades)} documents, {data.n_features} features")
+    parse = row("parse", runs, lambda: parse_file(path))
+    print(f"{'':<42}{megabytes / parse:>9.0f} MB/s")
+    row("hash, when the source is new or has changed", runs, lambda: content_hash(path))
+    row("first load, cache written", 1, lambda: load_file(path, cache=cache))
+    time.sleep(2.1)  # a source that changed within two seconds is hashed again
+    load_file(path, cache=cache)
+    row("load from the cache", runs, lambda: load_file(path, cache=cache))
+    row(
+        "load from the cache and read every feature", runs, lambda: np.add.reduce(load_file(path, cache=cache).features)
+    )
+    for how in NORMALISATIONS:
+        row(f"normalise: {how}", runs, lambda how=how: normalise_queries(data, how))  # type: ignore[misc]
+    sklearn = sklearn_loader(path)
+    if sklearn is not None:
+        their = row("sklearn.datasets.load_svmlight_file", max(runs // 2, 1), sklearn)
+        print(f"sklearn's time over ours: {their / parse:.1f} (at least 10)")
+
+
+def sklearn_loader(path: Path) -> Callable[[], object] | None:
+    """A call of sklearn's loader, None where it is not installed."""
+    try:
+        from sklearn.datasets import load_svmlight_file
+    except ImportError:
+        print("sklearn is not installed: nothing to compare with")
+        return None
+    plain = path.with_suffix(".numbers")  # it takes whole numbers as query ids
+    plain.write_bytes(re.sub(rb"qid:(\d+)-", rb"qid:\1", path.read_bytes()))
+    return lambda: load_svmlight_file(str(plain), query_id=True)
+
+
+def row(name: str, runs: int, call: Callable[[], object]) -> float:
+    """Print and give the median time of a call, in seconds."""
+    taken = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - started)
+    print(f"{name:<44}{statistics.median(taken) * 1e3:>9.1f} ms", flush=True)
+    return statistics.median(taken)
+
+
+if __name__ == "__main__":
+    main()

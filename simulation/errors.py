@@ -11,6 +11,7 @@ Front ends turn any of them into one line and exit code 2.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from foltr.errors import FoltrError
@@ -29,9 +30,14 @@ class DataFileError(DatasetError):
 
     def __init__(self, path: Path, message: str, *, line: int | None = None) -> None:
         self.path = path
+        self.message = message
         self.line = line
         place = f"{path}, line {line}" if line is not None else f"{path}"
         super().__init__(f"{place}: {message}")
+
+    def __reduce__(self) -> tuple[partial[DataFileError], tuple[Path, str]]:
+        """How another process gets it: as it was made."""
+        return partial(DataFileError, line=self.line), (self.path, self.message)
 
 
 class PresetError(SimulationError):

@@ -51,8 +51,8 @@ def parse_file(path: Path) -> LetorText:
 
     A query whose lines are not contiguous is put together; `LetorText.returning` tells.
     """
-    reader = _Reader(path)
     try:
+        reader = _Reader(path, path.stat().st_size)
         with open_text(path) as stream:
             for block in _blocks(stream):
                 reader.read(block)
@@ -96,8 +96,10 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
 class _Reader:
     """The rows so far; grows as blocks come."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, size: int) -> None:
         self.path = path
+        self.size = size
+        """bytes of the file: tells how many lines to expect; memory that no line needs is never touched"""
         self.line = 0
         self.n_docs = 0
         self.width = 0
@@ -113,7 +115,8 @@ class _Reader:
         spans = _room_for(block)
         if not self.n_docs:
             first = block[: block.index(b"\n")].split(b"#")[0]
-            self._grow(0, max(map(int, _FEATURE.findall(first)), default=1))
+            expected = len(spans.lines) * self.size // len(block)
+            self._grow(expected + expected // 20, max(map(int, _FEATURE.findall(first)), default=1))
         self._grow(len(spans.lines), self.features.shape[1])
         at, status = 0, letor_lines.WIDER
         while status == letor_lines.WIDER:

@@ -133,7 +133,7 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     if options["resume"] and options["out"] is None:
         raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
     if options["resume"] and not overrides and options["preset"] is None:
-        from simulation.run_folder import stored_preset
+        from simulation.resumption import stored_preset
 
         return stored_preset(options["out"])
     if dataset is None and options["preset"] is None:

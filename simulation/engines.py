@@ -52,6 +52,8 @@ class Finished:
     """The cell's last row has been reported."""
 
     cell: str
+    seconds: float = 0.0
+    """since it was started"""
 
 
 @dataclass(frozen=True, slots=True)

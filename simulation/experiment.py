@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from simulation import run_folder
 from simulation.cell import Cell, expand
 from simulation.datasets import DATASETS, folds_present
 from simulation.engines import Engine, Event, Failed, Finished, Reported, Work
 from simulation.errors import DatasetError
-from simulation.preset import Preset
-from simulation.results import Row
-from simulation.trial import cell_events, check_method, last_round
+from simulation.preset import Preset, preset_tables
+from simulation.results import Row, RowWriter, begin_run, read_run, resume_run
+from simulation.resumption import check_same
+from simulation.trial import cell_events, check_method
 
 Listener = Callable[[Event], None]
 """is told everything that happens, as a progress display is"""
@@ -40,21 +40,23 @@ class Experiment:
     preset: Preset
     cells: tuple[Cell, ...]
     folder: Path
-    finished: tuple[Cell, ...]
+    finished: frozenset[str]
     """cells of an earlier run that need not run again"""
+
+    @property
+    def waiting(self) -> tuple[Cell, ...]:
+        """What is left to run."""
+        return tuple(cell for cell in self.cells if cell.id not in self.finished)
 
     def run(self, engine: Engine, work: Work, *, tell: Listener) -> Outcome:
         """Run what is left; rows are on disk before anybody is told."""
-        done = {cell.id for cell in self.finished}
-        waiting = [cell for cell in self.cells if cell.id not in done]
-        with run_folder.appending(self.folder) as keep:
-            outcome = run_cells(waiting, engine=engine, work=work, keep=keep, tell=tell)
-        return Outcome((*self.finished, *outcome.finished), outcome.failed, outcome.interrupted)
+        with RowWriter(self.folder) as writer:
+            return run_cells(self.waiting, engine=engine, work=work, writer=writer, tell=tell)
 
     def rows(self) -> list[Row]:
         """All rows so far, cell after cell in the order of the study, whichever ended first."""
         place = {cell.id: number for number, cell in enumerate(self.cells)}
-        return sorted(run_folder.read_rows(self.folder), key=lambda row: (place[row.cell], row.round))
+        return sorted(read_run(self.folder).rows, key=lambda row: (place[row.cell], row.round))
 
 
 def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) -> Experiment:
@@ -64,17 +66,13 @@ def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) ->
         check_method(cell)
     _check_folds(cells, root)
     if not resume:
-        run_folder.begin(folder, preset)
-        return Experiment(preset, cells, folder, ())
-    run_folder.check_same(folder, preset)
-    finished = finished_cells(cells, run_folder.read_rows(folder))
-    run_folder.keep_only(folder, {cell.id for cell in finished})
-    return Experiment(preset, cells, folder, finished)
+        begin_run(folder, preset_tables(preset))
+        return Experiment(preset, cells, folder, frozenset())
+    check_same(folder, preset)
+    return Experiment(preset, cells, folder, resume_run(folder).finished)
 
 
-def run_cells(
-    cells: Sequence[Cell], *, engine: Engine, work: Work, keep: Callable[[Row], None], tell: Listener
-) -> Outcome:
+def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> Outcome:
     """Run cells until all have ended or somebody interrupts; an error in one does not stop the others."""
     by_id = {cell.id: cell for cell in cells}
     finished: list[Cell] = []
@@ -83,8 +81,9 @@ def run_cells(
         with closing(engine.run(cells, work)) as events:
             for event in events:
                 if isinstance(event, Reported):
-                    keep(event.row)
+                    writer.write(event.row)
                 elif isinstance(event, Finished):
+                    writer.finish(event.cell, seconds=event.seconds)
                     finished.append(by_id[event.cell])
                 elif isinstance(event, Failed):
                     failed.append((by_id[event.cell], event.message))
@@ -92,12 +91,6 @@ def run_cells(
     except KeyboardInterrupt:
         return Outcome(tuple(finished), tuple(failed), interrupted=True)
     return Outcome(tuple(finished), tuple(failed), interrupted=False)
-
-
-def finished_cells(cells: Iterable[Cell], rows: Iterable[Row]) -> tuple[Cell, ...]:
-    """The cells whose last row is there."""
-    seen = {(row.cell, row.round) for row in rows}
-    return tuple(cell for cell in cells if (cell.id, last_round(cell)) in seen)
 
 
 def work_with(root: Path | None) -> Work:

@@ -18,14 +18,14 @@ def run_study(
 ) -> int:
     """Run a preset and give the exit code; `again` is the command that goes on with what is left."""
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    waiting = len(experiment.cells) - len(experiment.finished)
+    waiting = len(experiment.waiting)
     _say(_opening(experiment))
     started = time.monotonic()
     outcome = experiment.run(make_engine(engine, min(jobs or cores(), max(waiting, 1))), work_with(root), tell=_quiet)
     for cell, message in outcome.failed:
         _say(f"failed: {cell.title}: {message}")
     seconds = time.monotonic() - started
-    _say(f"{len(outcome.finished)} of {len(experiment.cells)} cells in {seconds:.0f} s; results in {folder}")
+    _say(f"{len(outcome.finished)} of {waiting} cells in {seconds:.0f} s; results in {folder}")
     if outcome.interrupted or outcome.failed:
         _say(f"to go on: {again}")
     return _code(outcome)

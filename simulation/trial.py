@@ -39,6 +39,7 @@ TELL_SECONDS = 0.3
 def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     """Everything that happens to one cell; an error ends it with Failed and nothing is raised."""
     yield Started(cell.id)
+    started = time.perf_counter()
     try:
         data = cell.preset.data
         fold = load_fold(
@@ -54,7 +55,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     except Exception as error:
         yield Failed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
-        yield Finished(cell.id)
+        yield Finished(cell.id, time.perf_counter() - started)
 
 
 def check_method(cell: Cell) -> None:
@@ -65,11 +66,6 @@ def check_method(cell: Cell) -> None:
         _label_ranker(cell)
     else:
         _method(cell, ranker)
-
-
-def last_round(cell: Cell) -> int:
-    """The round of a cell's last row: 0 for what is trained on labels, at once."""
-    return 0 if cell.method.name in LABEL_RANKERS else cell.preset.federation.rounds
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,198 @@
+"""The laboratory's command as a person types it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from simulation.cli import _need_extra, main
+from simulation.data_folder import data_folder
+from simulation.errors import PresetError
+from simulation.preset import decode_preset
+from simulation.results import read_run
+
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ["sample", "--rounds", "4", "--evaluate-every", "2", "--clients", "3", "--local", "2", "--folds", "1"]
+
+
+def process(arguments: Sequence[str], *, cwd: Path, **environment: str) -> subprocess.Popen[str]:
+    """`python -m simulation ARGUMENTS` in a process group of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "simulation", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FOLTR_DATASETS": "", **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty current folder, no data, no settings."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOLTR_CONFIG_DIR", str(tmp_path / "config"))
+    monkeypatch.setenv("FOLTR_DATASETS", "")
+
+
+def test_help_and_list_load_nothing_that_computes(tmp_path: Path) -> None:
+    """Help loads no numpy; the list loads neither the compiler nor the plots."""
+    code = "import sys; from simulation.cli import main; main({!r}); print(*sys.modules, file=sys.stderr)"
+    loaded = {}
+    for option in ("--help", "--list"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format([option])], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        loaded[option] = set(done.stderr.split())
+    assert not loaded["--help"] & {"numpy", "numba", "msgspec"}
+    assert not loaded["--list"] & {"numba", "matplotlib", "scipy", "ray", "rich"}
+
+
+def test_list_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """Data sets with their presence, methods, presets."""
+    assert main(["--list"]) == 0
+    shown = capsys.readouterr().out
+    for wanted in ("mq2008", "not here", "synthetic", "fpdgd", "quick/fpdgd", "FOLTR_DATASETS"):
+        assert wanted in shown
+
+
+def test_a_small_study_from_the_command_line(tmp_path: Path) -> None:
+    """Options over the quick preset: three kinds of users, rows and the resolved preset in the folder."""
+    assert main([*SMALL, "--out", "run", "--jobs", "1"]) == 0
+    rows = read_run(tmp_path / "run").rows
+    assert [row.settings["users.clicks"] for row in rows[::3]] == ["perfect", "navigational", "informational"]
+    assert [row.round for row in rows[:3]] == [0, 2, 4]
+    assert "clients = 3" in (tmp_path / "run" / "preset.toml").read_text(encoding="utf-8")
+
+
+def test_comma_lists_are_sweeps(tmp_path: Path) -> None:
+    """Each value with each other one."""
+    arguments = ["--method", "fpdgd,pdgd", "--clicks", "perfect,pbm", "--seeds", "2", "--out", "run", "--jobs", "1"]
+    assert main([*SMALL, *arguments]) == 0
+    cells = {(r.settings["method.name"], r.settings["users.clicks"], r.seed) for r in read_run(tmp_path / "run").rows}
+    assert cells == {(m, c, s) for m in ("fpdgd", "pdgd") for c in ("perfect", "pbm") for s in (1, 2)}
+
+
+def test_without_out_results_get_a_new_folder_here(tmp_path: Path) -> None:
+    """It is named for the data set and the time."""
+    assert main([*SMALL, "--clicks", "perfect", "--jobs", "1"]) == 0
+    assert len(list(tmp_path.glob("foltr-sample-*/rows.jsonl"))) == 1
+
+
+def test_a_preset_of_ones_own_by_path(tmp_path: Path) -> None:
+    """--preset takes a file, --set any key of it."""
+    own = tmp_path / "own.toml"
+    own.write_text(
+        "[data]\ndataset = 'sample'\nfolds = [2]\n[method]\nname = 'fpdgd'\n[federation]\nrounds = 1\n",
+        encoding="utf-8",
+    )
+    assert main(["--preset", str(own), "--set", "federation.clients=2,3", "--out", "run", "--jobs", "1"]) == 0
+    rows = read_run(tmp_path / "run").rows
+    assert {row.settings["federation.clients"] for row in rows} == {2, 3}
+    assert {row.fold for row in rows} == {2}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "wanted a DATASET or --preset"),
+        (["--no-such-option"], "No such option"),
+        (["mq2008"], "--data DIR or FOLTR_DATASETS"),
+        (["nowhere"], "neither a data set ("),
+        (["sample", "--clicks", "perfekt"], "users.clicks: 'perfekt' is none of perfect, "),
+        (["sample", "--method", "fpgd"], "there is no method 'fpgd'; there are "),
+        (["sample", "--rounds", "many"], "federation.rounds: expected int, got str"),
+        (["sample", "--folds", "1-x"], "wanted numbers such as"),
+        (["sample", "--set", "rounds"], "wanted KEY=VALUE"),
+        (["sample", "--set", "users.klicks=1"], "users.klicks: there is no such key"),
+        (["sample", "--preset", "no/such"], "no preset 'no/such'"),
+        (["sample", "--resume"], "--out DIR"),
+        (["sample", "--resume", "--out", "empty"], "holds no run to go on with"),
+    ],
+)
+def test_a_mistake_is_one_message_and_exit_code_2(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Nothing runs, nothing is written, and stdout stays empty."""
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err
+    assert shown.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_extra_one_line_says_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, before anything is imported that is not there."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["sample"]) == 2
+    assert "pip install 'foltr-search[simulation]'" in capsys.readouterr().err
+    assert main(["--list"]) == 0
+    with pytest.raises(Exception, match="numba"):
+        _need_extra()
+
+
+def test_the_folder_of_data_sets(tmp_path: Path) -> None:
+    """The option, else FOLTR_DATASETS, else simulation.toml, else none."""
+    environment = {"FOLTR_CONFIG_DIR": str(tmp_path)}
+    assert data_folder(None, environment) is None
+    (tmp_path / "simulation.toml").write_text("datasets = '/c'\n", encoding="utf-8")
+    assert data_folder(None, environment) == Path("/c")
+    assert data_folder(None, {**environment, "FOLTR_DATASETS": "/b"}) == Path("/b")
+    assert data_folder("/a", {**environment, "FOLTR_DATASETS": "/b"}) == Path("/a")
+    (tmp_path / "simulation.toml").write_text("dataset = '/c'\n", encoding="utf-8")
+    with pytest.raises(PresetError, match=r"simulation\.toml: "):
+        data_folder(None, environment)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path: Path) -> None:
+    """Ctrl-C in a terminal: exit code 130, whole rows on disk, and the printed command finishes the run."""
+    arguments = ["sample", "--rounds", "100000", "--evaluate-every", "1", "--folds", "1", "--out", "run"]
+    running = process([*arguments, "--jobs", jobs], cwd=tmp_path)
+    rows = tmp_path / "run" / "rows.jsonl"
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and not (rows.exists() and rows.stat().st_size > 10_000):
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130, err
+    assert "Traceback" not in err
+    assert "--resume --out run" in err
+    assert len(read_run(tmp_path / "run").rows) > 10
+
+
+def test_resume_needs_the_folder_alone(tmp_path: Path) -> None:
+    """`--resume --out DIR` runs what is left of what DIR says, and nothing that is there already."""
+    assert main([*SMALL, "--out", "run", "--jobs", "1"]) == 0
+    path = tmp_path / "run" / "rows.jsonl"
+    whole = read_run(tmp_path / "run").rows
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:4]))
+    cells = tmp_path / "run" / "cells.jsonl"
+    cells.write_bytes(cells.read_bytes().splitlines(keepends=True)[0])
+    assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
+    again = read_run(tmp_path / "run").rows
+    assert again[:3] == whole[:3]
+    assert [msgspec.structs.replace(row, seconds=0) for row in again] == [
+        msgspec.structs.replace(row, seconds=0) for row in whole
+    ]
+    assert main([*SMALL, "--seeds", "2", "--resume", "--out", "run"]) == 2
+
+
+def test_the_quick_preset_is_the_default() -> None:
+    """What `--simulate NAME` runs is a preset like any other."""
+    from simulation.cli import DEFAULT_PRESET
+    from simulation.preset import load_tables
+
+    study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)
+    assert study.sweep == {"users.clicks": ["perfect", "navigational", "informational"]}

@@ -50,8 +50,8 @@ class COLTR:
 
     ranker: Ranker
     learning_rate: float = 0.1
-    learning_rate_decay: float = 1.0
-    """the rate is multiplied by this after each round; published: .99966"""
+    learning_rate_decay: float = 0.99966
+    """the rate is multiplied by this after each round; without decay noisy clicks keep the ranker wandering"""
     n_candidates: int = 499
     step_size: float = 1.0
     """how far away the candidates stand"""

@@ -59,10 +59,11 @@ class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
     does. Both add noise once for each message, as Algorithm 3 and the program do, to the weights themselves.
 
     What it does not guarantee: `epsilon` is a setting of the noise, no privacy budget. The bound is on the L2 norm,
-    while Laplace noise for each weight needs the L1 norm, so the true epsilon of one round is sqrt(n_params) to
-    2 sqrt(n_params) times as large (`foltr.privacy.accounting.fpdgd_paper_true_epsilon`); it is spent again in every
-    round; it holds only for the sum of all `n_clients` shares, seen by someone who sees no single one. The noise is
-    made of floats, as published, with the weakness that Mironov (CCS 2012) describes.
+    while Laplace noise for each weight needs the L1 norm, so the true epsilon of one round is sqrt(n_params) (against
+    absence) to 2 sqrt(n_params) (against any other weights) times as large as coded, half of that as printed
+    (`foltr.privacy.accounting.fpdgd_paper_true_epsilon`). It is spent again in every round. It holds only for the sum
+    of all `n_clients` shares, seen by someone who sees no single one. The noise is made of floats, as published, with
+    the weakness that Mironov (CCS 2012) describes.
     """
 
     sensitivity: float

@@ -75,13 +75,15 @@ def _leave_row(x: FloatMatrix, w: FloatVector, row: FloatVector) -> FloatVector 
 
 def _pull(x: FloatMatrix, w: FloatVector, v: FloatVector) -> FloatVector:
     """sum_i w_i (x_i - v) / ||x_i - v||, `[n_params]`: minus the gradient of the sum of distances."""
-    return (w / _distances(x, v)) @ (x - v)
+    pull: FloatVector = (w / _distances(x, v)) @ (x - v)
+    return pull
 
 
 def _distances(x: FloatMatrix, v: FloatVector) -> FloatVector:
     """||x_i - v||, `[n_clients]`, never quite 0."""
     difference = x - v
-    return np.maximum(np.sqrt(np.einsum("ij,ij->i", difference, difference)), 1e-300)
+    lengths: FloatVector = np.sqrt(np.einsum("ij,ij->i", difference, difference))
+    return np.maximum(lengths, 1e-300)
 
 
 class GeometricMedian(Settings, frozen=True, tag="geometric-median"):

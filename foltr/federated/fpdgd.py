@@ -112,7 +112,7 @@ class FPDGD:
         return self.averaged(model, thetas, np.array([m.n_interactions for m in messages], dtype=np.float64))
 
     def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
-        """`aggregate` on what the devices sent as `thetas` `[n_clients, n_params]` and `n_interactions` `[n_clients]`."""
+        """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
         weights = n_interactions if self.weighting == "interactions" else (n_interactions > 0).astype(np.float64)
         if not weights.any():
             return replace(model, round=model.round + 1)
@@ -134,10 +134,11 @@ def weighted_mean(thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
     """
     if thetas.ndim != 2 or weights.shape != thetas.shape[:1]:
         raise ShapeError(f"one weight for each row: {list(weights.shape)} weights, thetas {list(thetas.shape)}")
-    if not (np.isfinite(thetas).all() and np.isfinite(weights).all()):
-        raise ValueRangeError("a message holds a number that is not finite")
     total = weights.sum()
-    if (weights < 0).any() or not total > 0:
-        raise ValueRangeError("weights must not be negative and not all 0")
+    if not (0 < total < np.inf and weights.min() >= 0):
+        raise ValueRangeError(f"weights must be finite, not negative and not all 0: {weights}")
     mean: FloatVector = (weights / total) @ thetas
+    # A number that is not finite stays so in the mean, even with weight 0.
+    if not np.isfinite(mean).all():
+        raise ValueRangeError("a message holds a number that is not finite")
     return mean

@@ -1,14 +1,79 @@
-"""FPDGD rounds, compiled."""
+"""One round of FPDGD, compiled: the same theta as the four verbs on the same streams.
+
+Features of 32 bits are scored in 32 bits; theta stays in 64. Features of 64 bits give what the four verbs give, up to
+the order in which products are added.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
+from foltr.privacy.mechanisms import NoPrivacy
+from foltr.ranking.rankers import Linear, Neural
 from simulation import federation
+from simulation.batched.pages import Pages, pages_of, shown
+from simulation.batched.pdgd import linear_round
+from simulation.batched.pdgd_neural import feature_by_feature, neural_round, unit_by_unit
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
 
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+
 
 def run_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-    """One round of FPDGD."""
-    return federation.run_round(method, model, population, streams)
+    """One round of FPDGD; by the four verbs for a ranker that is neither Linear nor Neural.
+
+    ShapeError for a theta or features that do not fit the ranker; ValueRangeError when scores stop being finite.
+    """
+    if not isinstance(method.ranker, (Linear, Neural)):
+        return federation.run_round(method, model, population, streams)
+    _check(method, model, population)
+    start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
+    thetas, sums = _learned(method, start, population, streams)
+    _release(method, model.theta, thetas, streams)
+    n_interactions = np.full(population.n_clients, float(population.n_local))
+    return method.averaged(model, thetas, n_interactions), shown(sums, population.n_clients * population.n_local)
+
+
+def _check(method: FPDGD, model: Model, population: Population) -> None:
+    n_params, n_features = method.ranker.n_params, method.ranker.n_features
+    if model.theta.shape != (n_params,):
+        raise ShapeError(f"theta must be [{n_params}], not {list(model.theta.shape)}")
+    if population.data.n_features != n_features:
+        raise ShapeError(f"features must be [n_docs, {n_features}], not {list(population.data.features.shape)}")
+    if population.n_clients < 1 or population.n_local < 1:
+        raise ValueRangeError(f"{population.n_clients} clients with {population.n_local} interactions make no round")
+
+
+def _learned(
+    method: FPDGD, thetas: FloatMatrix, population: Population, streams: Streams
+) -> tuple[FloatMatrix, FloatVector]:
+    """The clients' thetas `[n_clients, n_params]` at the end of the round, and the sums of `click_through` `[4]`."""
+    pages, sums = pages_of(population), np.zeros(4)
+    bound = method.privacy.local_bound
+    radius = np.inf if bound is None else bound
+    each, scale = method.update == "each", 1.0 / method.temperature
+    settings = (population.n_local, method.learning_rate, scale, each, radius)
+    if isinstance(method.ranker, Neural):
+        n_hidden = method.ranker.n_hidden
+        turned = feature_by_feature(thetas, n_hidden)
+        finite = neural_round(pages, n_hidden, turned, streams.users, *settings, sums)
+        thetas = unit_by_unit(turned, n_hidden)
+    else:
+        finite = linear_round(pages, thetas, streams.users, *settings, sums)
+    if not finite:
+        raise ValueRangeError("scores must be finite; the learning rate may be too high")
+    return thetas, sums
+
+
+def _release(method: FPDGD, start: FloatVector, thetas: FloatMatrix, streams: Streams) -> None:
+    """Put what may leave each device in place of what it learned."""
+    if isinstance(method.privacy, NoPrivacy):
+        return
+    for client, theta in enumerate(thetas):
+        thetas[client] = method.privacy.release(start, theta, streams.devices[client])

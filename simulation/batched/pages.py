@@ -1,0 +1,108 @@
+"""What compiled code needs of a population, and what happens on a page apart from learning: clicks and metrics."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from foltr.errors import ValueRangeError
+from simulation.batched.sfc64 import uniform
+from simulation.federation import Population, Shown
+from simulation.queries import QuerySet
+
+
+class Pages(NamedTuple):
+    """A population as plain arrays."""
+
+    features: npt.NDArray[np.floating[Any]]
+    """[n_docs, n_features] float32 or float64, which is the precision of the scores"""
+    grades: npt.NDArray[np.uint8]
+    """[n_docs]"""
+    offsets: npt.NDArray[np.int64]
+    """[n_queries + 1]"""
+    ideal: npt.NDArray[np.float64]
+    """[n_queries] the DCG of the best page"""
+    gains: npt.NDArray[np.float64]
+    """[n_grades] 2^grade - 1"""
+    discounts: npt.NDArray[np.float64]
+    """[k] 1 / log2(rank + 1)"""
+    click: npt.NDArray[np.float64]
+    """[n_grades]"""
+    stop: npt.NDArray[np.float64]
+    """[n_grades]"""
+    examination: npt.NDArray[np.float64]
+    """[n_clients or 1, k]"""
+    longest: int
+    """documents of the query that has most"""
+
+
+@lru_cache(maxsize=8)
+def pages_of(population: Population) -> Pages:
+    """The arrays of a population, kept for the rounds to come; ValueRangeError for a grade the users do not know."""
+    data, users = population.data, population.users
+    n_grades = len(users.click)
+    if data.grades.min() < 0 or data.grades.max() >= n_grades:
+        raise ValueRangeError(f"users know grades 0 to {n_grades - 1}, not {data.grades.min()} to {data.grades.max()}")
+    discounts = 1.0 / np.log2(np.arange(2, users.k + 2))
+    return Pages(
+        np.ascontiguousarray(data.features),
+        data.grades.view(np.uint8),
+        data.offsets,
+        ideal_dcg(data, discounts),
+        np.exp2(np.arange(n_grades)) - 1.0,
+        discounts,
+        np.ascontiguousarray(users.click),
+        np.ascontiguousarray(users.stop),
+        np.ascontiguousarray(users.examination),
+        int(np.diff(data.offsets).max()),
+    )
+
+
+def ideal_dcg(data: QuerySet, discounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The largest DCG that a page can have, for each query `[n_queries]`; `discounts` `[k]`."""
+    query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
+    grades = data.grades[np.lexsort((-data.grades, query))]
+    rank = np.arange(len(grades)) - data.offsets[query]
+    shown = rank < len(discounts)
+    gained = (np.exp2(grades[shown].astype(np.float64)) - 1.0) * discounts[rank[shown]]
+    return np.bincount(query[shown], weights=gained, minlength=data.n_queries).astype(np.float64)
+
+
+def shown(sums: npt.NDArray[np.float64], interactions: int) -> Shown:
+    """The sums `[4]` that `click_through` made, as a record."""
+    return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
+
+
+@njit(cache=True, error_model="numpy")
+def next_query(pages, state):  # type: ignore[no-untyped-def]
+    """A query drawn uniformly."""
+    return np.int64(uniform(state) * len(pages.ideal))
+
+
+@njit(cache=True, error_model="numpy")
+def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
+    """simulation.users.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
+
+    Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
+    """
+    first = pages.offsets[query]
+    looker = client if len(pages.examination) > 1 else 0
+    looking = True
+    dcg, n_clicks, first_relevant, first_click = 0.0, 0, np.inf, np.inf
+    for rank in range(k):
+        grade = pages.grades[first + ranking[rank]]
+        dcg += pages.gains[grade] * pages.discounts[rank]
+        first_relevant = min(first_relevant, rank + 1.0 if grade > 0 else np.inf)
+        clicks[rank] = looking and uniform(state) < pages.click[grade] * pages.examination[looker, rank]
+        if clicks[rank]:
+            n_clicks += 1
+            first_click = min(first_click, rank + 1.0)
+            looking = not (pages.stop[grade] > 0.0 and uniform(state) < pages.stop[grade])
+    sums[0] += dcg / pages.ideal[query] if pages.ideal[query] > 0.0 else 0.0
+    sums[1] += 1.0 / first_relevant
+    sums[2] += 1.0 / first_click
+    sums[3] += n_clicks

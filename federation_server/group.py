@@ -68,6 +68,12 @@ def set_terms(connection: Connection, agreed: Terms) -> None:
     set_fact(connection, "terms", encode(agreed).decode())
 
 
+def lock(connection: Connection) -> bool:
+    """Until the transaction ends nobody else closes or opens rounds; False where there is no group yet."""
+    query = select(facts.c.value).where(facts.c.name == "terms").with_for_update()
+    return connection.execute(query).scalar_one_or_none() is not None
+
+
 def method_of(agreed: Terms) -> Method[Any, Any]:
     """The method as every member has it; GroupError when the numbers do not fit one another."""
     ranker = make_ranker(agreed.ranker, agreed.n_features)

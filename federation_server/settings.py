@@ -16,6 +16,9 @@ import msgspec
 from msgspec import Meta
 
 from foltr.errors import FoltrError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.optimizers import SGD, Optimizer
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -80,12 +83,10 @@ class MethodSection(Section, frozen=True):
 class AggregationSection(Section, frozen=True):
     """How updates are joined."""
 
-    rule: Annotated[dict[str, Any], Meta(description="A rule of docs/methods.md; mean in peace.")] = msgspec.field(
-        default_factory=lambda: {"rule": "mean"}
-    )
-    optimizer: Annotated[dict[str, Any], Meta(description="What the server does with the mean; sgd moves there.")] = (
-        msgspec.field(default_factory=lambda: {"optimizer": "sgd", "learning_rate": 1.0})
-    )
+    rule: Annotated[Aggregation, Meta(description="How updates are joined in peace; see docs/methods.md.")] = Mean()
+    optimizer: Annotated[
+        Optimizer, Meta(description="What the server does with the joined update; sgd at 1 is FedAvg.")
+    ] = SGD()
     largest_weight: Annotated[
         Count, Meta(description="Cap of the interactions that count for one device; unused while privacy is on.")
     ] = 50

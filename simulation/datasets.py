@@ -6,8 +6,8 @@ folds: fold i tests on every fifth query from the i-th on and trains on the othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +16,9 @@ from simulation.dataset_info import DATASETS, DatasetInfo
 from simulation.errors import DataFileError, DatasetError
 from simulation.fold_files import FoldFiles, find_folds
 from simulation.letor_cache import Cache, NonContiguous, load_file
-from simulation.normalisation import OneDocument, normalise_queries
+from simulation.normalisation import OneDocument
 from simulation.queries import Fold, QuerySet
+from simulation.query_subsets import joined, selected, widened
 from simulation.synthetic_folds import generated_fold
 
 __all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
@@ -49,11 +50,24 @@ def load_fold(
     what the registry says; DataFileError when a file cannot be read.
     """
     info = DATASETS.get(str(name_or_path))
-    fold = _read(name_or_path, number, info, root, non_contiguous, cache)
     how = normalise if normalise is not None else info.normalise if info else "none"
-    parts = [fold.train, fold.test] + ([fold.validation] if fold.validation is not None else [])
-    train, test, *validation = (normalise_queries(part, how, one_document=one_document) for part in parts)
-    return Fold(number, train, test, *validation)
+    present = folds_present(name_or_path, root)
+    if number not in present:
+        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
+    if info is not None and info.layout == "generated":
+        return generated_fold(str(name_or_path), number, normalise=how, one_document=one_document, cache=cache)
+    read = partial(
+        load_file,
+        non_contiguous=non_contiguous,
+        normalise=how,
+        one_document=one_document,
+        n_features=info.n_features if info and not info.dense else 0,
+        cache=cache,
+    )
+    place = _place(name_or_path, info, root)
+    if place.is_file():
+        return _every_fifth(place, read(place), number)
+    return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
 
 
 def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[int, ...]:
@@ -65,30 +79,16 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     return tuple(range(1, _PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
 
-def _read(
-    name_or_path: str | Path,
-    number: int,
-    info: DatasetInfo | None,
-    root: Path | None,
-    non_contiguous: NonContiguous,
-    cache: Cache,
+def _fold_of(
+    number: int, files: FoldFiles, read: Callable[[Path], QuerySet], name: str, info: DatasetInfo | None
 ) -> Fold:
-    """A fold as its files have it, with equally many features in every part."""
-    present = folds_present(name_or_path, root)
-    if number not in present:
-        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
-    if info is not None and info.layout == "generated":
-        return generated_fold(str(name_or_path), number, cache=cache)
-    place = _place(name_or_path, info, root)
-    if place.is_file():
-        return _every_fifth(place, load_file(place, non_contiguous=non_contiguous, cache=cache), number)
-    files = find_folds(place)[number]
-    paths = (files.train, files.test, files.validation)
-    read = [[load_file(path, non_contiguous=non_contiguous, cache=cache) for path in part] for part in paths]
+    """A fold as its files have it, checked, with equally many features in every part."""
+    parts = [[(path, read(path)) for path in paths] for paths in (files.train, files.test, files.validation)]
     if info is not None:
-        _check(str(name_or_path), info, files, read)
-    wide = info.n_features if info else max(data.n_features for part in read for data in part)
-    train, test, *validation = (_joined(part, wide) for part in read if part)
+        for path, data in (found for part in parts for found in part):
+            _check(path, data, name, info, dense=info.dense and path in files.train)
+    wide = info.n_features if info else max(data.n_features for part in parts for _, data in part)
+    train, test, *validation = (joined([widened(data, wide) for _, data in part]) for part in parts if part)
     return Fold(number, train, test, *validation)
 
 
@@ -131,56 +131,18 @@ _EXPECTED = {
 }
 
 
-def _check(name: str, info: DatasetInfo, files: FoldFiles, read: list[list[QuerySet]]) -> None:
+def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: bool) -> None:
     """Compare what was read with what the name promises."""
-    paths = (*files.train, *files.test, *files.validation)
-    for path, data in zip(paths, (data for part in read for data in part), strict=True):
-        n, top = data.n_features, int(data.grades.max())
-        if n > info.n_features or (n < info.n_features and info.dense and path in files.train):
-            raise DataFileError(path, f"{name} has {info.n_features} features, {n} came")
-        if top > info.top_grade:
-            raise DataFileError(path, f"{name} has grades from 0 to {info.top_grade}, {top} came")
-
-
-def _joined(parts: list[QuerySet], n_features: int) -> QuerySet:
-    """One set of several, with columns of 0 for features that a file does not mention."""
-    if len(parts) == 1 and parts[0].n_features == n_features:
-        return parts[0]
-    features = np.zeros((sum(len(part.grades) for part in parts), n_features), dtype=np.float32)
-    begin = 0
-    for part in parts:
-        features[begin : begin + len(part.grades), : part.n_features] = part.features
-        begin += len(part.grades)
-    sizes = np.concatenate([np.diff(part.offsets) for part in parts])
-    return QuerySet(
-        features,
-        np.concatenate([part.grades for part in parts]),
-        np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        tuple(qid for part in parts for qid in part.qids),
-        tuple(docid for part in parts for docid in part.docids or ("",) * len(part.grades))
-        if any(part.docids for part in parts)
-        else (),
-    )
+    n, top = data.n_features, int(data.grades.max())
+    if n > info.n_features or (n < info.n_features and dense):
+        raise DataFileError(path, f"{name} has {info.n_features} features, {n} came")
+    if top > info.top_grade:
+        raise DataFileError(path, f"{name} has grades from 0 to {info.top_grade}, {top} came")
 
 
 def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
     """Fold `number` of one file: test on queries number - 1, number + 4, ..., train on the others."""
-    tested = np.arange(data.n_queries) % _PARTS_OF_A_FILE == number - 1
     if data.n_queries < _PARTS_OF_A_FILE:
         raise DataFileError(path, f"at least {_PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
-    return Fold(number, _selected(data, np.flatnonzero(~tested)), _selected(data, np.flatnonzero(tested)))
-
-
-def _selected(data: QuerySet, queries: Iterable[int]) -> QuerySet:
-    """Some queries of a set."""
-    chosen = [data.rows(int(query)) for query in queries]
-    rows = np.concatenate([np.arange(part.start, part.stop) for part in chosen])
-    sizes = [part.stop - part.start for part in chosen]
-    return replace(
-        data,
-        features=data.features[rows],
-        grades=data.grades[rows],
-        offsets=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
-        qids=tuple(data.qids[int(query)] for query in queries),
-        docids=tuple(data.docids[row] for row in rows) if data.docids else (),
-    )
+    tested = np.arange(data.n_queries) % _PARTS_OF_A_FILE == number - 1
+    return Fold(number, selected(data, np.flatnonzero(~tested)), selected(data, np.flatnonzero(tested)))

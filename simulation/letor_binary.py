@@ -25,7 +25,7 @@ from simulation.letor import LetorText
 from simulation.queries import QuerySet
 
 VERSION = 1
-"""Grows whenever the format, or what the parser makes of a text, changes."""
+"""Grows whenever the format changes, or what the parser or a normalisation makes of a text."""
 
 _MAGIC = b"FOLTRQS\0"
 _PREFIX = struct.Struct("<8sII")

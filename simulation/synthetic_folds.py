@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +18,9 @@ import numpy as np
 from simulation.letor import LetorText
 from simulation.letor_binary import VERSION, read_binary, write_binary
 from simulation.letor_cache import Cache, chosen_folder
+from simulation.normalisation import OneDocument, normalise_queries
 from simulation.queries import Fold, QuerySet
-from simulation.synthetic import MQ2007_SHAPE, MSLR_SHAPE, Shape, make_queries, make_world
+from simulation.synthetic import MQ2007_SHAPE, MSLR_SHAPE, make_queries, make_world
 
 SHAPES = {"synthetic": MSLR_SHAPE, "synthetic-mq2007": MQ2007_SHAPE}
 
@@ -30,25 +33,42 @@ _SEED = 2021
 _PARTS = ("train", "validation", "test")
 
 
-def generated_fold(name: str, number: int, *, cache: Cache = "default") -> Fold:
+def generated_fold(
+    name: str,
+    number: int,
+    *,
+    normalise: str = "none",
+    one_document: OneDocument = "zero",
+    cache: Cache = "default",
+) -> Fold:
     """Fold `number` of a made-up set: other queries in each fold and part, one world for all of them."""
-    shape = SHAPES[name]
-    train, validation, test = (_part(name, shape, number, part, chosen_folder(cache)) for part in range(len(_PARTS)))
+    shape, folder = SHAPES[name], chosen_folder(cache)
+
+    def make(part: int) -> QuerySet:
+        queries = make_queries(shape, make_world(shape, _SEED), shape.n_queries[part], key=(_SEED, number, part))
+        return normalise_queries(queries, normalise, one_document=one_document)
+
+    arguments = repr((shape, GENERATION, _SEED, normalise, one_document)).encode()
+    mark = hashlib.blake2b(arguments, digest_size=10).hexdigest()
+    train, validation, test = (
+        _kept(folder / f"{name}-{number}-{_PARTS[part]}-{mark}.v{VERSION}" if folder else None, partial(make, part))
+        for part in range(len(_PARTS))
+    )
     return Fold(number, train, test, validation)
 
 
-def _part(name: str, shape: Shape, number: int, part: int, folder: Path | None) -> QuerySet:
-    """One part of a fold, from the cache where it has it; a cache that refuses is done without."""
-    mark = hashlib.blake2b(repr((shape, GENERATION, _SEED)).encode(), digest_size=10).hexdigest()
-    binary = folder / f"{name}-{number}-{_PARTS[part]}-{mark}.v{VERSION}" if folder is not None else None
-    if binary is not None and (kept := read_binary(binary)) is not None:
-        return kept.queries
-    queries = make_queries(shape, make_world(shape, _SEED), shape.n_queries[part], key=(_SEED, number, part))
-    if binary is not None:
+def _kept(binary: Path | None, make: Callable[[], QuerySet]) -> QuerySet:
+    """What `make` gives, from its binary where that is there; a folder that refuses is done without."""
+    if binary is None:
+        return make()
+    kept = read_binary(binary)
+    if kept is None:
+        kept = LetorText(make(), (), None)
         with contextlib.suppress(OSError):
             binary.parent.mkdir(parents=True, exist_ok=True)
-            write_binary(binary, LetorText(queries, (), None))
-    return queries
+            write_binary(binary, kept)
+            kept = read_binary(binary, verify=False) or kept
+    return kept.queries
 
 
 def write_sample(folder: Path) -> None:

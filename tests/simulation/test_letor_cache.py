@@ -158,3 +158,19 @@ def test_a_missing_source_is_named(tmp_path: Path) -> None:
     for cache in (tmp_path / "cache", "off"):
         with pytest.raises(DataFileError, match=r"absent\.txt: cannot be read"):
             load_file(tmp_path / "absent.txt", cache=cache)  # type: ignore[arg-type]
+
+
+def test_scaled_and_widened_features_are_kept_too(source: Path, tmp_path: Path, parses: list[Path]) -> None:
+    """Each way of scaling and each width has a binary of its own, equal to what is computed without a cache."""
+    cache = tmp_path / "cache"
+    ways: tuple[tuple[str, int], ...] = (("none", 0), ("min-max", 0), ("log-min-max", 0), ("min-max", 5))
+    for _ in range(2):
+        for how, width in ways:
+            kept = load_file(source, normalise=how, n_features=width, cache=cache)
+            plain = load_file(source, normalise=how, n_features=width, cache="off")
+            np.testing.assert_array_equal(kept.features, plain.features)
+            assert kept.n_features == max(width, 3)
+            assert not kept.features.flags.writeable
+    assert len(parses) == len(ways) + 2 * len(ways)
+    with pytest.raises(DatasetError, match="normalisation must be one of"):
+        load_file(source, normalise="max", cache=cache)

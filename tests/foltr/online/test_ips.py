@@ -1,0 +1,122 @@
+"""The IPS-weighted hinge: by hand, against finite differences, and unbiased over all that a user may look at."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.online import ips
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear, Neural, Ranker
+
+CLICKED_SECOND = np.array([False, True])
+
+
+def page(rng: np.random.Generator, *, clicks: list[bool]) -> Interaction:
+    """Six candidates with four features, of which the last rows are shown first."""
+    ranking = np.arange(6)[::-1][: len(clicks)]
+    return Interaction(rng.normal(size=(6, 4)), ranking, np.array(clicks))
+
+
+def test_hand_worked() -> None:
+    """Scores 1, 0.5 and -1, the middle one clicked at rank 2 with p = 1/2: one violated pair each way."""
+    scores = np.array([1.0, 0.5, -1.0])
+    interaction = Interaction(np.eye(3), np.array([0, 1]), CLICKED_SECOND)
+    # margins 0.5 - 1 and 0.5 + 1: only the first is below 1
+    assert ips.hinge(scores, 1) == pytest.approx(1 - (0.5 - 1.0))
+    assert ips.loss(scores, interaction, [1.0, 0.5]) == pytest.approx(1.5 / 0.5)
+    assert ips.hinge_weights(scores, 1).tolist() == [1.0, -1.0, 0.0]
+    theta = ips.update(Linear(3), scores, interaction, [1.0, 0.5], learning_rate=0.1)
+    np.testing.assert_allclose(theta, [1.0 - 0.1 * 2, 0.5 + 0.1 * 2, -1.0])
+
+
+def test_each_click_starts_where_the_last_ended() -> None:
+    """Two clicks are two steps: the second sees the scores that the first left."""
+    interaction = Interaction(np.eye(2), np.array([0, 1]), np.array([True, True]))
+    # first click: theta = (0.6, -0.6); margin of the second document -1.2 < 1: (0, 0)
+    np.testing.assert_allclose(ips.update(Linear(2), np.zeros(2), interaction, [1.0, 1.0], learning_rate=0.6), 0.0)
+    # with p = 1/4 the second step is four times as long
+    theta = ips.update(Linear(2), np.zeros(2), interaction, [1.0, 0.25], learning_rate=0.6)
+    np.testing.assert_allclose(theta, [0.6 - 2.4, -0.6 + 2.4])
+
+
+def test_the_surrogate_bounds_the_rank() -> None:
+    """1 + h is never less than the rank of the document (Eq. 3)."""
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        scores = rng.normal(size=8)
+        ranks = 1 + np.argsort(np.argsort(-scores))
+        assert all(1 + ips.hinge(scores, row) >= ranks[row] for row in range(8))
+
+
+@pytest.mark.parametrize("ranker", [Linear(4), Neural(4, 3)])
+def test_gradient_is_the_slope_of_the_loss(ranker: Ranker) -> None:
+    """Away from kinks the gradients of all clicks add up to the finite difference of the loss."""
+    rng = np.random.default_rng(5)
+    interaction = page(rng, clicks=[True, False, True, False])
+    p = ips.position_propensities(1.5, k=4)
+    theta = rng.normal(size=ranker.n_params)
+    found = sum(ips.gradient(ranker, theta, interaction, p, rank=rank) for rank in (0, 2))
+    step, slope = 1e-6, np.zeros(ranker.n_params)
+    for i, unit in enumerate(np.eye(ranker.n_params)):
+        above, below = (ranker.score(theta + sign * step * unit, interaction.features) for sign in (1, -1))
+        slope[i] = (ips.loss(above, interaction, p) - ips.loss(below, interaction, p)) / (2 * step)
+    np.testing.assert_allclose(found, slope, atol=1e-7)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 1.0, 2.0])
+def test_unbiased(gamma: float) -> None:
+    """Over all patterns of looking, the expected IPS loss is the loss of the labels (Eq. 9)."""
+    rng = np.random.default_rng(7)
+    interaction = page(rng, clicks=[True, False, True, True])
+    scores, relevant, p = rng.normal(size=6), interaction.clicks, ips.position_propensities(gamma, k=4)
+    expected = 0.0
+    for looks in itertools.product((False, True), repeat=4):
+        seen = np.array(looks)
+        clicked = Interaction(interaction.features, interaction.ranking, seen & relevant)
+        expected += np.prod(np.where(seen, p, 1 - p)) * ips.loss(scores, clicked, p)
+    full = sum(ips.hinge(scores, int(row)) for row in interaction.ranking[relevant])
+    assert expected == pytest.approx(full, rel=1e-12)
+
+
+def test_no_bias_no_weights() -> None:
+    """With gamma = 0 every propensity is 1 and a click counts once."""
+    assert ips.position_propensities(0.0, k=3).tolist() == [1.0, 1.0, 1.0]
+    assert ips.position_propensities(2.0, k=3) == pytest.approx([1.0, 1 / 4, 1 / 9])
+
+
+def test_no_click_no_step() -> None:
+    """A page without clicks leaves theta as it was."""
+    theta = np.ones(4)
+    interaction = page(np.random.default_rng(1), clicks=[False, False])
+    assert ips.update(Linear(4), theta, interaction, [1.0, 0.5], learning_rate=0.1) is theta
+
+
+def test_at_the_kink_the_slope_is_zero() -> None:
+    """A margin of exactly 1 asks for nothing more."""
+    assert ips.hinge_weights(np.array([1.0, 0.0]), 0).tolist() == [0.0, 0.0]
+
+
+def test_clipping() -> None:
+    """Propensities below the smallest are raised to it, the others stay; 0 without clipping is refused."""
+    assert ips.clipped_propensities([1.0, 0.25, 0.0], smallest=0.3).tolist() == [1.0, 0.3, 0.3]
+    with pytest.raises(ValueRangeError, match=r"\(0, 1\]"):
+        ips.clipped_propensities([1.0, 0.0], smallest=0.0)
+    with pytest.raises(ValueRangeError, match="smallest"):
+        ips.clipped_propensities([1.0], smallest=-0.1)
+
+
+def test_propensities_must_fit() -> None:
+    """Too few propensities, or one of 0, are errors; a page may be shorter than they are."""
+    interaction = page(np.random.default_rng(1), clicks=[True, False])
+    scores = np.zeros(6)
+    with pytest.raises(ShapeError, match="2 ranks"):
+        ips.loss(scores, interaction, [1.0])
+    with pytest.raises(ValueRangeError, match="propensities"):
+        ips.loss(scores, interaction, [0.0, 1.0])
+    assert ips.loss(scores, interaction, [1.0, 1.0, 1.0]) == pytest.approx(5.0)
+    with pytest.raises(ValueRangeError, match="gamma"):
+        ips.position_propensities(-1.0, k=2)

@@ -15,7 +15,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.rankers import Linear, Neural
 from simulation import federation
-from simulation.batched.pages import Pages, pages_of, shown
+from simulation.batched.pages import pages_of, shown
 from simulation.batched.pdgd import linear_round
 from simulation.batched.pdgd_neural import feature_by_feature, neural_round, unit_by_unit
 from simulation.federation import Population, Shown

@@ -1,10 +1,11 @@
 """Click models of the literature, instantiated: what a user of each kind does with a document of each grade.
 
     cascade         look from the top; open a document of grade g with probability click[g], then stop with stop[g]
-    position-based  open the document at rank r with probability click[g] * (1 / r)^eta, never stop
+    position-based  open the document at rank r with probability click[g] * (1 / r)^eta, never stop: "pbm", "fedips"
 
 Cascade: thesis Tables 2.1 (three grades), 2.2 (five grades) and 5.1 (poison). Position-based: thesis Section 4.5.1 with
-eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code, the perfect user's.
+eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code, the perfect user's. FedIPS, Eq. 11:
+click 1 for grades 3 and 4 of 4, .1 for the others, and every user has a bias eta (there gamma_s) of its own.
 """
 
 from __future__ import annotations
@@ -44,10 +45,15 @@ FIVE_GRADES = {
 }
 """thesis Table 2.2; poison: Table 5.1"""
 CASCADES = tuple(THREE_GRADES)
-KINDS = (*CASCADES, "pbm")
+KINDS = (*CASCADES, "pbm", "fedips")
 PAGE = 10
 """results on a page in the thesis and in FOLtR-ES"""
 
+FEDIPS_SPREAD = 0.1
+"""FedIPS, Section 5: gamma_s from "a left-truncated Gaussian N(gamma, 0.1)", read as its standard deviation"""
+
+_CELLS = 1 << 20
+"""users times pages that are worked on at once: 8 MiB of float64"""
 _ROWS = {1: (0, 2), 2: (0, 1, 2), 3: (0, 1, 2, 4), 4: (0, 1, 2, 3, 4)}
 """top grade -> rows of the table of three (up to grade 2) or five"""
 
@@ -76,23 +82,27 @@ def make_users(
     k: int = PAGE,
     rng: np.random.Generator | None = None,
     eta: float | npt.ArrayLike = 1.0,
-    spread: float = 0.0,
+    spread: float | None = None,
 ) -> Users:
     """`n_clients` users of a kind, on pages of `k` results.
 
-    For "pbm", `eta` is one position bias for all or one for each client `[n_clients]`, and with `spread` above 0 each
-    client draws its own from the normal distribution around that with this standard deviation, cut off at 0 from below
-    (as FedIPS, Section 5). The cascade kinds know no position bias and ignore both. ValueRangeError for an unknown
-    kind, k below 1, a negative eta, or a spread without `rng`.
+    For the position-based kinds, `eta` is one position bias for all or one for each client `[n_clients]`, and with a
+    `spread` above 0 each client draws its own from the normal distribution around that with this standard deviation,
+    drawn again while negative; None is 0 for "pbm" and .1 for "fedips". The cascade kinds know no position bias and
+    ignore both. With other than five grades "fedips" opens those above half the top grade.
+    ValueRangeError for an unknown kind, k below 1, a negative eta, or a spread without `rng`.
     """
     if k < 1 or n_clients < 1:
         raise ValueRangeError(f"k and n_clients must be at least 1, not {k} and {n_clients}")
-    if kind != "pbm":
+    if kind not in KINDS:
+        raise ValueRangeError(f"no click model {kind!r}; there are {', '.join(KINDS)}")
+    if kind in CASCADES:
         table = by_grade(kind, top_grade=top_grade)
         return Users(np.array(table.click), np.array(table.stop), np.ones((1, k)))
-    click = np.array(by_grade("perfect", top_grade=top_grade).click)
-    biases = _position_biases(eta, spread, n_clients, rng)
-    return Users(click, np.zeros_like(click), examination(biases, k=k))
+    if spread is None:
+        spread = FEDIPS_SPREAD if kind == "fedips" else 0.0
+    click = _attraction(kind, top_grade)
+    return Users(click, np.zeros_like(click), examination(_position_biases(eta, spread, n_clients, rng), k=k))
 
 
 def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
@@ -115,20 +125,32 @@ def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None =
         raise ShapeError(f"grades must be [n_pages, k], not {list(pages.shape)}")
     pages = pages[:, : users.k]
     attraction = np.where(pages < 0, 0.0, users.click[np.maximum(pages, 0)])
+    distinct, which = np.unique(attraction, axis=0, return_inverse=True)
     looks = users.examination if client is None or len(users.examination) == 1 else users.examination[[client]]
-    total = np.zeros(len(pages))
-    for look in looks:
-        total += _first_click(attraction * look[: pages.shape[1]])
-    return total / len(looks)
+    total = np.zeros(len(distinct))
+    block = max(1, _CELLS // max(1, len(distinct)))
+    for start in range(0, len(looks), block):
+        total += _first_click(distinct, looks[start : start + block]).sum(axis=0)
+    mean: FloatArray = (total / len(looks))[which.reshape(-1)]
+    return mean
 
 
-def _first_click(p: FloatArray) -> FloatArray:
-    """sum_r (1 / r) p_r prod_{i < r} (1 - p_i) along the last axis."""
-    not_before = np.cumprod(1.0 - p, axis=1)[:, :-1]
-    first = p.copy()
-    first[:, 1:] *= not_before
-    value: FloatArray = first @ (1.0 / np.arange(1, p.shape[1] + 1))
+def _first_click(attraction: FloatArray, looks: FloatArray) -> FloatArray:
+    """sum_r (1 / r) p_r prod_{i < r} (1 - p_i) of pages `[n_pages, k]` for users `[n_users, k]`: `[n_users, n_pages]`."""
+    none_before = np.ones((len(looks), len(attraction)))
+    value = np.zeros_like(none_before)
+    for rank in range(attraction.shape[1]):
+        p = np.outer(looks[:, rank], attraction[:, rank])
+        value += none_before * p / (rank + 1)
+        none_before *= 1.0 - p
     return value
+
+
+def _attraction(kind: str, top_grade: int) -> FloatArray:
+    """click[g] of a position-based kind, `[n_grades]`."""
+    if kind == "fedips":
+        return np.where(2 * np.arange(top_grade + 1) > top_grade, 1.0, 0.1)
+    return np.array(by_grade("perfect", top_grade=top_grade).click)
 
 
 def _position_biases(

@@ -64,6 +64,16 @@ def test_every_user_draws_its_own_bias() -> None:
     assert (near_zero.examination <= 1.0).all()
 
 
+def test_the_users_of_fedips() -> None:
+    """Eq. 11: grades 3 and 4 are opened whenever looked at, the others in a tenth; biases differ by about .1."""
+    users = make_users("fedips", top_grade=4, n_clients=2000, k=5, eta=1.0, rng=np.random.default_rng(0))
+    assert users.click.tolist() == [0.1, 0.1, 0.1, 1.0, 1.0]
+    assert not users.stop.any()
+    assert (-np.log2(users.examination[:, 1])).std() == pytest.approx(0.1, abs=0.01)
+    three_grades = make_users("fedips", top_grade=2, n_clients=1, k=5, spread=0.0)
+    assert (three_grades.click.tolist(), len(three_grades.examination)) == ([0.1, 0.1, 1.0], 1)
+
+
 def test_expected_max_rr_by_hand() -> None:
     """Perfect user, grades 1, 0, 2: half open rank 1, the others open rank 3."""
     users = make_users("perfect", top_grade=2)
@@ -118,6 +128,8 @@ def test_what_has_no_table_is_refused() -> None:
     """Unknown kinds and grades, a spread without luck, and one page given as a row are errors."""
     with pytest.raises(ValueRangeError, match="casual"):
         make_users("casual", top_grade=1)
+    with pytest.raises(ValueRangeError, match="cascade"):
+        by_grade("pbm", top_grade=1)
     with pytest.raises(ValueRangeError, match="not 8"):
         make_users("perfect", top_grade=7)
     with pytest.raises(ValueRangeError, match="generator"):

@@ -137,7 +137,8 @@ def weighted_mean(thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
     total = weights.sum()
     if not (0 < total < np.inf and weights.min() >= 0):
         raise ValueRangeError(f"weights must be finite, not negative and not all 0: {weights}")
-    mean: FloatVector = (weights / total) @ thetas
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean: FloatVector = (weights / total) @ thetas
     # A number that is not finite stays so in the mean, even with weight 0.
     if not np.isfinite(mean).all():
         raise ValueRangeError("a message holds a number that is not finite")

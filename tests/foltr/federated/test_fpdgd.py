@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.fpdgd import FPDGD, Local, Message, weighted_mean
+from foltr.federated.method import Model
+from foltr.federated.registry import make_method
+from foltr.online import pdgd
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, NoPrivacy
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear, Neural
+
+RNG = np.random.default_rng(0)
+PAGE = Interaction(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 1]), np.array([False, True]))
+"""Two documents, the second opened: from theta 0 the preference has rho = 1/2 and slope 1/4."""
+
+
+def test_one_page_by_hand() -> None:
+    """From theta 0: 0.8 * 1/2 * 1/4 towards the opened document and away from the other."""
+    method = FPDGD(Linear(2), learning_rate=0.8)
+    local = method.learn(method.begin(Model(np.zeros(2)), RNG), PAGE)
+    message = method.report(local, RNG)
+    assert message.theta == pytest.approx([-0.1, 0.1])
+    assert message.n_interactions == 1
+
+
+def test_temperature_divides_in_sampling_and_gradient() -> None:
+    """At temperature 2 the step from theta 0 is half as long, and the page is drawn from half the scores."""
+    method = FPDGD(Linear(2), learning_rate=0.8, temperature=2.0)
+    local = method.learn(method.begin(Model(np.zeros(2)), RNG), PAGE)
+    assert local.theta == pytest.approx([-0.05, 0.05])
+    features = np.random.default_rng(1).random((30, 2))
+    hot, cool = Local(np.zeros(2), np.array([8.0, 6.0])), Local(np.zeros(2), np.array([4.0, 3.0]))
+    drawn = method.rank(hot, features, np.random.default_rng(2), k=10)
+    assert (
+        drawn.tolist() == replace(method, temperature=1.0).rank(cool, features, np.random.default_rng(2), k=10).tolist()
+    )
+
+
+def pages(n: int) -> list[Interaction]:
+    """Random pages of six documents with two features."""
+    rng = np.random.default_rng(4)
+    return [Interaction(rng.random((6, 2)), rng.permutation(6), rng.random(6) < 0.4) for _ in range(n)]
+
+
+@pytest.mark.parametrize("ranker", [Linear(2), Neural(2, n_hidden=3)])
+def test_each_step_is_pdgd(ranker: Linear | Neural) -> None:
+    """Five pages one after the other: five PDGD updates."""
+    method = FPDGD(ranker, learning_rate=0.5)
+    model = method.initial(np.random.default_rng(3))
+    local, theta = method.begin(model, RNG), model.theta
+    for page in pages(5):
+        local, theta = method.learn(local, page), pdgd.update(ranker, theta, page, learning_rate=0.5)
+    assert method.report(local, RNG).theta.tolist() == theta.tolist()
+    assert local.n_interactions == 5
+
+
+def test_batch_adds_up_the_gradients_of_the_first_theta() -> None:
+    """Five pages: one step along the sum of their gradients at the global model, which also ranks all of them."""
+    method = FPDGD(Linear(2), learning_rate=0.5, update="batch")
+    start = np.array([0.5, -2.0])
+    local = method.begin(Model(start), RNG)
+    for page in pages(5):
+        local = method.learn(local, page)
+    slope = sum(pdgd.gradient(Linear(2), start, page) for page in pages(5))
+    assert method.report(local, RNG).theta == pytest.approx(start + 0.5 * slope, rel=1e-14)
+    features = np.random.default_rng(1).random((30, 2))
+    drawn = [
+        method.rank(place, features, np.random.default_rng(6), k=10).tolist() for place in (local, Local(start, start))
+    ]
+    assert drawn[0] == drawn[1]
+
+
+def test_the_mean_by_hand() -> None:
+    """1 page at (0, 4) and 3 pages at (8, 0): (6, 1); with equal weights (4, 2)."""
+    model, messages = Model(np.zeros(2), 4), [Message(np.array([0.0, 4.0]), 1), Message(np.array([8.0, 0.0]), 3)]
+    by_pages = FPDGD(Linear(2)).aggregate(model, messages)
+    assert (by_pages.theta.tolist(), by_pages.round) == ([6.0, 1.0], 5)
+    assert FPDGD(Linear(2), weighting="equal").aggregate(model, messages).theta.tolist() == [4.0, 2.0]
+
+
+@pytest.mark.parametrize("weighting", ["interactions", "equal"])
+def test_a_round_without_pages_changes_nothing(weighting: str) -> None:
+    """No messages, or none that saw a page: the same theta, the next round; an idle device weighs nothing."""
+    method = FPDGD(Linear(2), weighting=weighting)  # type: ignore[arg-type]
+    model, idle = Model(np.array([1.0, 2.0]), 1), Message(np.array([9.0, 9.0]), 0)
+    for messages in ([], [idle]):
+        result = method.aggregate(model, messages)
+        assert (result.theta.tolist(), result.round) == ([1.0, 2.0], 2)
+    assert method.aggregate(model, [idle, Message(np.array([3.0, 4.0]), 2)]).theta.tolist() == [3.0, 4.0]
+
+
+def test_messages_may_come_in_any_order() -> None:
+    """Equal to rounding whichever device reports first."""
+    rng, model = np.random.default_rng(5), Model(np.zeros(7))
+    messages = [Message(rng.normal(size=7), int(n)) for n in rng.integers(1, 9, 6)]
+    forwards = FPDGD(Linear(7)).aggregate(model, messages).theta
+    assert FPDGD(Linear(7)).aggregate(model, messages[::-1]).theta == pytest.approx(forwards, rel=1e-13)
+
+
+def test_messages_that_would_spoil_the_model_are_refused() -> None:
+    """Another length, a number that is not finite, a negative count."""
+    method, model, good = FPDGD(Linear(2)), Model(np.zeros(2)), Message(np.ones(2), 1)
+    with pytest.raises(ShapeError, match=r"must be \[2\], not \[3\]"):
+        method.aggregate(model, [good, Message(np.ones(3), 1)])
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(ValueRangeError, match="finite"):
+            method.aggregate(model, [good, Message(np.array([0.0, bad]), 1)])
+        with pytest.raises(ValueRangeError, match="finite"):
+            method.aggregate(model, [good, Message(np.array([0.0, bad]), 0)])
+    with pytest.raises(ValueRangeError, match="negative"):
+        method.aggregate(model, [good, good, Message(np.ones(2), -1)])
+
+
+def test_weighted_mean_wants_one_weight_for_each_row() -> None:
+    """Two weights for three rows are an error."""
+    with pytest.raises(ShapeError, match="weight"):
+        weighted_mean(np.zeros((3, 2)), np.ones(2))
+
+
+@pytest.mark.parametrize("update", ["each", "batch"])
+def test_the_published_mechanism_bounds_the_ranker(update: str) -> None:
+    """Delta = 0.2 keeps ||theta|| within 0.1, after each step or after the batch, although the steps are far longer."""
+    privacy = FpdgdPaper(sensitivity=0.2, epsilon=1e12, n_clients=1)
+    method = FPDGD(Linear(2), learning_rate=100.0, update=update, privacy=privacy)  # type: ignore[arg-type]
+    local = method.begin(Model(np.zeros(2)), RNG)
+    for page in pages(3):
+        local = method.learn(local, page)
+        if update == "each":
+            assert np.linalg.norm(local.theta) <= 0.1 * (1 + 1e-12)
+    assert np.linalg.norm(method.report(local, np.random.default_rng(1)).theta) == pytest.approx(0.1)
+
+
+def test_the_mechanism_releases_from_where_the_device_began() -> None:
+    """The Gaussian mechanism clips the difference to the global theta: with clip 1e-3 little leaves."""
+    method = FPDGD(Linear(2), learning_rate=1.0, privacy=Gaussian(clip=1e-3, noise_multiplier=1e-6))
+    start = np.array([5.0, -3.0])
+    local = method.learn(method.begin(Model(start), RNG), pages(1)[0])
+    assert np.linalg.norm(method.report(local, RNG).theta - start) == pytest.approx(1e-3, rel=1e-4)
+
+
+def test_settings_that_make_no_sense() -> None:
+    """A learning rate or temperature that is zero, negative or not finite."""
+    for bad in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueRangeError, match="learning_rate"):
+            FPDGD(Linear(2), learning_rate=bad)
+        with pytest.raises(ValueRangeError, match="temperature"):
+            FPDGD(Linear(2), temperature=bad)
+
+
+def test_by_name() -> None:
+    """Both names give the class; settings are read strictly, with the mechanism by its name."""
+    assert make_method("pdgd", Linear(2), {}) == FPDGD(Linear(2))
+    private = {"mechanism": "fpdgd-paper", "sensitivity": 3.0, "epsilon": 4.5, "n_clients": 100}
+    method = make_method("fpdgd", Linear(2), {"learning_rate": 0.2, "update": "batch", "privacy": private})
+    assert method == FPDGD(
+        Linear(2), 0.2, update="batch", privacy=FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=100)
+    )
+    assert FPDGD(Linear(2)).privacy == NoPrivacy()
+    with pytest.raises(ValueRangeError, match="update"):
+        make_method("fpdgd", Linear(2), {"update": "sometimes"})

@@ -136,7 +136,7 @@ def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None =
 
 
 def _first_click(attraction: FloatArray, looks: FloatArray) -> FloatArray:
-    """sum_r (1 / r) p_r prod_{i < r} (1 - p_i) of pages `[n_pages, k]` for users `[n_users, k]`: `[n_users, n_pages]`."""
+    """The sum over r above for pages `[n_pages, k]` and users `[n_users, k]`: `[n_users, n_pages]`."""
     none_before = np.ones((len(looks), len(attraction)))
     value = np.zeros_like(none_before)
     for rank in range(attraction.shape[1]):

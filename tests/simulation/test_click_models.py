@@ -124,6 +124,14 @@ def test_expected_max_rr_is_the_mean_over_users_and_ends_with_the_page() -> None
     assert expected_max_rr(users, [[1, -1]])[0] == expected_max_rr(users, [[1]])[0]
 
 
+def test_many_like_users_are_as_one() -> None:
+    """Three thousand users with the same bias, more than are worked on at once with 500 pages, expect the same."""
+    pages = np.random.default_rng(0).integers(0, 5, (500, 8))
+    many = make_users("pbm", top_grade=4, n_clients=3000, k=8, eta=np.full(3000, 0.7))
+    one = make_users("pbm", top_grade=4, k=8, eta=0.7)
+    assert expected_max_rr(many, pages) == pytest.approx(expected_max_rr(one, pages))
+
+
 def test_what_has_no_table_is_refused() -> None:
     """Unknown kinds and grades, a spread without luck, and one page given as a row are errors."""
     with pytest.raises(ValueRangeError, match="casual"):

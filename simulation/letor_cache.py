@@ -3,6 +3,7 @@
 A binary is named by the BLAKE2b hash of its source, so a moved or copied source finds it, and a changed one does not.
 So that an untouched source is not even read, the cache remembers for each path its size, time, inode and hash. Whatever
 is wrong with the cache, from a read-only folder to a damaged file, leads to parsing again and never to an error.
+Nothing is ever removed; the folder may be deleted at any time.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import random
+import re
 import struct
 from pathlib import Path
 
@@ -184,6 +185,66 @@ def test_the_order_of_features_in_a_line_does_not_matter(tmp_path: Path) -> None
             rng.shuffle(row)
     one, other = (parsed(tmp_path, text).queries.features for text in texts)
     np.testing.assert_array_equal(one, other)
+
+
+NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+def twin(text: bytes) -> tuple[list[tuple[int, str, dict[int, float]]], int]:
+    """Line by line with Python's own words: documents as (grade, qid, features), and the first bad line or 0."""
+    documents = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        words = line.split(b"#")[0].split()
+        if not words:
+            continue
+        try:
+            grade, qid, *pairs = words
+            if not (grade.isdigit() and int(grade) <= 127 and qid.startswith(b"qid:") and len(qid) > 4):
+                return documents, number
+            features: dict[int, float] = {}
+            for pair in pairs:
+                feature, value = pair.split(b":")
+                with np.errstate(over="ignore"):
+                    single = np.float32(float(value))
+                known = not feature.isdigit() or int(feature) in features or not 1 <= int(feature) <= 99_999
+                if known or not NUMBER.fullmatch(value) or not np.isfinite(single):
+                    return documents, number
+                features[int(feature)] = float(single)
+        except ValueError:
+            return documents, number
+        documents.append((int(grade), qid[4:].decode(), features))
+    return documents, 0
+
+
+def test_damaged_text_is_read_or_refused_as_by_a_plain_reader(tmp_path: Path) -> None:
+    """Bytes changed at random: the same documents as the twin's, or the same first bad line."""
+    rng = random.Random(11)
+    good = b"".join(
+        b"%d qid:%d 1:%d 3:0.%d 2:-%de%d # docid = x%d\r\n" % (i % 5, i // 3, i, i * i, i, i % 30, i) for i in range(12)
+    )
+    refusals = 0
+    for _ in range(500):
+        text = bytearray(good)
+        for _ in range(rng.randrange(1, 4)):
+            text[rng.randrange(len(text))] = rng.choice(b"0123456789019.:eE+-# \t\r\nqidx")
+        documents, bad = twin(bytes(text))
+        if bad:
+            refusals += 1
+            assert refused(tmp_path, bytes(text)).startswith(f"line {bad}: "), bytes(text)
+            continue
+        found = parsed(tmp_path, bytes(text)).queries
+        qids = [qid for _, qid, _ in documents]
+        order = sorted(documents, key=lambda document: qids.index(document[1]))
+        assert found.grades.tolist() == [grade for grade, _, _ in order]
+        assert [found.qids[q] for q in np.repeat(range(found.n_queries), np.diff(found.offsets))] == [
+            d[1] for d in order
+        ]
+        expected = np.zeros(found.features.shape)
+        for row, (_, _, features) in enumerate(order):
+            for feature, value in features.items():
+                expected[row, feature - 1] = value
+        np.testing.assert_array_equal(found.features, expected)
+    assert 100 < refusals < 450
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the data sets are not beside the repository")

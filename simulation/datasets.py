@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from simulation.dataset_info import DATASETS, DatasetInfo
+from simulation.dataset_places import PARTS_OF_A_FILE, dataset_place, folds_present
 from simulation.errors import DataFileError, DatasetError
 from simulation.fold_files import FoldFiles, find_folds
 from simulation.letor_cache import Cache, NonContiguous, load_file
@@ -22,9 +23,6 @@ from simulation.query_subsets import joined, selected, widened
 from simulation.synthetic_folds import generated_fold
 
 __all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
-
-_SAMPLES = Path(__file__).parent / "samples"
-_PARTS_OF_A_FILE = 5
 
 
 def load_fold(
@@ -64,19 +62,10 @@ def load_fold(
         n_features=info.n_features if info and not info.dense else 0,
         cache=cache,
     )
-    place = _place(name_or_path, info, root)
+    place = dataset_place(name_or_path, root)
     if place.is_file():
         return _every_fifth(place, read(place), number)
     return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
-
-
-def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[int, ...]:
-    """The numbers of the folds that are there; DatasetError when there is none."""
-    info = DATASETS.get(str(name_or_path))
-    if info is not None and info.layout == "generated":
-        return tuple(range(1, info.n_folds + 1))
-    place = _place(name_or_path, info, root)
-    return tuple(range(1, _PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
 
 def _fold_of(
@@ -92,45 +81,6 @@ def _fold_of(
     return Fold(number, train, test, *validation)
 
 
-def _place(name_or_path: str | Path, info: DatasetInfo | None, root: Path | None) -> Path:
-    """The folder or file where a data set is; DatasetError says what was looked for."""
-    if name_or_path == "sample":
-        return _SAMPLES / DATASETS["sample"].folders[0]
-    if info is not None:
-        return _named_folder(str(name_or_path), info, root)
-    place = Path(name_or_path)
-    if place.is_file() or find_folds(place):
-        return place
-    known = ", ".join(DATASETS)
-    if not place.exists():
-        raise DatasetError(f"{name_or_path} is neither a data set ({known}) nor a file or folder")
-    raise DatasetError(f"{place}: {_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected")
-
-
-def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
-    """The folder of a registered data set below `root`, or `root` itself unless its name is that of another set."""
-    if root is not None and root.is_dir():
-        accepted = {folder.lower() for folder in info.folders}
-        below = sorted(path for path in root.iterdir() if path.name.lower() in accepted)
-        others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
-        itself = [root] if root.resolve().name.lower() not in others else []
-        for folder in (*below, *itself):
-            if find_folds(folder):
-                return folder
-    where = f"not in {root}" if root is not None else "no folder of data was named"
-    raise DatasetError(
-        f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
-        f"Expected: a folder {' or '.join(info.folders)} with {_EXPECTED[info.layout]}. {info.licence}"
-    )
-
-
-_EXPECTED = {
-    "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
-    "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
-    "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
-}
-
-
 def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: bool) -> None:
     """Compare what was read with what the name promises."""
     n, top = data.n_features, int(data.grades.max())
@@ -142,7 +92,7 @@ def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: b
 
 def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
     """Fold `number` of one file: test on queries number - 1, number + 4, ..., train on the others."""
-    if data.n_queries < _PARTS_OF_A_FILE:
-        raise DataFileError(path, f"at least {_PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
-    tested = np.arange(data.n_queries) % _PARTS_OF_A_FILE == number - 1
+    if data.n_queries < PARTS_OF_A_FILE:
+        raise DataFileError(path, f"at least {PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
+    tested = np.arange(data.n_queries) % PARTS_OF_A_FILE == number - 1
     return Fold(number, selected(data, np.flatnonzero(~tested)), selected(data, np.flatnonzero(tested)))

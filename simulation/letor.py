@@ -58,6 +58,8 @@ def parse_file(path: Path) -> LetorText:
                 reader.read(block)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataFileError(path, f"cannot be read: {error}") from error
+    except MemoryError as error:
+        raise DataFileError(path, f"does not fit into memory: {error}") from error
     return reader.finish()
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,8 @@ from simulation.errors import DataFileError, DatasetError
 from simulation.normalisation import NORMALISATIONS
 from simulation.queries import QuerySet
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "letor"
+ROOT = Path(__file__).resolve().parents[2]
+SHARED = ROOT.parent / "shared" / "data" / "letor"
 needs_data = pytest.mark.skipif(not SHARED.is_dir(), reason="the data sets are not beside the repository")
 
 
@@ -204,3 +207,9 @@ def test_the_real_sets_have_their_published_sizes(name: str, folds: int, queries
         assert int(max(fold.train.grades)) == DATASETS[name].top_grade
         assert np.isfinite(fold.train.features).all()
         assert (fold.train.features.min(), fold.train.features.max()) == (0, 1)
+
+
+def test_finding_folds_needs_no_compiler() -> None:
+    """What lists data sets does not wait for numba."""
+    code = "import sys, simulation.dataset_places as p; p.folds_present('sample'); sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

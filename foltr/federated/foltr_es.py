@@ -1,0 +1,212 @@
+"""FOLtR-ES: every device tries a random perturbation of the ranker, the server follows those that earned more clicks.
+
+    device  draws a seed s; ranks one page by theta + sigma v_s, the next by theta - sigma v_s; sends s and the mean
+            privatised reward of either direction: 12 bytes (FOLtR-ES, Section 3.2), or 8 without antithetic variates
+    server  makes v_s anew, averages (f+ - f-) v_s / (2 sigma), and steps by Adam (Sections 3.2 and 5)
+
+Which pages are ranked in which direction: the paper takes the first and the second half of the B pages of a round. A
+device cannot know how many pages a round will bring, so here the directions alternate, beginning with plus; as the
+pages are independent draws, the law is the same for even B. Pages are learned from in the order they were shown in,
+each before the next is shown. A direction without a page reports the other's mean, which teaches nothing.
+
+The reward of each page is privatised by itself, then the directions are averaged, as in the paper's program and thesis
+Section 3.1.2. A page therefore costs `page_epsilon`, and a message the sum over its pages. Rewards are rounded to 32
+bits as sent. Equal scores: the later document first, as in the published program, which reverses an ascending sort.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import RecordError, ShapeError, ValueRangeError
+from foltr.federated.method import Model
+from foltr.federated.optimizers import Adam
+from foltr.online.click_rewards import Reward, outcome, reward_values
+from foltr.online.evolution_strategies import SEEDS, ascent_gradient, perturbation
+from foltr.privacy.privatisation import answer, check_truth_probability, click_count_weights, equal_weights
+from foltr.privacy.randomised_response import randomised_response_epsilon
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Ranker
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntVector = npt.NDArray[np.intp]
+FalseAnswers = Literal["uniform", "click-count"]
+
+_ANTITHETIC, _PLAIN = struct.Struct("<Iff"), struct.Struct("<If")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Local:
+    """A device in the middle of a round."""
+
+    theta: FloatVector
+    """[n_params] the global one"""
+    seed: int
+    """in [0, 2^32)"""
+    step: FloatVector
+    """[n_params] sigma v_s"""
+    outcomes: tuple[int, ...] = ()
+    """of the pages so far, as foltr.online.click_rewards.outcome has them"""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """What leaves the device."""
+
+    seed: int
+    """in [0, 2^32)"""
+    positive: float
+    """mean privatised reward of the pages ranked by theta + sigma v"""
+    negative: float | None = None
+    """by theta - sigma v; None without antithetic variates"""
+
+
+def encode(message: Message) -> bytes:
+    """Seed (uint32) and the rewards (float32 each), little-endian: 12 bytes, or 8 without antithetic variates."""
+    if message.negative is None:
+        return _PLAIN.pack(message.seed, message.positive)
+    return _ANTITHETIC.pack(message.seed, message.positive, message.negative)
+
+
+def decode(data: bytes) -> Message:
+    """The message; RecordError for another length."""
+    if len(data) not in (_PLAIN.size, _ANTITHETIC.size):
+        raise RecordError(f"a message is {_PLAIN.size} or {_ANTITHETIC.size} bytes, not {len(data)}")
+    return Message(*(_PLAIN if len(data) == _PLAIN.size else _ANTITHETIC).unpack(data))
+
+
+@dataclass(frozen=True, slots=True)
+class FoltrES:
+    """FOLtR-ES; ValueRangeError for a setting outside its range, also for a truth_probability of 1/n or less."""
+
+    ranker: Ranker
+    """the paper's are Linear and Neural with 10 hidden units: one layer with bias, and none at the output, as here"""
+    sigma: float = 0.01
+    """how far away perturbed rankers are, never tuned in the paper"""
+    learning_rate: float = 0.001
+    """eta of Adam; beta1, beta2 and eps are PyTorch's .9, .999 and 1e-8"""
+    antithetic: bool = True
+    reward: Reward = "max-rr"
+    truth_probability: float = 0.9
+    """the paper's p: how often a page's true reward is told; 1 tells it always. (In this project p is a propensity.)"""
+    false_answers: FalseAnswers = "uniform"
+    """all alike as in Section 3.3, or "click-count" for dcg and ndcg as in the program of the reproduction study"""
+    k: int = 10
+    """how many results of a page count for the reward"""
+
+    def __post_init__(self) -> None:
+        for name, value in (("sigma", self.sigma), ("learning_rate", self.learning_rate)):
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_truth_probability(self.truth_probability, len(self.values))
+        if self.false_answers not in ("uniform", "click-count"):
+            raise ValueRangeError(f"false_answers are uniform or click-count, not {self.false_answers!r}")
+        if self.false_answers == "click-count" and self.reward == "max-rr":
+            raise ValueRangeError("false answers by click-count are for the rewards dcg and ndcg, not for max-rr")
+
+    @property
+    def values(self) -> FloatVector:
+        """What each outcome is worth `[n_outcomes]`."""
+        return reward_values(self.reward, self.k)
+
+    @property
+    def weights(self) -> FloatVector:
+        """Of the false answers, added up `[n_outcomes]`."""
+        return equal_weights(len(self.values)) if self.false_answers == "uniform" else click_count_weights(self.k)
+
+    @property
+    def page_epsilon(self) -> float:
+        """ln(p (n - 1) / (1 - p)) for one page (Eq. 10); inf when the truth is always told, and for click-count."""
+        if self.false_answers == "click-count":
+            return math.inf
+        return randomised_response_epsilon(self.truth_probability, len(self.values))
+
+    def initial(self, rng: np.random.Generator) -> Model:
+        """All parameters zero, as in the paper; draws nothing."""
+        return Model(np.zeros(self.ranker.n_params))
+
+    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+        """A seed and its perturbation: int(u * 2^32) with u = `rng.random()`."""
+        seed = int(rng.random() * SEEDS)
+        return Local(model.theta, seed, self.sigma * perturbation(seed, len(model.theta)))
+
+    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+        """The best by the perturbed ranker; draws nothing."""
+        theta = local.theta - local.step if self._backwards(local) else local.theta + local.step
+        return np.argsort(self.ranker.score(theta, features), kind="stable")[::-1][:k]
+
+    def learn(self, local: Local, interaction: Interaction) -> Local:
+        """Take note of the page's outcome."""
+        clicked = outcome(self.reward, interaction.clicks, k=self.k)
+        return replace(local, outcomes=(*local.outcomes, clicked))
+
+    def report(self, local: Local, rng: np.random.Generator) -> Message:
+        """The seed and the mean rewards; one `rng.random()` for each page in turn, none when the truth is always told.
+
+        Without a page both rewards are 0.
+        """
+        told = [self._told(truth, rng) for truth in local.outcomes]
+        rewards = self.values[np.array(told, dtype=np.intp)]
+        if not self.antithetic:
+            return Message(local.seed, _mean(rewards))
+        positive = _mean(rewards[0::2])
+        return Message(local.seed, positive, _mean(rewards[1::2]) if len(rewards) > 1 else positive)
+
+    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+        """A step of Adam along the estimated gradient; without messages none is made.
+
+        ShapeError for a message with the wrong number of rewards, ValueRangeError for a seed or a reward that no honest
+        device sends.
+        """
+        if not messages:
+            return replace(model, round=model.round + 1)
+        for message in messages:
+            self._check(message)
+        opposite = [m.negative for m in messages if m.negative is not None]
+        gradient = ascent_gradient(
+            np.array([m.seed for m in messages]),
+            np.array([m.positive for m in messages]),
+            sigma=self.sigma,
+            n_params=len(model.theta),
+            opposite=np.array(opposite) if self.antithetic else None,
+        )
+        return self.stepped(model, gradient)
+
+    def stepped(self, model: Model, gradient: FloatVector) -> Model:
+        """The model after one step of Adam up the gradient `[n_params]`."""
+        adam = Adam(self.learning_rate, beta1=0.9, beta2=0.999, tau=1e-8, bias_correction=True)
+        theta, moments = adam.step(model.theta, gradient, model.moments)
+        return Model(theta, model.round + 1, moments)
+
+    def _backwards(self, local: Local) -> bool:
+        return self.antithetic and len(local.outcomes) % 2 == 1
+
+    def _told(self, truth: int, rng: np.random.Generator) -> int:
+        if self.truth_probability == 1.0:
+            return truth
+        return answer(truth, rng.random(), truth_probability=self.truth_probability, weights=self.weights)
+
+    def _check(self, message: Message) -> None:
+        if (message.negative is not None) != self.antithetic:
+            raise ShapeError(f"a message has {'two rewards' if self.antithetic else 'one reward'} here")
+        if not 0 <= message.seed < SEEDS:
+            raise ValueRangeError(f"a seed lies in 0 to {SEEDS - 1}, not at {message.seed}")
+        largest = float(np.float32(self.values.max()))
+        for reward in (message.positive, message.negative):
+            if reward is not None and not 0.0 <= reward <= largest:
+                raise ValueRangeError(f"the reward {self.reward} lies in [0, {largest:g}], not at {reward}")
+
+
+def _mean(rewards: FloatVector) -> float:
+    """The mean, added up one by one and rounded to 32 bits as it is sent; 0 of none."""
+    if not rewards.size:
+        return 0.0
+    return float(np.float32(np.cumsum(rewards)[-1] / len(rewards)))

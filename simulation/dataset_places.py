@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulation.dataset_info import DATASETS, DatasetInfo
 from simulation.errors import DatasetError
-from simulation.fold_files import find_folds
+from simulation.fold_files import entries_of, find_folds
 
 PARTS_OF_A_FILE = 5
 """folds that one file makes"""
@@ -49,7 +49,7 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
     """The folder of a registered data set below `root`, or `root` itself unless its name is that of another set."""
     if root is not None and root.is_dir():
         accepted = {folder.lower() for folder in info.folders}
-        below = sorted(path for path in root.iterdir() if path.name.lower() in accepted)
+        below = [path for path in entries_of(root) if path.name.lower() in accepted]
         others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
         itself = [root] if root.resolve().name.lower() not in others else []
         for folder in (*below, *itself):

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from simulation.errors import DatasetError
+
 _ENDINGS = ("", ".gz", ".xz")
 _PARTS = {
     "train": ("train.txt", "set1.train.txt", "train.letor", "train.svm", "train.dat"),
@@ -35,7 +37,7 @@ def find_folds(folder: Path) -> dict[int, FoldFiles]:
     """
     if not folder.is_dir():
         return {}
-    entries = sorted(folder.iterdir())
+    entries = entries_of(folder)
     numbered = ((match, path) for path in entries if path.is_dir() and (match := _FOLD.fullmatch(path.name)))
     folds = {int(match[1]): split for match, path in numbered if (split := _split(path)) is not None}
     if folds:
@@ -46,6 +48,14 @@ def find_folds(folder: Path) -> dict[int, FoldFiles]:
         return {n: FoldFiles(tuple(p for m, p in parts.items() if m != n), (path,)) for n, path in parts.items()}
     split = _split(folder)
     return {1: split} if split is not None else {}
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What a folder holds, sorted; DatasetError where it may not be looked into."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise DatasetError(f"{folder} cannot be read: {error.strerror or error}") from error
 
 
 def _split(folder: Path) -> FoldFiles | None:

@@ -171,6 +171,18 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         load_fold("sample", 4)
 
 
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the root and as a path."""
+
+    def refuse(folder: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    for arguments in (("mq2008", tmp_path), (tmp_path, None)):
+        with pytest.raises(DatasetError, match="cannot be read: Permission denied"):
+            folds_present(*arguments)  # type: ignore[arg-type]
+
+
 def test_normalisation_is_the_registrys_unless_named(tmp_path: Path) -> None:
     """mslr comes with log and min-max; "none" gives the raw values; a path stays raw unless asked."""
     write_folds(tmp_path / "WEB10K", 1, width=136)

@@ -1,0 +1,187 @@
+"""Interactions a second of the compiled rounds on one core, beside the mere scoring of the same documents.
+
+    python -m benchmarks.simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
+
+Data is in memory, privacy is off, evaluation is apart, compilation is over. An interaction is everything that happens
+for one page: the query drawn, its documents scored, the page ranked, clicked and counted, the ranker updated; the
+round's aggregation is in the time. The bound scores as many pages of the same documents with the same code and does
+nothing else. Seconds are of processor time; both are measured in turns, because other programs may use the machine, and
+medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from simulation.threads import one_thread_each
+
+one_thread_each()  # before numpy is loaded
+
+import numpy as np  # noqa: E402
+from numba import njit  # noqa: E402
+
+from benchmarks.tables import Table, verdict  # noqa: E402
+from foltr.federated.registry import METHODS, make_method  # noqa: E402
+from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
+from simulation.batched.pages import Pages, next_query, pages_of  # noqa: E402
+from simulation.batched.pdgd import linear_scores  # noqa: E402
+from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
+from simulation.batched.rounds import fast_round  # noqa: E402
+from simulation.click_models import make_users  # noqa: E402
+from simulation.data_folder import data_folder  # noqa: E402
+from simulation.datasets import load_fold  # noqa: E402
+from simulation.federation import Population  # noqa: E402
+from simulation.queries import QuerySet  # noqa: E402
+from simulation.streams import make_streams  # noqa: E402
+
+REFERENCES = {
+    ("pdgd", "120 x 136"): "1,500-3,200 published programs; 200,000 a plain numba kernel in float32",
+    ("pdgd", "MQ2008"): "3,500-4,300 published programs; 1,100,000-1,500,000 a plain numba kernel",
+}
+"""linear rankers, interactions a second on one core of the same kind of machine: the ielab and HarrieO programs of
+PDGD and FPDGD as published, and a kernel without metrics or exact streams, as the project's plan for this laboratory
+states them; it states 300,000-390,000 for the mere scoring of 120 x 136"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of the table."""
+
+    method: str
+    ranker: Callable[[int], Ranker]
+    data: str
+    n_clients: int
+    n_local: int
+    aim: int
+    settings: dict[str, object] = field(default_factory=dict)
+
+
+def hidden(n_hidden: int) -> Callable[[int], Ranker]:
+    """Nets with so many hidden units."""
+    return lambda n_features: Neural(n_features, n_hidden)
+
+
+CASES = (
+    Case("pdgd", Linear, "120 x 136", 1, 2000, 150_000),
+    Case("fpdgd", Linear, "120 x 136", 10, 5, 150_000),
+    Case("pdgd", Linear, "MQ2008", 1, 8000, 1_000_000),
+    Case("fpdgd", Linear, "MQ2008", 100, 20, 1_000_000),
+    Case("fpdgd", Linear, "MQ2008", 10, 5, 1_000_000),
+    Case("pdgd", hidden(64), "120 x 136", 1, 500, 12_000),
+    Case("foltr-es", Linear, "120 x 136", 1000, 4, 200_000, {"truth_probability": 1.0}),
+    Case("fedips", Linear, "120 x 136", 1000, 4, 0),
+)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", metavar="DIR", help="the folder of data sets")
+    parser.add_argument("--runs", type=int, default=7, help="measurements of each line, in turns with the bound")
+    parser.add_argument("--seconds", type=float, default=0.5, help="length of a measurement")
+    options = parser.parse_args()
+    data = {"120 x 136": even_queries(300, n_docs=120, n_features=136)}
+    folder = data_folder(options.data, os.environ)
+    if folder is not None:
+        data["MQ2008"] = load_fold("mq2008", 1, root=Path(folder)).train
+    table = Table(("method", "ranker", "data", "clients x local", "a second", "scoring", "ratio", "aim", "", "others"))
+    for case in CASES:
+        if case.method in METHODS and case.data in data:
+            add(table, case, data[case.data], runs=options.runs, seconds=options.seconds)
+    print(table)
+
+
+def even_queries(n_queries: int, *, n_docs: int, n_features: int) -> QuerySet:
+    """Queries that all have as many documents, with random features and three grades."""
+    rng = np.random.default_rng(0)
+    features = rng.random((n_queries * n_docs, n_features), dtype=np.float32)
+    grades = rng.choice(3, p=[0.7, 0.2, 0.1], size=len(features)).astype(np.int8)
+    return QuerySet(features, grades, np.arange(n_queries + 1) * n_docs, tuple(str(q) for q in range(n_queries)))
+
+
+def add(table: Table, case: Case, data: QuerySet, *, runs: int, seconds: float) -> None:
+    """Measure a case and write its line."""
+    ranker = case.ranker(data.n_features)
+    population = Population(data, make_users("navigational", top_grade=2), case.n_clients, case.n_local)
+    step = rounds(make_method(case.method, ranker, case.settings), population)
+    score = scoring(ranker, population)
+    pairs = [(rate(step, seconds=seconds), rate(score, seconds=seconds / 4)) for _ in range(runs)]
+    speed, bound = (statistics.median(column) for column in zip(*pairs, strict=True))
+    table.add(
+        case.method,
+        f"{ranker.name} {ranker.n_hidden}" if isinstance(ranker, Neural) else ranker.name,
+        case.data,
+        f"{case.n_clients} x {case.n_local}",
+        f"{speed:,.0f}",
+        f"{bound:,.0f}",
+        statistics.median(one / other for one, other in pairs),
+        f"{case.aim:,}" if case.aim else "-",
+        verdict(speed >= case.aim) if case.aim else "",
+        REFERENCES.get((case.method, case.data), "") if isinstance(ranker, Linear) else "",
+    )
+
+
+def rounds(method: Any, population: Population) -> Callable[[], int]:
+    """A function that goes one round further and returns how many interactions that was."""
+    run, streams = fast_round(method), make_streams(0, population.n_clients)
+    model = method.initial(streams.model)
+
+    def step() -> int:
+        nonlocal model
+        model, shown = run(method, model, population, streams)
+        return shown.interactions
+
+    return step
+
+
+def scoring(ranker: Ranker, population: Population) -> Callable[[], int]:
+    """A function that scores 500 pages and returns their number."""
+    pages, state = pages_of(population), make_streams(1, 1).users[0]
+    theta = ranker.initial(np.random.default_rng(0))
+    n_hidden = ranker.n_hidden if isinstance(ranker, Neural) else 0
+    if n_hidden:
+        theta = feature_by_feature(theta[None, :], n_hidden)[0]
+    theta = theta.astype(pages.features.dtype)
+
+    def step() -> int:
+        score_pages(pages, theta, n_hidden, 500, state)
+        return 500
+
+    return step
+
+
+@njit(cache=True, error_model="numpy")
+def score_pages(pages: Pages, theta: Any, n_hidden: int, n_pages: int, state: Any) -> float:
+    """Score the documents of randomly drawn queries, as the compiled rounds do."""
+    scores, total = np.empty(pages.longest), 0.0
+    hidden = np.empty((pages.longest, max(n_hidden, 1)), theta.dtype)
+    w, b, v = layers(theta, max(n_hidden, 1))
+    for _ in range(n_pages):
+        query = next_query(pages, state)
+        first, last = pages.offsets[query], pages.offsets[query + 1]
+        if n_hidden:
+            hidden_sums(pages.features, first, last, w, b, hidden)
+            total += output_scores(hidden, last - first, v, 1.0, scores)
+        else:
+            total += linear_scores(pages.features, first, last, theta, 1.0, scores)
+    return total
+
+
+def rate(step: Callable[[], int], *, seconds: float) -> float:
+    """How many a second of processor time; the first call is not counted."""
+    step()
+    done, start = 0, time.process_time()
+    while (passed := time.process_time() - start) < seconds:
+        done += step()
+    return done / passed
+
+
+if __name__ == "__main__":
+    main()

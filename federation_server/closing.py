@@ -8,36 +8,24 @@ With rule "mean", weights n_c and optimiser "sgd" of rate 1 this is FedAvg (thes
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, update
 
-from federation_server import group, rounds
+from federation_server import forgetting, group, rounds
 from federation_server.policy import Policy, malicious, weights
+from federation_server.received import received
 from federation_server.rounds import Round
-from federation_server.tables import members, updates
+from federation_server.tables import members
 from federation_server.vault import Vault
-from foltr.federated.fpdgd import Message
 from foltr.federated.guard import Guard, GuardState, Verdict, guarded
-from foltr.federated.method import Method, Model
-from foltr.federated.payload import decode_message
+from foltr.federated.method import Model
 from foltr.federated.wire import Terms
 
 FloatVector = npt.NDArray[np.float64]
 FloatMatrix = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Received:
-    """What arrived in one round, in the order of the pseudonyms, so that every server adds up alike."""
-
-    devices: tuple[str, ...]
-    messages: list[Message]
-    deltas: FloatMatrix
-    """[n_clients, n_params] theta_c - theta_t"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +45,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
     """Close the open round if it is due and open the next; None when there was nothing to close.
 
     Opens the first round of a new group, and gives a round whose deadline passed with too few updates a new one.
-    Several servers may call this at once: the group is locked, so one of them closes and the others find the next round.
+    Several servers may call this at once: the group is locked, one closes, the others find the next round.
     """
     if not group.lock(connection):
         return None
@@ -71,21 +59,9 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
     if not rounds.is_due(here, policy.schedule, floor=agreed.floor, now=now):
         return None
     closed = _close(connection, vault, policy, agreed, here, now=now)
-    rounds.open_next(connection, vault, policy.schedule, now=now)
+    purpose = forgetting.next_purpose(connection, here, now=now)
+    rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
     return closed
-
-
-def received(
-    connection: Connection, vault: Vault, method: Method[Any, Any], here: Round, start: FloatVector
-) -> Received:
-    """The stored updates of a round, opened."""
-    query = select(updates.c.device, updates.c.payload).where(
-        updates.c.lineage == here.lineage, updates.c.round == here.number
-    )
-    rows = connection.execute(query.order_by(updates.c.device)).all()
-    messages = [decode_message(method, vault.decrypt(bytes(row.payload))) for row in rows]
-    deltas = np.array([message.theta - start for message in messages]).reshape(len(rows), len(start))
-    return Received(tuple(row.device for row in rows), messages, deltas)
 
 
 def joined(
@@ -93,6 +69,8 @@ def joined(
 ) -> tuple[FloatVector, GuardState, Verdict | None]:
     """One vector `[n_params]` from all updates: by the configured rule, or by the guard's while it is alert."""
     bad = malicious(policy, len(deltas))
+    if not len(deltas):
+        return np.zeros(deltas.shape[1]), state, None
     if not policy.guard or bad < 1 or len(deltas) < max(5, 2 * bad + 3):
         return policy.rule.combine(deltas, counts), state, None
     guard = Guard(n_malicious=bad, peace=policy.rule)
@@ -101,7 +79,9 @@ def joined(
 
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
     method, start = group.method_of(agreed), group.newest(connection).model
-    found = received(connection, vault, method, here, start.theta)
+    found = received(connection, vault, method, here.lineage, here.number, start.theta)
+    if here.purpose == "forget":
+        found = forgetting.calibrate(connection, here, found)
     counts = weights(method, found.messages, largest=policy.largest_weight)
     delta, state, verdict = joined(policy, _guard_state(connection), found.deltas, counts)
     theta, moments = policy.optimizer.step(start.theta, delta, start.moments)

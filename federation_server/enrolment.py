@@ -27,6 +27,7 @@ class Member:
     joined: int
     expires: int | None
     ended: int | None
+    first_lineage: int | None
     first_round: int | None
     last_round: int | None
 
@@ -91,6 +92,7 @@ def redeem(connection: Connection, token: str, device_key: bytes, *, lifetime: i
         joined=now,
         expires=None if lifetime is None else now + lifetime,
         ended=None,
+        first_lineage=None,
         first_round=None,
         last_round=None,
     )
@@ -144,6 +146,7 @@ def _member(row: Any) -> Member:
         joined=row.joined,
         expires=row.expires,
         ended=row.ended,
+        first_lineage=row.first_lineage,
         first_round=row.first_round,
         last_round=row.last_round,
     )

@@ -1,0 +1,245 @@
+"""A member leaves, or leaves and is forgotten: its rows are erased, then its influence is unlearned.
+
+Erasing is one transaction with the new lineage of models that begins without the member: nothing is half forgotten.
+How the influence is taken out is the configured method (foltr.federated.unlearning):
+
+    rollback     the last model before the member's first round; the group learns on from there. Exact.
+    federaser    the same model, then one forgetting round for each kept round: members replay n' interactions, the
+                 server gives their updates the old lengths (Eq. 6.1, 6.2). Approximate; progress is in the database.
+    reaggregate  the same model, then the others' stored updates are added up again. Instant, approximate.
+
+Where the stored updates do not suffice for the second or third, the first is done, and the receipt says so.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, Engine, delete, func, insert, select, text, update
+
+from federation_server import enrolment, group, rounds
+from federation_server.database import is_sqlite
+from federation_server.lineage import before, path_to
+from federation_server.policy import Policy, malicious
+from federation_server.received import Received, norms, received
+from federation_server.rounds import Round
+from federation_server.settings import ForgettingSection
+from federation_server.tables import forgettings, models, updates
+from federation_server.vault import Vault
+from foltr.federated.method import Model
+from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
+from foltr.federated.wire import Receipt
+
+FloatMatrix = npt.NDArray[np.float64]
+APPROXIMATE = ("federaser", "reaggregate")
+
+
+def farewell(
+    connection: Connection,
+    vault: Vault,
+    policy: Policy,
+    settings: ForgettingSection,
+    device: str,
+    *,
+    forget: bool,
+    now: int,
+) -> Receipt:
+    """End the membership; with `forget` erase the member and begin to unlearn it."""
+    if not forget:
+        enrolment.end_membership(connection, device, now=now)
+        return _receipt(connection, "", "done", {}, "none", "the membership ended; nothing was erased", now)
+    group.lock(connection)
+    touched = before(connection, device)
+    kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
+    erased = enrolment.erase(connection, device)
+    request = secrets.token_hex(16)
+    method = "none" if touched is None else _possible(connection, settings, touched, kept)
+    connection.execute(
+        insert(forgettings).values(
+            request=request,
+            asked=now,
+            state="unlearning" if method == "federaser" else "done",
+            method=method,
+            erased=msgspec.json.encode(erased).decode(),
+            from_lineage=touched[0] if touched else None,
+            from_round=touched[1] if touched else None,
+            done=None if method == "federaser" else now,
+        )
+    )
+    if touched is not None:
+        lineage = _new_lineage(connection, vault, policy, method, touched, kept, now=now)
+        _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
+    found = receipt(connection, request)
+    if found is None:
+        raise group.GroupError("the request to forget was not stored")
+    return found
+
+
+def _possible(
+    connection: Connection, settings: ForgettingSection, touched: tuple[int, int], kept: Sequence[int]
+) -> str:
+    """The configured method, or rollback where what is stored does not suffice for it."""
+    lineage, number = touched
+    newest = group.newest(connection).record
+    if settings.method == "rollback" or lineage != newest.lineage:
+        return "rollback"
+    if settings.method == "federaser":
+        return "federaser" if kept else "rollback"
+    count = select(func.count(func.distinct(updates.c.round))).where(
+        updates.c.lineage == lineage, updates.c.round > number, updates.c.round <= newest.round
+    )
+    complete = connection.execute(count).scalar_one() == newest.round - number
+    return "reaggregate" if complete else "rollback"
+
+
+def _rounds_to_replay(
+    connection: Connection, settings: ForgettingSection, device: str, touched: tuple[int, int]
+) -> tuple[int, ...]:
+    """The kept rounds since the member's first in which somebody else took part too."""
+    newest = group.newest(connection).record
+    others = select(updates.c.round).where(updates.c.lineage == touched[0], updates.c.device != device).distinct()
+    stored = set(connection.execute(others).scalars())
+    return tuple(r for r in kept_rounds(newest.round, settings.every) if r > touched[1] and r in stored)
+
+
+def _new_lineage(
+    connection: Connection,
+    vault: Vault,
+    policy: Policy,
+    method: str,
+    touched: tuple[int, int],
+    kept: Sequence[int],
+    *,
+    now: int,
+) -> int:
+    """Abandon the open round, begin again without the member, erase the models that it has touched."""
+    agreed = group.terms(connection)
+    start = group.at(connection, *touched)
+    if start is None:
+        raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+    theta = start.model.theta
+    if method == "reaggregate":
+        theta = reaggregated(theta, _others_rounds(connection, vault, touched), lambda rows: _join(policy, rows))
+    here = rounds.present(connection, lock=True)
+    if here is not None:
+        rounds.end(connection, here, now=now, state="abandoned")
+        _delete_updates(connection, here)
+    begun = group.begin_lineage(connection, agreed, Model(theta), reason=f"forget: {method}", now=now, parent=touched)
+    purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
+    rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
+    _erase_models(connection, touched, keep=begun)
+    if method == "federaser":
+        group.set_fact(connection, f"replay {begun}", msgspec.json.encode((touched[0], list(kept))).decode())
+    return begun
+
+
+def _others_rounds(connection: Connection, vault: Vault, touched: tuple[int, int]) -> list[FloatMatrix]:
+    """The remaining devices' updates of all rounds after the member's first."""
+    method = group.method_of(group.terms(connection))
+    found = []
+    for number in range(touched[1] + 1, group.newest(connection).record.round + 1):
+        start = group.at(connection, touched[0], number - 1)
+        if start is not None:
+            found.append(received(connection, vault, method, touched[0], number, start.model.theta).deltas)
+    return found
+
+
+def _join(policy: Policy, rows: FloatMatrix) -> npt.NDArray[np.float64]:
+    return policy.rule.combine(rows) if len(rows) > 2 * malicious(policy, len(rows)) else rows.mean(axis=0)
+
+
+def calibrate(connection: Connection, here: Round, found: Received) -> Received:
+    """What a forgetting round adds up: the fresh updates at their old lengths, of devices that have one (Eq. 6.2)."""
+    lineage, kept = _replay(connection, here.lineage)
+    old = norms(connection, lineage, kept[here.number - 1])
+    able = found.only(set(old))
+    lengths = [old[device] for device in able.devices]
+    return Received(able.devices, able.messages, calibrated(able.deltas, lengths))
+
+
+def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:
+    """Whether the round after `here` forgets on or learns again; marks requests that are done."""
+    if here.purpose == "learn":
+        return "learn"
+    if here.number < len(_replay(connection, here.lineage)[1]):
+        return "forget"
+    waiting = update(forgettings).where(forgettings.c.lineage == here.lineage, forgettings.c.state == "unlearning")
+    connection.execute(waiting.values(state="done", done=now))
+    return "learn"
+
+
+def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
+    """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
+    stored = group.fact(connection, f"replay {lineage}")
+    if stored is None:
+        raise group.GroupError(f"lineage {lineage} does not say what it replays")
+    return msgspec.json.decode(stored, type=tuple[int, list[int]])
+
+
+def _follow(connection: Connection, request: str, lineage: int, n_rounds: int) -> None:
+    """The request, and older ones that are still under way, are done when this lineage has been through its rounds."""
+    mine = (forgettings.c.request == request) | (forgettings.c.state == "unlearning")
+    connection.execute(update(forgettings).where(mine).values(lineage=lineage, until_round=n_rounds))
+    if not n_rounds:
+        under_way = update(forgettings).where(forgettings.c.state == "unlearning")
+        connection.execute(under_way.values(state="done", done=forgettings.c.asked))
+
+
+def _erase_models(connection: Connection, touched: tuple[int, int], *, keep: int) -> None:
+    """Delete the models that were learned with the member: all after `touched` on its lineage and those that follow."""
+    lineage, number = touched
+    connection.execute(delete(models).where(models.c.lineage == lineage, models.c.round > number))
+    for later in path_to(connection, keep):
+        if lineage < later < keep:
+            connection.execute(delete(models).where(models.c.lineage == later))
+
+
+def _delete_updates(connection: Connection, here: Round) -> None:
+    connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
+
+
+def receipt(connection: Connection, request: str) -> Receipt | None:
+    """How far a request is, None when there is no such request."""
+    row = connection.execute(select(forgettings).where(forgettings.c.request == request)).first()
+    if row is None:
+        return None
+    erased = msgspec.json.decode(row.erased, type=dict[str, int])
+    progress = "done" if row.state == "done" else _progress(connection, row.lineage, row.until_round)
+    return _receipt(connection, request, row.state, erased, row.method, progress, row.done or row.asked)
+
+
+def _progress(connection: Connection, lineage: int, n_rounds: int) -> str:
+    newest = group.newest(connection).record
+    finished = newest.round if newest.lineage == lineage else 0
+    return f"{finished} of {n_rounds} rounds"
+
+
+def _receipt(
+    connection: Connection, request: str, state: str, erased: dict[str, int], method: str, progress: str, now: int
+) -> Receipt:
+    return Receipt(
+        group_id=group.terms(connection).group_id,
+        request=request,
+        state=state,  # type: ignore[arg-type]
+        erased=erased,
+        method=method,  # type: ignore[arg-type]
+        approximate=method in APPROXIMATE,
+        progress=progress,
+        time=now,
+    )
+
+
+def scrub(engine: Engine) -> None:
+    """Take erased rows out of the files too: SQLite's log and free pages, PostgreSQL's dead rows."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if is_sqlite(engine):
+            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
+            connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
+            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
+            return
+        for table in ("updates", "members", "models"):
+            connection.execute(text(f"VACUUM FULL {table}"))

@@ -1,0 +1,53 @@
+"""The stored updates of one round, opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Connection, select
+
+from federation_server.tables import updates
+from federation_server.vault import Vault
+from foltr.federated.fpdgd import Message
+from foltr.federated.method import Method
+from foltr.federated.payload import decode_message
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Received:
+    """What arrived, in the order of the pseudonyms, so that every server adds up alike."""
+
+    devices: tuple[str, ...]
+    messages: list[Message]
+    deltas: FloatMatrix
+    """[n_clients, n_params] theta_c - theta_t"""
+
+    def only(self, devices: set[str]) -> Received:
+        """The part that came from these devices."""
+        rows = [row for row, device in enumerate(self.devices) if device in devices]
+        return Received(
+            tuple(self.devices[row] for row in rows), [self.messages[row] for row in rows], self.deltas[rows]
+        )
+
+
+def received(
+    connection: Connection, vault: Vault, method: Method[Any, Any], lineage: int, number: int, start: FloatVector
+) -> Received:
+    """What devices sent in round `number`, which began from theta `start` `[n_params]`."""
+    query = select(updates.c.device, updates.c.payload).where(updates.c.lineage == lineage, updates.c.round == number)
+    rows = connection.execute(query.order_by(updates.c.device)).all()
+    messages = [decode_message(method, vault.decrypt(bytes(row.payload))) for row in rows]
+    deltas = np.array([message.theta - start for message in messages]).reshape(len(rows), len(start))
+    return Received(tuple(row.device for row in rows), messages, deltas)
+
+
+def norms(connection: Connection, lineage: int, number: int) -> dict[str, float]:
+    """||theta_c - theta_t|| of each device in a round whose updates are still kept."""
+    query = select(updates.c.device, updates.c.norm).where(updates.c.lineage == lineage, updates.c.round == number)
+    return {row.device: row.norm for row in connection.execute(query)}

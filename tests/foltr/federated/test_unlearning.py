@@ -1,0 +1,52 @@
+"""Unlearning by calibrated replay and by adding up again."""
+
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
+
+
+def test_kept_rounds_are_those_of_the_paper() -> None:
+    """1, 1 + delta_t, 1 + 2 delta_t, ...: with T = 10,000 and delta_t = 10 there are 1,000 of them."""
+    assert list(kept_rounds(10, 3)) == [1, 4, 7, 10]
+    assert len(kept_rounds(10_000, 10)) == 1000
+    assert list(kept_rounds(0, 3)) == []
+    with pytest.raises(ValueRangeError, match="0"):
+        kept_rounds(10, 0)
+
+
+def test_the_new_direction_at_the_old_length() -> None:
+    """(3, 4) at length 10 is (6, 8); a device that did not move stays where it is (Eq. 6.2)."""
+    moved = calibrated([[3.0, 4.0], [0.0, 0.0]], [10.0, 5.0])
+    np.testing.assert_allclose(moved, [[10 * 3 / 5, 10 * 4 / 5], [0.0, 0.0]])
+
+
+def test_the_length_of_the_fresh_update_does_not_matter() -> None:
+    """Scaling the fresh updates changes nothing; scaling the old lengths scales the result."""
+    rng = np.random.default_rng(0)
+    fresh, lengths = rng.standard_normal((5, 7)), rng.random(5)
+    once = calibrated(fresh, lengths)
+    np.testing.assert_allclose(calibrated(100 * fresh, lengths), once)
+    np.testing.assert_allclose(calibrated(fresh, 3 * lengths), 3 * once)
+    np.testing.assert_allclose(np.linalg.norm(once, axis=1), lengths)
+
+
+def test_misfits_are_refused() -> None:
+    """A missing length, a negative one and a number that is not finite."""
+    with pytest.raises(ShapeError):
+        calibrated(np.ones((2, 3)), [1.0])
+    for fresh, lengths in [([[1.0]], [-1.0]), ([[np.nan]], [1.0]), ([[1.0]], [np.inf])]:
+        with pytest.raises(ValueRangeError):
+            calibrated(fresh, lengths)
+
+
+def test_adding_up_again_without_anyone_gone_is_the_same_model() -> None:
+    """Replaying all updates by the mean gives what federated averaging gave; rounds without anyone change nothing."""
+    rng = np.random.default_rng(1)
+    rounds = [rng.standard_normal((4, 3)) for _ in range(6)]
+    theta = np.zeros(3)
+    for updates in rounds:
+        theta = theta + updates.mean(axis=0)
+    again = reaggregated(np.zeros(3), [*rounds, np.empty((0, 3))], lambda rows: rows.mean(axis=0))
+    np.testing.assert_allclose(again, theta)

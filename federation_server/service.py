@@ -81,13 +81,22 @@ class Service:
         self.writer.stop()
 
     def tick(self) -> Closed | None:
-        """What time alone brings: deadlines, old nonces, rows whose retention has ended."""
+        """Close the round whose deadline has passed, or open the first one; cheap while neither is due."""
+        with reading(self.engine) as connection:
+            here = rounds.present(connection)
+        if here is not None and self.clock() < here.deadline and here.n_updates < self.policy.schedule.quorum:
+            return None
         with writing(self.engine) as connection:
-            moment = self.clock()
-            forget_old_nonces(connection, now=moment)
-            retention.drop_old(connection, self.settings.retention, self.settings.forgetting, now=moment)
-            closed = closing.close_due(connection, self.vault, self.policy, now=moment)
+            closed = closing.close_due(connection, self.vault, self.policy, now=self.clock())
         return self._announce(closed)
+
+    def clean(self) -> int:
+        """Drop old nonces, and rows whose retention has ended; how many."""
+        with writing(self.engine) as connection:
+            gone = forget_old_nonces(connection, now=self.clock())
+            return gone + retention.drop_old(
+                connection, self.settings.retention, self.settings.forgetting, now=self.clock()
+            )
 
     def enrol(self, request: Request) -> Signed:
         """A device becomes a member; it proves that it holds the key it brings."""

@@ -1,0 +1,181 @@
+"""The addresses of the server: HTTP in, a call of federation_server.service, JSON out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request as HttpRequest
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from federation_server import openapi
+from federation_server.authentication import credentials
+from federation_server.counters import Counters
+from federation_server.database import is_current
+from federation_server.limits import Buckets, address_group, client_address
+from federation_server.refusals import REASONS, Refused
+from federation_server.service import Request, Service
+from foltr.errors import FoltrError
+from foltr.federated.wire import Record, Refusal, encode
+
+log = logging.getLogger("foltr-server")
+Answer = Callable[[HttpRequest], Awaitable[Response]]
+TICK_SECONDS = 1.0
+CLEAN_EVERY = 60
+"""ticks between looking for rows to drop"""
+JSON = "application/json"
+
+
+class Server:
+    """One process: the service, its limits and its counters."""
+
+    def __init__(self, service: Service, counters: Counters | None = None) -> None:
+        limits = service.settings.limits
+        self.service = service
+        self.counters = counters or Counters()
+        self.devices = Buckets(limits.device_per_minute, 60.0, time.monotonic)
+        self.addresses = Buckets(limits.address_per_minute, 60.0, time.monotonic)
+        self.joins = Buckets(limits.joins_per_hour, 3600.0, time.monotonic)
+        self.proxies = frozenset(service.settings.server.trusted_proxies)
+        self.largest_body = service.largest_body()
+
+    def application(self, *extra: Route) -> Starlette:
+        """The ASGI application; `extra` routes come from the dashboard."""
+        routes = [
+            Route("/healthz", self.healthz),
+            Route("/readyz", self.readyz),
+            Route("/openapi.json", self.openapi),
+            self._route("/v1/members", "POST", self.enrol),
+            self._route("/v1/round", "GET", self.announcement),
+            self._route("/v1/models/{hash:str}", "GET", self.model),
+            self._route("/v1/updates", "POST", self.update),
+            self._route("/v1/farewell", "POST", self.farewell),
+            self._route("/v1/receipts/{request:str}", "GET", self.receipt),
+            *extra,
+        ]
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: _http_refusal})
+
+    async def healthz(self, _: HttpRequest) -> Response:
+        """The process answers."""
+        return PlainTextResponse("ok\n")
+
+    async def readyz(self, _: HttpRequest) -> Response:
+        """The database answers, and its tables are this program's."""
+        try:
+            ready = await run_in_threadpool(is_current, self.service.engine)
+        except SQLAlchemyError:
+            ready = False
+        return PlainTextResponse("ready\n" if ready else "the database does not answer\n", 200 if ready else 503)
+
+    async def openapi(self, _: HttpRequest) -> Response:
+        return Response(openapi.description(), media_type=JSON)
+
+    async def enrol(self, http: HttpRequest) -> Response:
+        self.joins.spend(self._address(http))
+        return _json(await run_in_threadpool(self.service.enrol, await self._signed(http)))
+
+    async def announcement(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.announcement, await self._signed(http)))
+
+    async def model(self, http: HttpRequest) -> Response:
+        signed = await self._signed(http)
+        return _json(await run_in_threadpool(self.service.model, signed, http.path_params["hash"]))
+
+    async def update(self, http: HttpRequest) -> Response:
+        written = await run_in_threadpool(self.service.update, await self._signed(http))
+        accepted = await asyncio.wrap_future(written)
+        self.counters.accepted.inc()
+        return _json(accepted)
+
+    async def farewell(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.farewell, await self._signed(http)))
+
+    async def receipt(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.receipt, http.path_params["request"]))
+
+    def _route(self, path: str, method: str, answer: Answer) -> Route:
+        """An address with its limits, its time measured, and every refusal told and counted."""
+
+        async def answered(http: HttpRequest) -> Response:
+            began = time.perf_counter()
+            try:
+                self.addresses.spend(self._address(http))
+                return await answer(http)
+            except Refused as refused:
+                return self._refusal(refused)
+            except (SQLAlchemyError, OSError) as error:
+                log.error("%s failed: %s", path, type(error).__name__)
+                return self._refusal(Refused("unavailable"))
+            finally:
+                self.counters.seconds.labels(path).observe(time.perf_counter() - began)
+
+        return Route(path, answered, methods=[method])
+
+    def _refusal(self, refused: Refused) -> Response:
+        self.counters.refused.labels(refused.reason).inc()
+        headers = {"Retry-After": "5"} if refused.status in (429, 503) else {}
+        body = encode(Refusal(reason=refused.reason, message=str(refused)))
+        return Response(body, refused.status, headers, JSON)
+
+    async def _signed(self, http: HttpRequest) -> Request:
+        """The request with its body, no larger than the server takes, once its device has requests left."""
+        claimed = credentials(http.headers)
+        # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
+        self.devices.spend(f"{claimed.device} {self._address(http)}")
+        path = http.url.path + (f"?{http.url.query}" if http.url.query else "")
+        return Request(claimed, http.method, path, await self._body(http))
+
+    async def _body(self, http: HttpRequest) -> bytes:
+        body = bytearray()
+        async for chunk in http.stream():
+            body += chunk
+            if len(body) > self.largest_body:
+                raise Refused("too-large", f"{self.largest_body} bytes at most")
+        return bytes(body)
+
+    def _address(self, http: HttpRequest) -> str:
+        peer = http.client.host if http.client else ""
+        return address_group(client_address(peer, http.headers.get("x-forwarded-for"), self.proxies))
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(self.service.start)
+        ticking = asyncio.create_task(self._tick())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ticking
+            await run_in_threadpool(self.service.stop)
+
+    async def _tick(self) -> None:
+        for second in itertools.count(1):
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                await run_in_threadpool(self.service.tick)
+                if second % CLEAN_EVERY == 0:
+                    await run_in_threadpool(self.service.clean)
+            except (SQLAlchemyError, FoltrError) as error:
+                log.error("the periodic work failed and is tried again: %s", error)
+
+
+def _json(record: Record) -> Response:
+    return Response(encode(record), media_type=JSON)
+
+
+async def _http_refusal(_: HttpRequest, error: Any) -> Response:
+    """Starlette's own 404 and 405 in the form of every other refusal."""
+    reason = {404: "not-found", 405: "wrong-verb"}.get(error.status_code, "malformed")
+    status, sentence = REASONS[reason]
+    return Response(encode(Refusal(reason=reason, message=sentence)), status, error.headers or {}, JSON)

@@ -1,0 +1,66 @@
+"""The OpenAPI description of the addresses, made from the wire records."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from foltr.federated.wire import Accepted, Enrolment, Farewell, Record, Refusal, Sealed, Signed
+
+SIGNATURE_HEADERS = {
+    "Foltr-Device": "the device's pseudonym",
+    "Foltr-Time": "seconds since 1970",
+    "Foltr-Nonce": "16 to 64 letters and digits, never used before",
+    "Foltr-Signature": "base64 of the Ed25519 signature over method, path, body hash, time and nonce",
+}
+
+ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], ...] = (
+    ("/v1/members", "post", "Become a member with an invite", Enrolment, Signed, True),
+    ("/v1/round", "get", "The present round", None, Signed, True),
+    ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, Signed, True),
+    ("/v1/updates", "post", "Send the round's update", Sealed, Accepted, True),
+    ("/v1/farewell", "post", "Leave, or leave and be forgotten", Farewell, Signed, True),
+    ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, Signed, False),
+)
+
+
+@cache
+def description() -> bytes:
+    """The JSON of the description."""
+    records = (Enrolment, Signed, Sealed, Accepted, Farewell, Refusal)
+    _, components = msgspec.json.schema_components(records, ref_template="#/components/schemas/{name}")
+    paths: dict[str, dict[str, Any]] = {}
+    for path, verb, summary, body, answer, signed in ADDRESSES:
+        paths.setdefault(path, {})[verb] = _operation(path, summary, body, answer, signed)
+    info = {"title": "foltr-server", "version": "1", "description": "One common ranker, and nobody's clicks."}
+    document = {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": components}}
+    return json.dumps(document).encode()
+
+
+def _operation(
+    path: str, summary: str, body: type[Record] | None, answer: type[Record], signed: bool
+) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+        for name, text in (SIGNATURE_HEADERS.items() if signed else ())
+    ]
+    if "{" in path:
+        name = path[path.index("{") + 1 : path.index("}")]
+        parameters.append({"name": name, "in": "path", "required": True, "schema": {"type": "string"}})
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "parameters": parameters,
+        "responses": {"200": _content("done", answer), "default": _content("refused", Refusal)},
+    }
+    if body is not None:
+        operation["requestBody"] = {"required": True} | _content("", body)
+        operation["requestBody"].pop("description")
+    return operation
+
+
+def _content(text: str, record: type[Record]) -> dict[str, Any]:
+    reference = {"$ref": f"#/components/schemas/{record.__name__}"}
+    return {"description": text, "content": {"application/json": {"schema": reference}}}

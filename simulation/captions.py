@@ -56,6 +56,14 @@ def caption(settings: Settings, titles: dict[str, str], *, skip: Sequence[str] =
     return ", ".join(parts) or "all"
 
 
+def short_number(value: float) -> str:
+    """12,000 as 12k, 2,000,000 as 2M."""
+    for limit, suffix in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit:
+            return f"{value / limit:g}{suffix}"
+    return f"{value:g}"
+
+
 def condition_keys(settings: Iterable[Settings]) -> list[str]:
     """The swept keys that are conditions, such as the users' click model."""
     keys = dict.fromkeys(key for combination in settings for key, _ in combination)
@@ -72,4 +80,4 @@ def grouped(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings,
 
 def _short(key: str) -> str:
     parts = key.split(".")
-    return parts[-2] if parts[-1] == "name" and len(parts) > 1 else parts[-1]
+    return (parts[-2] if parts[-1] == "name" and len(parts) > 1 else parts[-1]).replace("_", " ")

@@ -1,0 +1,136 @@
+"""How far a run is: bars on a terminal, one line for each finished cell elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.text import Text
+
+PROGRAM = "foltr-search"
+
+MAX_BARS = 16
+"""running cells that have a bar of their own"""
+
+TITLE_WIDTH = 40
+
+
+class RunProgress:
+    """Shows the progress of cells; a context manager that leaves a clean line behind, whatever ended it.
+
+    Call it with (cell, rounds done, rounds in all) as often as you like, from one thread. A cell whose rounds are all
+    done is finished.
+    """
+
+    def __init__(
+        self,
+        titles: Mapping[str, str],
+        stream: TextIO,
+        *,
+        finished: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`titles` has every cell that will run, by id; `finished` are cells of an earlier start."""
+        self._titles, self._stream, self._before, self._clock = titles, stream, finished, clock
+        self._started = clock()
+        self._share: dict[str, float] = {}
+        self._ended: set[str] = set()
+        self._bars = _bars(stream, self.seconds_left) if stream.isatty() else None
+        self._tasks: dict[str, TaskID] = {}
+        if self._bars:
+            self._overall = self._bars.add_task(self._count(), total=max(len(titles), 1))
+
+    def __enter__(self) -> RunProgress:
+        if self._bars:
+            self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._bars:
+            self._bars.stop()
+
+    def __call__(self, cell: str, done: int, total: int) -> None:
+        """The cell has done so many of its rounds."""
+        if cell in self._ended:
+            return
+        self._share[cell] = min(1.0, done / total) if total else 1.0
+        if self._share[cell] >= 1.0:
+            self.end(cell, "done")
+        elif self._bars:
+            self._show(self._bars, cell)
+
+    def end(self, cell: str, how: str) -> None:
+        """The cell needs no more time: it is done, or it failed; said in a line where there are no bars."""
+        self._ended.add(cell)
+        self._share[cell] = 1.0
+        if self._bars:
+            if cell in self._tasks:
+                self._bars.remove_task(self._tasks.pop(cell))
+            self._bars.update(self._overall, description=self._count(), completed=sum(self._share.values()))
+        else:
+            left = self.seconds_left()
+            remaining = f", about {duration(left)} left" if left else ""
+            self.say(f"{self._count()}: {self._titles.get(cell, cell)} {how}{remaining}")
+
+    def say(self, line: str) -> None:
+        """A line that stays, above the bars."""
+        if self._bars:
+            self._bars.console.print(Text(f"{PROGRAM}: {line}"))
+        else:
+            print(f"{PROGRAM}: {line}", file=self._stream, flush=True)
+
+    def seconds_left(self) -> float | None:
+        """What the run still takes if it goes on as it went so far; None before anything is done."""
+        done = sum(self._share.values())
+        return (self._clock() - self._started) * (len(self._titles) - done) / done if done else None
+
+    def _count(self) -> str:
+        return f"{self._before + len(self._ended)} of {self._before + len(self._titles)} cells"
+
+    def _show(self, bars: Progress, cell: str) -> None:
+        if cell not in self._tasks:
+            title = self._titles.get(cell, cell)
+            short = title if len(title) <= TITLE_WIDTH else f"{title[: TITLE_WIDTH - 1]}…"
+            self._tasks[cell] = bars.add_task(short, total=1.0, visible=len(self._tasks) < MAX_BARS)
+        bars.update(self._tasks[cell], completed=self._share[cell])
+        bars.update(self._overall, completed=sum(self._share.values()))
+
+
+class _TimeLeft(ProgressColumn):
+    """Estimated from the whole time so far: rounds differ in speed, and cells in length."""
+
+    def __init__(self, overall: Callable[[], float | None]) -> None:
+        super().__init__()
+        self._overall = overall
+
+    def render(self, task: Task) -> Text:
+        if task.id == 0:
+            left = self._overall()
+        else:
+            left = (task.elapsed or 0.0) * (1.0 - task.completed) / task.completed if task.completed else None
+        return Text("" if left is None else f"{duration(left)} left", style="progress.remaining")
+
+
+def _bars(stream: TextIO, overall: Callable[[], float | None]) -> Progress:
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        _TimeLeft(overall),
+        console=Console(file=stream, highlight=False),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+
+
+def duration(seconds: float) -> str:
+    """As people say it: 40 s, 12 min, 3 h 5 min."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -139,7 +139,10 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     if dataset is None and options["preset"] is None:
         raise click.UsageError("wanted a DATASET or --preset; --list shows both", click.get_current_context())
     name = options["preset"] or DEFAULT_PRESET
-    return decode_preset(overridden(load_tables(name), overrides), source=name)
+    tables = load_tables(name)
+    if options["preset"] is None:
+        del tables["paper"]  # settings to begin with, nobody's study
+    return decode_preset(overridden(tables, overrides), source=name)
 
 
 def _new_folder(preset: Preset) -> Path:
@@ -196,6 +199,11 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
         if os.environ.get("FOLTR_DEBUG"):
             raise
         click.echo(f"foltr-search: {' '.join(str(error).split())}", err=True)
+        return WRONG
+    except OSError as error:
+        if os.environ.get("FOLTR_DEBUG") or not error.strerror:
+            raise
+        click.echo(f"foltr-search: {error.strerror}: {error.filename}", err=True)
         return WRONG
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED

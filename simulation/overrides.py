@@ -35,8 +35,10 @@ def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any
         else:
             set_key(changed, key, values[0])
     changed["sweep"] = {key: values for key, values in sweep.items() if values}
-    if set(overrides) - set(REPETITION):
+    if any(key not in REPETITION and not _says_so(tables, key, values) for key, values in overrides.items()):
         changed.pop("expect", None)
+        paper = changed.get("paper", {})
+        changed["paper"] = paper | {"title": f"{paper['title']}, changed by options"} if "title" in paper else paper
     return changed
 
 
@@ -82,6 +84,11 @@ def _value(word: str) -> Any:
         return tomllib.loads(f"value = {word}")["value"]
     except tomllib.TOMLDecodeError:
         return word
+
+
+def _says_so(tables: Mapping[str, Any], key: str, values: Sequence[Any]) -> bool:
+    """Whether the preset holds that one value already."""
+    return list(values) == [dict(flat(tables)).get(key)] and key not in dict(flat(tables.get("sweep", {})))
 
 
 def _change_method(tables: dict[str, Any], sweep: dict[str, Any], names: Sequence[str]) -> None:

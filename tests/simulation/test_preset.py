@@ -210,9 +210,12 @@ def test_another_method_begins_with_its_own_defaults() -> None:
 
 def test_the_papers_numbers_stay_only_beside_the_papers_study() -> None:
     """More seeds or fewer folds leave [expect] in place; another setting takes it out."""
-    tables = {**SMALL, "expect": {"note": "n"}}
+    tables = {**SMALL, "expect": {"note": "n"}, "paper": {"title": "T"}}
     assert "expect" in overridden(tables, {"seeds": [5], "data.folds": [[1]], "federation.evaluate_every": [10]})
-    assert "expect" not in overridden(tables, {"federation.rounds": [5]})
+    assert "expect" in overridden(tables, {"data.dataset": ["sample"], "method.name": ["fpdgd"]})
+    other = overridden(tables, {"federation.rounds": [5]})
+    assert "expect" not in other
+    assert other["paper"]["title"] == "T, changed by options"
 
 
 def test_values_are_read_as_toml_or_as_words() -> None:

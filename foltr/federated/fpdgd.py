@@ -114,9 +114,8 @@ class FPDGD:
     def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
         weights = n_interactions if self.weighting == "interactions" else (n_interactions > 0).astype(np.float64)
-        if not weights.any():
-            return replace(model, round=model.round + 1)
-        return replace(model, theta=weighted_mean(thetas, weights), round=model.round + 1)
+        theta = weighted_mean(thetas, weights) if weights.any() else model.theta
+        return Model(theta, model.round + 1, model.moments)
 
     def _learner(self, local: Local) -> FloatVector:
         return local.theta if self.update == "each" else local.start

@@ -27,10 +27,10 @@ def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[
 
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type: ignore[no-untyped-def]
-    """theta += rate * sum over the seen ranks of wanted[r] * x_r; `slope` is room for it."""
+    """theta += rate * sum over the seen ranks of wanted[r] * x_r; `slope` is room for it, of the features' type."""
     slope[:] = 0.0
     for r in range(seen):
-        row, weight = first + ranking[r], wanted[r]
+        row, weight = first + ranking[r], features.dtype.type(wanted[r])
         for f in range(len(theta)):
             slope[f] += weight * features[row, f]
     for f in range(len(theta)):
@@ -55,8 +55,8 @@ def linear_round(pages, thetas, states, n_local, rate, scale, each, radius, sums
     False when scores stopped being finite.
     """
     sheet = new_sheet(pages.longest, len(pages.discounts))
-    slope = np.empty(thetas.shape[1])
-    ranker = np.empty(thetas.shape[1], pages.features.dtype)
+    slope = np.empty(thetas.shape[1], pages.features.dtype)
+    ranker = np.empty_like(slope)
     for client in range(len(thetas)):
         theta, state = thetas[client], states[client]
         ranker[:] = theta

@@ -11,6 +11,7 @@ from numba import njit
 from simulation.batched.sfc64 import uniform
 
 BLOCK = 4
+_NONE, _ONE, _TWO, _THREE = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(3)
 _EXHAUSTED = 1e-100
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
@@ -55,9 +56,15 @@ def exponentials(scores, zero, n_docs, weights, powers):  # type: ignore[no-unty
 
 
 @njit(cache=True, error_model="numpy")
-def _block_sum(weights, block):  # type: ignore[no-untyped-def]
-    d = block * BLOCK
-    return (weights[d] + weights[d + 1]) + (weights[d + 2] + weights[d + 3])
+def _block_sum(weights, start):  # type: ignore[no-untyped-def]
+    """The sum of the block that begins at row `start`, unsigned."""
+    return (weights[start] + weights[start + _ONE]) + (weights[start + _TWO] + weights[start + _THREE])
+
+
+@njit(cache=True, error_model="numpy")
+def _sum_blocks(weights, n_blocks, sums):  # type: ignore[no-untyped-def]
+    for block in range(n_blocks):
+        sums[block] = _block_sum(weights, np.uint64(block * BLOCK))
 
 
 @njit(cache=True, error_model="numpy")
@@ -72,21 +79,22 @@ def _sum_up(sums, n_blocks, before):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _row_at(weights, before, n_blocks, target):  # type: ignore[no-untyped-def]
-    """The first row whose running sum exceeds `target`.
+    """The first row, unsigned, whose running sum exceeds `target`.
 
     Counting the sums that do not exceed it takes the same time wherever the row lies: no branch to be guessed wrong.
+    Indices are unsigned since signed ones are tested for counting from the end, which is a sixth of all the time here.
     """
-    block = 0
+    block = _NONE
     for b in range(1, n_blocks):
-        block += before[b] <= target
-    start = block * BLOCK
-    within, running, row = target - before[block], 0.0, start
-    for d in range(start, start + BLOCK - 1):
-        running += weights[d]
-        row += running <= within
+        block += np.uint64(before[b] <= target)
+    start, within = block << _TWO, target - before[block]
+    first = weights[start]
+    second = first + weights[start + _ONE]
+    third = second + weights[start + _TWO]
+    row = start + (np.uint64(first <= within) + (np.uint64(second <= within) + np.uint64(third <= within)))
     # The running sum may differ from the block's in the last digit; then a row with a weight stands before.
-    while not weights[row] > 0.0 and row > 0:
-        row -= 1
+    while not weights[row] > 0.0 and row > _NONE:
+        row -= _ONE
     return row
 
 
@@ -116,8 +124,7 @@ def draw(scores, n_docs, k, state, weights, powers, sums, before, ranking, place
     """
     n_blocks = (n_docs + BLOCK - 1) // BLOCK
     anew = False
-    for block in range(n_blocks):
-        sums[block] = _block_sum(weights, block)
+    _sum_blocks(weights, n_blocks, sums)
     total = _sum_up(sums, n_blocks, before)
     if not total > 0.0:
         return np.nan
@@ -125,12 +132,11 @@ def draw(scores, n_docs, k, state, weights, powers, sums, before, ranking, place
         if total < _EXHAUSTED:
             anew = True
             _begin_again(scores, n_docs, weights, powers, ranking, rank)
-            for block in range(n_blocks):
-                sums[block] = _block_sum(weights, block)
+            _sum_blocks(weights, n_blocks, sums)
             total = _sum_up(sums, n_blocks, before)
         row = _row_at(weights, before, n_blocks, uniform(state) * total)
         ranking[rank], placed[rank] = row, weights[row]
         weights[row] = 0.0
-        sums[row // BLOCK] = _block_sum(weights, row // BLOCK)
+        sums[row >> _TWO] = _block_sum(weights, row >> _TWO << _TWO)
         total = _sum_up(sums, n_blocks, before)
     return -1.0 if anew else total

@@ -11,6 +11,7 @@ import msgspec
 from foltr.errors import ValueRangeError
 from foltr.federated.coltr import COLTR
 from foltr.federated.dbgd import DBGD
+from foltr.federated.fedips import FedIPS
 from foltr.federated.foltr_es import FoltrES
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
@@ -22,6 +23,7 @@ METHODS: dict[str, Callable[..., Method[Any, Any]]] = {
     "dbgd": DBGD,
     "coltr": COLTR,
     "foltr-es": FoltrES,
+    "fedips": FedIPS,
 }
 """frozen dataclasses: `ranker` first, then the settings; "pdgd" is FPDGD for one client with all the interactions"""
 

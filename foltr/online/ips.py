@@ -95,6 +95,12 @@ def update(
     return theta
 
 
+def displayed(interaction: Interaction) -> Interaction:
+    """The page as if nothing had been retrieved but what it showed: then d is compared with shown documents alone."""
+    k = len(interaction.ranking)
+    return Interaction(interaction.features[interaction.ranking], np.arange(k), interaction.clicks)
+
+
 def _by_rank(propensities: npt.ArrayLike, interaction: Interaction) -> FloatVector:
     """The propensities of the ranks shown `[k]`; a page may be shorter than they are."""
     p = np.asarray(propensities, dtype=np.float64)

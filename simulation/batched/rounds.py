@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from foltr.federated.fedips import FedIPS
 from foltr.federated.foltr_es import FoltrES
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from simulation import federation
-from simulation.batched import foltr_es, fpdgd
+from simulation.batched import fedips, foltr_es, fpdgd
 from simulation.federation import Round
 
 COMPILED: dict[type[Any], Round] = {
     FPDGD: fpdgd.run_round,
+    FedIPS: fedips.run_round,
     FoltrES: foltr_es.run_round,
 }
 """by the exact type: what wraps a method changes what it does, and goes by the four verbs"""

@@ -1,0 +1,235 @@
+"""A federated round of FedIPS, compiled: the same model as the four verbs of simulation.revisits on the same streams.
+
+Clients are simulated one after another and leave nothing behind but their part of the sums, so a round needs memory for
+the data and the random streams alone, and adds up in the same order every time. Pages are those of a fixed ranker: a
+client's visits can be played to the end before anything is learned from them.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.fedips import FedIPS
+from foltr.federated.method import Model
+from foltr.online.ips import position_propensities
+from foltr.online.propensity import LEAST, attraction
+from foltr.ranking.plackett_luce import rank_with_noise
+from foltr.ranking.rankers import Linear
+from simulation import revisits
+from simulation.batched.pages import click_through, next_query, pages_of, shown
+from simulation.federation import Population, Shown
+from simulation.queries import QuerySet
+from simulation.streams import Streams
+
+FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
+IntMatrix = npt.NDArray[np.int64]
+
+
+class Settings(NamedTuple):
+    """What a round needs of the method."""
+
+    learning_rate: float
+    n_clicks: int
+    max_sweeps: int
+    estimate: bool
+    em_steps: int
+    smallest: float
+    against_shown: bool
+
+
+class Round(NamedTuple):
+    """What all clients of a round share."""
+
+    ranked: IntMatrix
+    """[n_queries, k] the rows shown for each query, counted within it; -1 where it has fewer"""
+    attracted: FloatMatrix
+    """[n_queries, k] F of the documents shown; empty unless propensities are estimated"""
+    propensities: FloatMatrix
+    """[n_clients or 1, k] clipped; where EM starts when they are estimated"""
+    theta: FloatVector
+    """[n_features]"""
+
+
+def run_round(method: FedIPS, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
+    """One round of FedIPS on a linear ranker; others go by the four verbs.
+
+    ShapeError for a theta or data that does not fit, ValueRangeError when theta stops being finite.
+    """
+    if not isinstance(method.ranker, Linear):
+        return revisits.run_round(method, model, population, streams)
+    n_features = method.ranker.n_features
+    if model.theta.shape != (n_features,) or population.data.n_features != n_features:
+        raise ShapeError(
+            f"theta {list(model.theta.shape)} and data of {population.data.n_features} features for {n_features}"
+        )
+    pages, sums = pages_of(population), np.zeros(4)
+    moved, relevance_moved = np.zeros(n_features), np.zeros(n_features + 1)
+    settings = Settings(
+        method.learning_rate,
+        method.clicks,
+        revisits.MAX_SWEEPS,
+        method.estimates,
+        method.em_steps,
+        method.smallest_propensity,
+        method.against == "shown",
+    )
+    shared = _shared(method, model, population)
+    n = population.n_clients
+    visits = _clients(pages, shared, settings, streams.users[:n], population.n_local, moved, relevance_moved, sums)
+    if not np.isfinite(moved).all():
+        raise ValueRangeError("theta is not finite any more: the learning rate is too high")
+    relevance_mean = method.relevance_rate * relevance_moved / n if method.estimates else None
+    return method.moved(model, moved / n, relevance_mean), shown(sums, int(visits))
+
+
+def _shared(method: FedIPS, model: Model, population: Population) -> Round:
+    data, users = population.data, population.users
+    ranked = _ranked(data, method.shown_by(model.theta).tobytes(), users.k)
+    relevance = method.relevance(model)
+    if relevance is None:
+        attracted = np.zeros((0, users.k))
+        known = np.stack([method.propensities(looks, k=users.k) for looks in users.examination])
+    else:
+        attracted = _attracted(data, ranked, relevance)
+        known = position_propensities(method.position_bias, k=users.k)[None, :]
+    return Round(ranked, attracted, known, model.theta)
+
+
+@lru_cache(maxsize=4)
+def _ranked(data: QuerySet, theta_bytes: bytes, k: int) -> IntMatrix:
+    """The first k rows of every query by theta; a production ranker's are found once."""
+    theta = np.frombuffer(theta_bytes)
+    ranker = Linear(data.n_features)
+    ranked = np.full((data.n_queries, k), -1, dtype=np.int64)
+    for query in range(data.n_queries):
+        scores = ranker.score(theta, data.features[data.rows(query)].astype(np.float64))
+        page = rank_with_noise(scores, np.zeros(len(scores)), k=k)
+        ranked[query, : len(page)] = page
+    return ranked
+
+
+def _attracted(data: QuerySet, ranked: IntMatrix, relevance: FloatVector) -> FloatMatrix:
+    """F of every document on a page `[n_queries, k]`; where there is none, that of the query's first."""
+    rows = data.offsets[:-1, None] + np.maximum(ranked, 0)
+    return attraction(relevance, data.features[rows.ravel()].astype(np.float64)).reshape(ranked.shape)
+
+
+@njit(cache=True, error_model="numpy")
+def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, sums):  # type: ignore[no-untyped-def]
+    """Every client's round; adds what it moved to `moved` and `relevance_moved`, and returns the number of pages."""
+    k = len(pages.discounts)
+    queries = np.empty(n_local, np.int64)
+    slots, ranks = np.empty(settings.n_clicks + k, np.int64), np.empty(settings.n_clicks + k, np.int64)
+    opened, passed = np.empty((n_local, k)), np.empty((n_local, k))
+    theta, scores = np.empty(len(shared.theta)), np.empty(pages.longest)
+    every, total = np.arange(pages.longest), 0
+    for client in range(len(states)):
+        opened[:], passed[:] = 0.0, 0.0
+        for slot in range(n_local):
+            queries[slot] = next_query(pages, states[client])
+        n_clicks, n_visits = _visits(
+            pages, shared, settings, client, queries, states[client], slots, ranks, opened, passed, sums
+        )
+        propensities = shared.propensities[client if len(shared.propensities) > 1 else 0]
+        if settings.estimate:
+            propensities = _estimated(shared, settings.em_steps, queries, opened, passed)
+            _move_relevance(pages, shared, queries, opened, passed, propensities, relevance_moved)
+            propensities = np.maximum(propensities, settings.smallest)
+        theta[:] = shared.theta
+        for click in range(n_clicks):
+            query, rank = queries[slots[click]], ranks[click]
+            first, n_docs = pages.offsets[query], pages.offsets[query + 1] - pages.offsets[query]
+            rows = shared.ranked[query, : min(k, n_docs)] if settings.against_shown else every[:n_docs]
+            rate = settings.learning_rate / propensities[rank]
+            _step(pages.features, first + rows, first + shared.ranked[query, rank], rate, theta, scores)
+        moved += theta - shared.theta
+        total += n_visits
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _visits(pages, shared, settings, client, queries, state, slots, ranks, opened, passed, sums):  # type: ignore[no-untyped-def]
+    """A client's pages of a round; returns the numbers of clicks and of pages.
+
+    The clicks' queries and ranks go to `slots` and `ranks`; `opened` and `passed` `[n_local, k]` count.
+    """
+    clicks = np.empty(len(pages.discounts), np.bool_)
+    n_clicks, n_visits = 0, 0
+    while n_clicks < settings.n_clicks and n_visits < settings.max_sweeps * len(queries):
+        slot = n_visits % len(queries)
+        query = queries[slot]
+        k = min(len(clicks), pages.offsets[query + 1] - pages.offsets[query])
+        click_through(pages, client, query, shared.ranked[query], k, state, clicks, sums)
+        for rank in range(k):
+            if clicks[rank]:
+                slots[n_clicks], ranks[n_clicks] = slot, rank
+                opened[slot, rank] += 1.0
+                n_clicks += 1
+            else:
+                passed[slot, rank] += 1.0
+        n_visits += 1
+    return n_clicks, n_visits
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def _step(features, rows, clicked, rate, theta, scores):  # type: ignore[no-untyped-def]
+    """theta -= rate * gradient of the hinge of the row `clicked` against `rows`, as in foltr.online.ips."""
+    target = 0.0
+    for f in range(len(theta)):
+        target += features[clicked, f] * theta[f]
+    for d in range(len(rows)):
+        score = 0.0
+        for f in range(len(theta)):
+            score += features[rows[d], f] * theta[f]
+        scores[d] = score
+    n_violated = 0.0
+    for d in range(len(rows)):
+        if rows[d] != clicked and target - scores[d] < 1.0:
+            n_violated += 1.0
+            for f in range(len(theta)):
+                theta[f] -= rate * features[rows[d], f]
+    for f in range(len(theta)):
+        theta[f] += rate * n_violated * features[clicked, f]
+
+
+@njit(cache=True, error_model="numpy")
+def _estimated(shared, n_steps, queries, opened, passed):  # type: ignore[no-untyped-def]
+    """foltr.online.propensity.estimated_propensities from the counts of a client's round, `[k]`."""
+    k = opened.shape[1]
+    p = shared.propensities[0].copy()
+    for _ in range(n_steps):
+        for rank in range(k):
+            examined, n_shown = 0.0, 0.0
+            for slot in range(len(queries)):
+                attracted = shared.attracted[queries[slot], rank]
+                looked = p[rank] * (1.0 - attracted) / max(1.0 - p[rank] * attracted, 1e-12)
+                examined += opened[slot, rank] + passed[slot, rank] * looked
+                n_shown += opened[slot, rank] + passed[slot, rank]
+            if n_shown > 0.0:
+                p[rank] = min(max(examined / n_shown, LEAST), 1.0)
+    return p
+
+
+@njit(cache=True, error_model="numpy")
+def _move_relevance(pages, shared, queries, opened, passed, p, moved):  # type: ignore[no-untyped-def]
+    """Add foltr.online.propensity.relevance_gradient of a client's round to `moved` `[n_features + 1]`."""
+    n_shown = opened.sum() + passed.sum()
+    for slot in range(len(queries)):
+        query = queries[slot]
+        for rank in range(len(p)):
+            if opened[slot, rank] + passed[slot, rank] == 0.0:
+                continue
+            attracted = shared.attracted[query, rank]
+            posterior = (1.0 - p[rank]) * attracted / max(1.0 - p[rank] * attracted, 1e-12)
+            residual = opened[slot, rank] * (1.0 - attracted) + passed[slot, rank] * (posterior - attracted)
+            row = pages.offsets[query] + shared.ranked[query, rank]
+            for f in range(len(moved) - 1):
+                moved[f] += residual / n_shown * pages.features[row, f]
+            moved[-1] += residual / n_shown

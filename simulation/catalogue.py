@@ -5,16 +5,29 @@ from __future__ import annotations
 from pathlib import Path
 
 from foltr.federated.registry import METHODS
-from simulation.dataset_info import DATASETS, DatasetInfo
-from simulation.errors import PresetError
-from simulation.fold_files import find_folds
+from simulation.dataset_info import DATASETS
+from simulation.dataset_places import folds_present
+from simulation.errors import DatasetError, PresetError
 from simulation.preset import decode_preset, load_tables, preset_names
+
+LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
+"""the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
+
+NOTES = {
+    "pdgd": "PDGD, centralised: one learner sees the pages of all clients, one after another",
+    "fpdgd": "FPDGD: every client learns by PDGD, the server averages",
+    "least-squares": "baseline on labels: linear regression of the grades",
+    "ranksvm": "baseline on labels: linear RankSVM",
+    "lambdarank": "baseline on labels: linear LambdaRank",
+}
+"""where the first line of a method's own description does not tell"""
 
 
 def catalogue(root: Path | None) -> str:
     """The whole list; a data set is marked with the folds that are there below `root`."""
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
-    methods = [(name, "", _first_line(method.__doc__)) for name, method in METHODS.items()]
+    methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
+    methods += [(name, "", NOTES[name]) for name in LABEL_BASELINES]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
     return "\n\n".join(
@@ -32,18 +45,11 @@ def _section(heading: str, lines: list[tuple[str, str, str]]) -> str:
 
 
 def _presence(name: str, root: Path | None) -> str:
-    n_folds = _n_folds(name, DATASETS[name], root)
-    return f"{n_folds} fold{'s' if n_folds > 1 else ''}" if n_folds else "not here"
-
-
-def _n_folds(name: str, info: DatasetInfo, root: Path | None) -> int:
-    """How many folds are there; looks at names of files alone, so that the list needs no compiler."""
-    if name == "sample" or info.layout == "generated":
-        return info.n_folds
-    if root is None or not root.is_dir():
-        return 0
-    accepted = {folder.lower() for folder in info.folders}
-    return max(len(find_folds(path)) if path.name.lower() in accepted else 0 for path in (root, *root.iterdir()))
+    try:
+        n_folds = len(folds_present(name, root))
+    except DatasetError:
+        return "not here"
+    return f"{n_folds} fold{'s' if n_folds > 1 else ''}"
 
 
 def _first_line(doc: str | None) -> str:

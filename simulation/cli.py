@@ -59,8 +59,16 @@ foltr-search --simulate --preset quick/fpdgd --out run --resume
 """
 
 
+TYPED = "simulation.typed"
+"""where the context keeps the words of the command line"""
+
+
 class _WithExamples(click.Command):
     """A command whose help ends with example command lines as they were written."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = [*ctx.command_path.split(), *args]
+        return super().parse_args(ctx, args)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write("\nExamples:\n")
@@ -120,6 +128,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
         resume=options["resume"],
         jobs=options["jobs"],
         engine=options["engine"],
+        command=click.get_current_context().meta[TYPED],
         again=_again(folder, options),
     )
 

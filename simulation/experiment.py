@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from simulation.cell import Cell, expand
-from simulation.datasets import DATASETS, folds_present
+from simulation.dataset_info import DATASETS
+from simulation.dataset_places import folds_present
 from simulation.engines import Engine, Event, Failed, Finished, Reported, Work
 from simulation.errors import DatasetError
 from simulation.preset import Preset, preset_tables

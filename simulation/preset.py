@@ -83,9 +83,9 @@ class UserTable(_Table, frozen=True, kw_only=True):
     k: Count = 10
     """results on a page"""
     eta: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """pbm: position bias (1 / rank)^eta"""
-    spread: Annotated[float, msgspec.Meta(ge=0)] = 0.0
-    """pbm: standard deviation of eta between users"""
+    """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma"""
+    spread: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """pbm and fedips: standard deviation of eta between users; None is 0 for pbm and .1 for fedips"""
 
 
 class Federation(_Table, frozen=True, kw_only=True):

@@ -3,51 +3,107 @@
 from __future__ import annotations
 
 import sys
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from simulation.engines import Event, Reported, make_engine
+from simulation.captions import TITLES, metric_title
+from simulation.engines import Advanced, Engine, Event, Failed, Finished, Reported, make_engine
+from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, Outcome, cores, prepare, work_with
 from simulation.preset import Preset
+from simulation.progress import RunProgress, duration
+from simulation.report import make_report
+from simulation.report_tables import show_report
+from simulation.results import Row, write_csv
+from simulation.statistics import curves
+from simulation.summary import write_summary
+from simulation.terminal_plot import show_curves
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
 
 def run_study(
-    preset: Preset, *, root: Path | None, folder: Path, resume: bool, jobs: int | None, engine: str, again: str
+    preset: Preset,
+    *,
+    root: Path | None,
+    folder: Path,
+    resume: bool,
+    jobs: int | None,
+    engine: str,
+    command: Sequence[str],
+    again: str,
 ) -> int:
-    """Run a preset and give the exit code; `again` is the command that goes on with what is left."""
+    """Run a preset and give the exit code; `command` is what was typed, `again` what goes on with the rest."""
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    waiting = len(experiment.waiting)
-    _say(_opening(experiment))
-    started = time.monotonic()
-    outcome = experiment.run(make_engine(engine, min(jobs or cores(), max(waiting, 1))), work_with(root), tell=_quiet)
+    place = make_engine(engine, min(jobs or cores(), max(len(experiment.waiting), 1)))
+    entry = environment(command)
+    keep_environment(folder, entry)
+    outcome = _run(experiment, place, root)
+    _report(experiment, outcome, entry)
+    if outcome.interrupted or outcome.failed:
+        _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
+    else:
+        _say(f"results are in {folder}")
+    return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
+
+
+def _run(experiment: Experiment, engine: Engine, root: Path | None) -> Outcome:
+    """All that is left, with progress on stderr."""
+    titles = {cell.id: cell.title for cell in experiment.waiting}
+    rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
+    with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
+        progress.say(_opening(experiment))
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Advanced):
+                progress(event.cell, event.round, rounds[event.cell])
+            elif isinstance(event, Reported) and event.row.round < rounds[event.cell]:
+                progress(event.cell, event.row.round, rounds[event.cell])
+            elif isinstance(event, Finished):
+                progress.end(event.cell, f"done in {duration(event.seconds)}")
+            elif isinstance(event, Failed):
+                progress.end(event.cell, f"failed: {event.message}")
+
+        outcome = experiment.run(engine, work_with(root), tell=tell)
     for cell, message in outcome.failed:
         _say(f"failed: {cell.title}: {message}")
-    seconds = time.monotonic() - started
-    _say(f"{len(outcome.finished)} of {waiting} cells in {seconds:.0f} s; results in {folder}")
-    if outcome.interrupted or outcome.failed:
-        _say(f"to go on: {again}")
-    return _code(outcome)
+    return outcome
+
+
+def _report(experiment: Experiment, outcome: Outcome, entry: Environment) -> None:
+    """Tables and a curve on stdout, and the files of the folder; an interrupted run leaves its partial curves there."""
+    rows, folder, preset = experiment.rows(), experiment.folder, experiment.preset
+    write_csv(folder, rows)
+    complete = {*experiment.finished, *(cell.id for cell in outcome.finished)}
+    whole = [row for row in rows if row.cell in complete]
+    if not outcome.interrupted:
+        keep_environment(folder, finished(entry))
+    if not whole:
+        return
+    notes = [preset.expect.note] if preset.expect.note else []
+    report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
+    write_summary(folder, report)
+    show_report(report, sys.stdout)
+    _show_curve(whole, preset)
+    sys.stdout.flush()
+    if not outcome.interrupted:
+        from simulation.plots import write_plots  # matplotlib takes longer to load than a small study to run
+
+        write_plots(folder, rows, expected=preset.expect.values, k=preset.data.k)
+
+
+def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
+    """The metric that the paper reports first, else offline nDCG."""
+    metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
+    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k))
 
 
 def _opening(experiment: Experiment) -> str:
     """What is about to run, in one line."""
     preset, n_done = experiment.preset, len(experiment.finished)
-    done = f", {n_done} of them finished before" if n_done else ""
     title = f"{preset.paper.title}: " if preset.paper.title else ""
-    return f"{title}{preset.data.dataset}, {len(experiment.cells)} cells{done}, results in {experiment.folder}"
-
-
-def _quiet(event: Event) -> None:
-    if isinstance(event, Reported):
-        return
-
-
-def _code(outcome: Outcome) -> int:
-    if outcome.interrupted:
-        return INTERRUPTED
-    return FAILED_CELLS if outcome.failed else DONE
+    done = f", {n_done} of them finished before" if n_done else ""
+    return f"{title}{preset.data.dataset}, {len(experiment.cells)} cells{done}; results go to {experiment.folder}"
 
 
 def _say(line: str) -> None:

@@ -38,6 +38,7 @@ class RunProgress:
         self._titles, self._stream, self._before, self._clock = titles, stream, finished, clock
         self._started = clock()
         self._share: dict[str, float] = {}
+        self._done = 0.0  # cells; the bars read it from their own thread
         self._ended: set[str] = set()
         self._bars = _bars(stream, self.seconds_left) if stream.isatty() else None
         self._tasks: dict[str, TaskID] = {}
@@ -57,20 +58,22 @@ class RunProgress:
         """The cell has done so many of its rounds."""
         if cell in self._ended:
             return
-        self._share[cell] = min(1.0, done / total) if total else 1.0
-        if self._share[cell] >= 1.0:
+        share = min(1.0, done / total) if total else 1.0
+        if share >= 1.0:
             self.end(cell, "done")
-        elif self._bars:
+            return
+        self._advance(cell, share)
+        if self._bars:
             self._show(self._bars, cell)
 
     def end(self, cell: str, how: str) -> None:
         """The cell needs no more time: it is done, or it failed; said in a line where there are no bars."""
         self._ended.add(cell)
-        self._share[cell] = 1.0
+        self._advance(cell, 1.0)
         if self._bars:
             if cell in self._tasks:
                 self._bars.remove_task(self._tasks.pop(cell))
-            self._bars.update(self._overall, description=self._count(), completed=sum(self._share.values()))
+            self._bars.update(self._overall, description=self._count(), completed=self._done)
         else:
             left = self.seconds_left()
             remaining = f", about {duration(left)} left" if left else ""
@@ -85,8 +88,12 @@ class RunProgress:
 
     def seconds_left(self) -> float | None:
         """What the run still takes if it goes on as it went so far; None before anything is done."""
-        done = sum(self._share.values())
+        done = self._done
         return (self._clock() - self._started) * (len(self._titles) - done) / done if done else None
+
+    def _advance(self, cell: str, share: float) -> None:
+        self._done += share - self._share.get(cell, 0.0)
+        self._share[cell] = share
 
     def _count(self) -> str:
         return f"{self._before + len(self._ended)} of {self._before + len(self._titles)} cells"
@@ -97,7 +104,7 @@ class RunProgress:
             short = title if len(title) <= TITLE_WIDTH else f"{title[: TITLE_WIDTH - 1]}…"
             self._tasks[cell] = bars.add_task(short, total=1.0, visible=len(self._tasks) < MAX_BARS)
         bars.update(self._tasks[cell], completed=self._share[cell])
-        bars.update(self._overall, completed=sum(self._share.values()))
+        bars.update(self._overall, completed=self._done)
 
 
 class _TimeLeft(ProgressColumn):

@@ -93,8 +93,8 @@ def _verdict_cells(verdict: Verdict, k: int | None) -> list[str]:
     if verdict.ours is None or verdict.difference is None:
         return [*start, "-", "-", "-", "-"]
     agrees = {True: "yes", False: "NO", None: "?"}[verdict.agrees]
-    units = "?" if verdict.deviations is None else f"{verdict.deviations:+.1f} {verdict.unit}"
-    return [*start, _mean_and_error(verdict.ours), f"{verdict.difference:+.4f}", units, agrees]
+    units = "?" if verdict.deviations is None else f"{verdict.deviations:+z.1f} {verdict.unit}"
+    return [*start, _mean_and_error(verdict.ours), f"{verdict.difference:+z.4f}", units, agrees]
 
 
 def _paper_notes(verdicts: Sequence[Verdict]) -> list[str]:

@@ -1,0 +1,60 @@
+"""With what a run was made, and that nothing of the person is in it."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from simulation.environment import environment, finished, keep_environment, read_environments, without_paths
+from simulation.errors import SimulationError
+
+
+def test_versions_and_machine_are_told() -> None:
+    """The entry has what a repetition needs."""
+    entry = environment(["foltr-search", "--simulate", "mq2008"])
+    assert entry.python.endswith(platform.python_version())
+    assert entry.packages["numpy"] == np.__version__
+    assert entry.cores >= 1
+    assert entry.command == "foltr-search --simulate mq2008"
+    assert entry.finished is None
+    assert entry.commit is None or len(entry.commit.rstrip("+")) == 40
+
+
+def test_nothing_of_the_person_is_in_it(tmp_path: Path) -> None:
+    """No home, no host, no folder of the command line, in whatever form it was given."""
+    folder = tmp_path / "secret-project"
+    folder.mkdir()
+    words = ["/opt/secret/bin/foltr-search", "--data", "secret", "--out=secret", str(folder), "~/secret.toml"]
+    keep_environment(tmp_path, environment([*words, f"--preset={folder}/x.toml", "..\\secret", "C:secret"]))
+    text = (tmp_path / "environment.json").read_text()
+    assert "secret" not in text
+
+
+def test_words_that_are_no_paths_stay() -> None:
+    """Names of presets, numbers and settings are what the command line is kept for."""
+    words = ["foltr-search", "--preset", "quick/fpdgd", "--set", "method.learning_rate=0.01,0.1", "--seeds", "5"]
+    assert without_paths(words) == words
+    assert without_paths([]) == []
+
+
+def test_each_start_has_an_entry_and_its_end(tmp_path: Path) -> None:
+    """An entry is written over when the run ends; going on with a run adds another."""
+    first = environment(["a"])
+    keep_environment(tmp_path, first)
+    keep_environment(tmp_path, finished(first))
+    (only,) = read_environments(tmp_path)
+    assert only.finished is not None
+    assert only.finished >= only.started
+    keep_environment(tmp_path, msgspec.structs.replace(environment(["b"]), started="2099-01-01T00:00:00.000+00:00"))
+    assert [entry.command for entry in read_environments(tmp_path)] == ["a", "b"]
+
+
+def test_a_damaged_file_is_an_error_with_its_name(tmp_path: Path) -> None:
+    """Somebody else's environment.json is not written over."""
+    (tmp_path / "environment.json").write_text('{"name": "conda"}')
+    with pytest.raises(SimulationError, match=r"environment\.json: wanted the environments of a run"):
+        keep_environment(tmp_path, environment(["a"]))

@@ -1,0 +1,114 @@
+"""Progress of a run: bars that go away, lines where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from simulation.progress import RunProgress, duration
+
+TITLES = {"a": "perfect fold=1", "b": "perfect fold=2", "c": "poison fold=1", "d": "poison fold=2"}
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    """A time that stands still unless it is told."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_pipe_gets_one_line_for_each_finished_cell() -> None:
+    """The rounds in between are silent; the time left is what the rest takes at the speed so far."""
+    out, clock = io.StringIO(), Clock()
+    with RunProgress(TITLES, out, clock=clock) as progress:
+        progress("a", 1, 10)
+        progress("b", 5, 10)
+        clock.now = 30.0
+        progress("a", 10, 10)
+        progress("a", 10, 10)
+        progress.end("b", "failed")
+    # 1.5 of 4 cells took 30 s, so the other 2.5 take 50 s; then 2 of 4, so 30 s
+    assert out.getvalue().splitlines() == [
+        "foltr-search: 1 of 4 cells: perfect fold=1 done, about 50 s left",
+        "foltr-search: 2 of 4 cells: perfect fold=2 failed, about 30 s left",
+    ]
+
+
+def test_cells_of_an_earlier_start_are_counted_but_not_timed() -> None:
+    """After --resume the count goes on where it was; the estimate is about what runs now."""
+    out, clock = io.StringIO(), Clock()
+    progress = RunProgress({"a": "x", "b": "y"}, out, finished=8, clock=clock)
+    clock.now = 60.0
+    progress("a", 3, 3)
+    assert out.getvalue() == "foltr-search: 9 of 10 cells: x done, about 1 min left\n"
+
+
+def test_a_cell_without_rounds_is_done_at_once() -> None:
+    """A baseline trained on labels has no rounds to count."""
+    out = io.StringIO()
+    RunProgress({"a": "x"}, out)("a", 0, 0)
+    assert "1 of 1 cells: x done" in out.getvalue()
+
+
+def test_nothing_is_known_before_anything_is_done() -> None:
+    """There is no estimate from nothing, and none is needed at the end."""
+    progress = RunProgress(TITLES, io.StringIO())
+    assert progress.seconds_left() is None
+    for cell in TITLES:
+        progress(cell, 1, 1)
+    assert progress.seconds_left() == 0
+
+
+def test_bars_are_taken_away_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interruption the screen has only the lines that should stay, and what is printed next begins a line."""
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+
+    def interrupted() -> None:
+        with RunProgress(TITLES, screen) as progress:
+            progress("a", 1, 2)
+            progress("b", 2, 2)
+            progress.say("failed: [bold]x[/bold]")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    text = screen.getvalue()
+    assert "\x1b[?25l" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+    assert re.search(r"\x1b\[2K$", text)
+    assert "foltr-search: failed: [bold]x[/bold]" in text
+
+
+def test_running_cells_have_bars_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one bar for the whole and one for each running cell; a finished cell gives its bar back."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    screen = Screen()
+    with RunProgress(TITLES, screen) as progress:
+        progress("a", 1, 4)
+        progress("b", 1, 2)
+        assert progress._bars is not None
+        assert [task.description for task in progress._bars.tasks] == ["0 of 4 cells", *list(TITLES.values())[:2]]
+        assert progress._bars.tasks[0].completed == pytest.approx(0.25 + 0.5)
+        progress("a", 4, 4)
+        assert [task.description for task in progress._bars.tasks] == ["1 of 4 cells", "perfect fold=2"]
+        assert progress._bars.tasks[0].completed == pytest.approx(1 + 0.5)
+
+
+def test_durations_as_people_say_them() -> None:
+    """Seconds below a minute, minutes below an hour."""
+    assert [duration(s) for s in (0.4, 59, 90, 3599, 11100)] == ["0 s", "59 s", "2 min", "1 h 0 min", "3 h 5 min"]

@@ -161,7 +161,7 @@ def scoring(ranker: Ranker, population: Population) -> Callable[[], int]:
 def score_pages(pages: Pages, theta: Any, n_hidden: int, n_pages: int, state: Any) -> float:
     """Score the documents of randomly drawn queries, as the compiled rounds do."""
     scores, total = np.empty(pages.longest), 0.0
-    hidden = np.empty((pages.longest, max(n_hidden, 1)), theta.dtype)
+    hidden = np.empty((pages.longest + 1, max(n_hidden, 1)), theta.dtype)
     w, b, v = layers(theta, max(n_hidden, 1))
     for _ in range(n_pages):
         query = next_query(pages, state)

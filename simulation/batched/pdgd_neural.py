@@ -45,23 +45,27 @@ def layers(theta, n_hidden):  # type: ignore[no-untyped-def]
 def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped-def]
     """hidden[d] = W x_d + b for the rows `first` to `last` - 1, before the rectifier.
 
-    Eight features at a time: each sum is loaded and stored once for eight products.
+    Two documents and four features at a time, so that weights and sums are loaded once for several products. `hidden`
+    has room for one document more than there are: an odd one is paired with itself.
     """
     n_features, n_hidden = w.shape
-    for row in range(first, last):
-        x, sums = features[row], hidden[row - first]
-        sums[:] = b
-        f = 0
-        while f + 8 <= n_features:
-            x0, x1, x2, x3, x4, x5, x6, x7 = x[f], x[f + 1], x[f + 2], x[f + 3], x[f + 4], x[f + 5], x[f + 6], x[f + 7]
+    for row in range(first, last, 2):
+        x, y = features[row], features[min(row + 1, last - 1)]
+        sums_x, sums_y = hidden[row - first], hidden[row - first + 1]
+        sums_x[:] = b
+        sums_y[:] = b
+        whole = n_features - n_features % 4
+        for f in range(0, whole, 4):
+            x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
+            y0, y1, y2, y3 = y[f], y[f + 1], y[f + 2], y[f + 3]
             for h in range(n_hidden):
-                left = (x0 * w[f, h] + x1 * w[f + 1, h]) + (x2 * w[f + 2, h] + x3 * w[f + 3, h])
-                right = (x4 * w[f + 4, h] + x5 * w[f + 5, h]) + (x6 * w[f + 6, h] + x7 * w[f + 7, h])
-                sums[h] += left + right
-            f += 8
-        for rest in range(f, n_features):
+                w0, w1, w2, w3 = w[f, h], w[f + 1, h], w[f + 2, h], w[f + 3, h]
+                sums_x[h] += (x0 * w0 + x1 * w1) + (x2 * w2 + x3 * w3)
+                sums_y[h] += (y0 * w0 + y1 * w1) + (y2 * w2 + y3 * w3)
+        for f in range(whole, n_features):
             for h in range(n_hidden):
-                sums[h] += x[rest] * w[rest, h]
+                sums_x[h] += x[f] * w[f, h]
+                sums_y[h] += y[f] * w[f, h]
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -107,7 +111,7 @@ def neural_round(pages, n_hidden, thetas, states, n_local, rate, scale, each, ra
     """As `simulation.batched.pdgd.linear_round`, with thetas laid out by `feature_by_feature`."""
     sheet = new_sheet(pages.longest, len(pages.discounts))
     precision = pages.features.dtype
-    hidden = np.empty((pages.longest, n_hidden), precision)
+    hidden = np.empty((pages.longest + 1, n_hidden), precision)
     by_hidden = np.empty((len(pages.discounts), n_hidden), precision)
     slope = np.empty(n_hidden, precision)
     ranker = np.empty(thetas.shape[1], precision)

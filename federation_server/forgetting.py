@@ -124,10 +124,7 @@ def _new_lineage(
     theta = start.model.theta
     if method == "reaggregate":
         theta = reaggregated(theta, _others_rounds(connection, vault, touched), lambda rows: _join(policy, rows))
-    here = rounds.present(connection, lock=True)
-    if here is not None:
-        rounds.end(connection, here, now=now, state="abandoned")
-        _delete_updates(connection, here)
+    abandon(connection, rounds.present(connection, lock=True), now=now)
     begun = group.begin_lineage(connection, agreed, Model(theta), reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
     rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
@@ -198,8 +195,11 @@ def _erase_models(connection: Connection, touched: tuple[int, int], *, keep: int
             connection.execute(delete(models).where(models.c.lineage == later))
 
 
-def _delete_updates(connection: Connection, here: Round) -> None:
-    connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
+def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
+    """End the open round without a model: its key is destroyed, and what devices sent for it is deleted."""
+    if here is not None:
+        rounds.end(connection, here, now=now, state="abandoned")
+        connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
 
 
 def receipt(connection: Connection, request: str) -> Receipt | None:

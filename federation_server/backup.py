@@ -1,0 +1,179 @@
+"""Online backup and verified restore, the same file for SQLite and PostgreSQL.
+
+A backup is gzip-compressed MessagePack: a header, then every row of every table from one consistent view, then a
+BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
+are worth nothing on another day. So a restored server abandons its open round and opens a new one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Engine, func, insert, select, update
+
+from federation_server.database import known_revisions, reading, writing
+from federation_server.tables import metadata, nonces, rounds, updates
+from foltr.errors import FoltrError
+
+LEFT_OUT = (updates.name, nonces.name)
+FORMAT = 1
+
+
+class BackupError(FoltrError):
+    """A backup cannot be written, or is not whole."""
+
+
+class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    format: int
+    revision: str
+    """of the migrations: a backup is restored by the version that made it, or a later one"""
+    made: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a backup holds."""
+
+    made: int
+    counts: dict[str, int]
+    """rows by table"""
+
+
+def write(engine: Engine, path: Path, *, now: int) -> Report:
+    """Write a backup beside `path` and move it there when it is whole; the server may run meanwhile."""
+    fresh = path.with_name(path.name + ".part")
+    digest = hashlib.blake2b(digest_size=32)
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb") as file:
+            with _snapshot(engine) as connection:
+                header = _header(connection, now)
+                for block in _blocks(connection, header):
+                    digest.update(block)
+                    file.write(len(block).to_bytes(4, "big") + block)
+            file.write((0).to_bytes(4, "big") + digest.digest())
+        with open(fresh, "rb") as whole:
+            os.fsync(whole.fileno())
+        os.replace(fresh, path)
+    except OSError as error:
+        raise BackupError(f"{path} cannot be written: {error.strerror}") from error
+    return Report(now, header.counts)
+
+
+def verify(path: Path) -> Report:
+    """Read a backup through; BackupError when it is damaged, cut short or of a newer program."""
+    blocks = _read(path)
+    header = _decoded_header(next(blocks), path)
+    found = dict.fromkeys(header.counts, 0)
+    for block in blocks:
+        table, _ = _decoded_row(block, path)
+        found[table] = found.get(table, 0) + 1
+    if found != header.counts:
+        raise BackupError(f"{path} announces {header.counts} rows and holds {found}")
+    return Report(header.made, header.counts)
+
+
+def restore(engine: Engine, path: Path) -> Report:
+    """Put a verified backup into an empty database in one transaction; BackupError when it already holds a group."""
+    report = verify(path)
+    with writing(engine) as connection:
+        for table in metadata.sorted_tables:
+            if connection.execute(select(func.count()).select_from(table)).scalar_one():
+                raise BackupError(f"the database is not empty (table {table.name}); restore into a new one")
+        blocks = _read(path)
+        next(blocks)
+        for block in blocks:
+            name, row = _decoded_row(block, path)
+            connection.execute(insert(metadata.tables[name]).values(**row))
+        still_open = update(rounds).where(rounds.c.state == "open")
+        connection.execute(still_open.values(state="abandoned", private_key=None))
+        _count(connection, report)
+    return report
+
+
+def _count(connection: Connection, report: Report) -> None:
+    for name, wanted in report.counts.items():
+        found = connection.execute(select(func.count()).select_from(metadata.tables[name])).scalar_one()
+        if found != wanted:
+            raise BackupError(f"table {name} has {found} rows after restoring, wanted {wanted}")
+
+
+def _snapshot(engine: Engine) -> Any:
+    """One consistent view of all tables, while others go on writing."""
+    if engine.dialect.name == "postgresql":
+        return reading(engine.execution_options(isolation_level="REPEATABLE READ"))
+    return reading(engine)
+
+
+def _header(connection: Connection, now: int) -> _Header:
+    counts = {
+        str(table.name): int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+        for table in metadata.sorted_tables
+        if table.name not in LEFT_OUT
+    }
+    return _Header(FORMAT, known_revisions()[0], now, counts)
+
+
+def _blocks(connection: Connection, header: _Header) -> Iterator[bytes]:
+    yield msgspec.msgpack.encode(header)
+    for table in metadata.sorted_tables:
+        if table.name not in LEFT_OUT:
+            for row in connection.execute(select(table)):
+                yield msgspec.msgpack.encode(
+                    (str(table.name), {str(name): _plain(value) for name, value in row._mapping.items()})
+                )
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    """The blocks of a backup; BackupError when it is cut short, or at the end when the digest does not fit."""
+    digest = hashlib.blake2b(digest_size=32)
+    try:
+        with gzip.open(path, "rb") as file:
+            while length := int.from_bytes(_exactly(file, 4, path), "big"):
+                block = _exactly(file, length, path)
+                digest.update(block)
+                yield block
+            if _exactly(file, 32, path) != digest.digest():
+                raise BackupError(f"{path} is damaged: its digest does not fit")
+    except (OSError, EOFError, zlib.error) as error:
+        raise BackupError(f"{path} cannot be read: {error}") from error
+
+
+def _exactly(file: Any, length: int, path: Path) -> bytes:
+    data: bytes = file.read(length)
+    if len(data) != length:
+        raise BackupError(f"{path} is cut short")
+    return data
+
+
+def _decoded_header(block: bytes, path: Path) -> _Header:
+    try:
+        header = msgspec.msgpack.decode(block, type=_Header)
+    except msgspec.MsgspecError as error:
+        raise BackupError(f"{path} is no backup of foltr-server") from error
+    if header.format != FORMAT or header.revision not in known_revisions():
+        raise BackupError(f"{path} was made by a newer foltr-server (revision {header.revision}); update the program")
+    return header
+
+
+def _decoded_row(block: bytes, path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        name, row = msgspec.msgpack.decode(block, type=tuple[str, dict[str, Any]])
+    except msgspec.MsgspecError as error:
+        raise BackupError(f"{path} is damaged: a row cannot be read") from error
+    if name not in metadata.tables or name in LEFT_OUT or not set(row) <= set(metadata.tables[name].c.keys()):
+        raise BackupError(f"{path} holds rows of an unknown table {name!r}")
+    return name, row

@@ -1,0 +1,74 @@
+"""What `foltr-server doctor` looks at."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import text
+
+from federation_server import enrolment, group, rounds
+from federation_server.database import is_current, is_sqlite, reading
+from federation_server.serve import LOOPBACK, Installation
+from federation_server.tls import TlsError, certificate_fingerprint
+from foltr.privacy.mechanisms import NoPrivacy
+
+LEAST_FREE = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding."""
+
+    name: str
+    good: bool
+    text: str
+
+
+def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Check]:
+    """All of them, in an order that an operator reads."""
+    settings = installation.settings
+    yield Check("settings", True, str(folder / "server.toml"))
+    yield Check("keys", True, "readable by this user alone")
+    yield Check("tables", is_current(installation.engine), installation.engine.dialect.name)
+    if is_sqlite(installation.engine):
+        yield _sqlite(installation)
+    yield from _group(installation, now=now)
+    exposed = settings.server.address not in LOOPBACK and settings.tls.mode == "off"
+    yield Check("address", not exposed or bool(settings.server.trusted_proxies), installation.public_address)
+    if settings.tls.mode != "off":
+        yield _certificate(installation)
+    free = shutil.disk_usage(folder).free
+    yield Check("disk", free >= LEAST_FREE, f"{free / 1e9:.1f} GB free")
+
+
+def _sqlite(installation: Installation) -> Check:
+    with reading(installation.engine) as connection:
+        found = str(connection.execute(text("PRAGMA quick_check")).scalar_one())
+    return Check("file", found == "ok", found)
+
+
+def _group(installation: Installation, *, now: int) -> Iterator[Check]:
+    with reading(installation.engine) as connection:
+        agreed, here = group.terms(connection), rounds.present(connection)
+        active = enrolment.count_active(connection, now=now)
+    private = not isinstance(installation.settings.method.privacy, NoPrivacy)
+    yield Check("privacy", private, str(agreed.settings.get("privacy")))
+    yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    if here is None:
+        yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
+    else:
+        late = now - here.deadline
+        state = f"{here.lineage}.{here.number} with {here.n_updates} updates"
+        yield Check(
+            "round", late < 3600, state + (f", {late} s past its deadline: is the server running?" if late > 0 else "")
+        )
+
+
+def _certificate(installation: Installation) -> Check:
+    try:
+        return Check("certificate", True, certificate_fingerprint(installation.certificate))
+    except TlsError as error:
+        return Check("certificate", False, str(error))

@@ -1,0 +1,38 @@
+"""`foltr-server forget`: requests to be forgotten, and forgetting a member whose device is gone."""
+
+from __future__ import annotations
+
+import click
+
+from federation_server.commands.installation import now, opened, when
+
+
+@click.command()
+@click.argument("device", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(device: str | None, yes: bool) -> int:
+    """List forget-me requests; with DEVICE (a pseudonym) forget that member, as if it had asked itself."""
+    from federation_server import forgetting
+    from federation_server.database import reading, writing
+    from federation_server.history import requests
+    from federation_server.policy import policy_of
+
+    installation = opened()
+    if device is None:
+        with reading(installation.engine) as connection:
+            found = requests(connection)
+        for row in found:
+            click.echo(
+                f"{row['request'][:12]}  {when(row['asked'])}  {row['method']:12} {row['state']}  {row['erased']}"
+            )
+        return 0 if found else 1
+    if not yes:
+        click.confirm(f"erase member {device} and its influence?", abort=True)
+    with writing(installation.engine) as connection:
+        receipt = forgetting.farewell(
+            connection, installation.vault, policy_of(installation.settings), installation.settings.forgetting,
+            device, forget=True, now=now(),
+        )  # fmt: skip
+    forgetting.scrub(installation.engine)
+    click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
+    return 0

@@ -1,0 +1,44 @@
+"""`foltr-server keys`: fingerprint, rotation, the dashboard's token."""
+
+from __future__ import annotations
+
+import click
+
+from federation_server.commands.installation import opened
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """Show the fingerprint of the server's identity, which devices pin."""
+    if ctx.invoked_subcommand:
+        return
+    from foltr.federated.envelope import fingerprint
+
+    installation = opened()
+    click.echo(f"identity   {fingerprint(installation.vault.identity.public)}")
+    click.echo(f"column keys {len(installation.vault.column_keys)}, in {installation.settings.server.keys}")
+
+
+@command.command()
+def rotate() -> None:
+    """Encrypt stored updates with a new key from now on; restart the server afterwards."""
+    from federation_server.setup import rotate_column_key
+
+    rotate_column_key(opened())
+    click.echo("a new column key is in use after the next start; older rows stay readable")
+
+
+@command.command()
+def dashboard() -> None:
+    """Make a new token for the dashboard and print it once; only its hash is kept."""
+    import secrets
+
+    from federation_server import group
+    from federation_server.database import writing
+    from federation_server.vault import hashed
+
+    installation, token = opened(), secrets.token_urlsafe(24)
+    with writing(installation.engine) as connection:
+        group.set_fact(connection, "dashboard token", hashed(token))
+    click.echo(token)

@@ -1,0 +1,47 @@
+"""`foltr-server model`: the published rankers, and going back to one of them."""
+
+from __future__ import annotations
+
+import click
+
+from federation_server.commands.installation import now, opened, when
+
+
+@click.group(invoke_without_command=True)
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many models.")
+@click.pass_context
+def command(ctx: click.Context, last: int) -> int:
+    """List published rankers, newest first: LINEAGE.ROUND, length, distance from the lineage's first."""
+    if ctx.invoked_subcommand:
+        return 0
+    from federation_server.database import reading
+    from federation_server.history import latest_models
+
+    with reading(opened().engine) as connection:
+        found = latest_models(connection, last)
+    for model in found:
+        name = f"{model.lineage}.{model.round}"
+        click.echo(
+            f"{name:10} {when(model.created)}  norm {model.norm:.4f}  drift {model.drift:.4f}  {model.hash[:16]}"
+        )
+    return 0 if found else 1
+
+
+@command.command()
+@click.argument("version")
+def rollback(version: str) -> int:
+    """Begin a new lineage from the model VERSION (LINEAGE.ROUND); devices follow at their next sync."""
+    from federation_server.database import writing
+    from federation_server.policy import policy_of
+    from federation_server.rollback import roll_back
+
+    lineage, _, number = version.partition(".")
+    if not (lineage.isdigit() and number.isdigit()):
+        raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server model` lists them, got {version!r}")
+    installation = opened()
+    with writing(installation.engine) as connection:
+        begun = roll_back(
+            connection, installation.vault, policy_of(installation.settings), int(lineage), int(number), now=now()
+        )
+    click.echo(f"lineage {begun} begins from {version}")
+    return 0

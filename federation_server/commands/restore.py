@@ -1,0 +1,24 @@
+"""`foltr-server restore`: put a backup into a new database, or only check it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from federation_server.commands.installation import opened, when
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--verify", "only_verify", is_flag=True, help="Only read the backup through.")
+def command(path: Path, only_verify: bool) -> None:
+    """Restore PATH into the empty database that server.toml names, with the keys.json made with it.
+
+    The round that was open is abandoned; devices find the next one. A backup of SQLite restores into PostgreSQL, too.
+    """
+    from federation_server import backup
+
+    report = backup.verify(path) if only_verify else backup.restore(opened().engine, path)
+    rows = ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)
+    click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {rows}")

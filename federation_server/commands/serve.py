@@ -1,0 +1,29 @@
+"""`foltr-server serve`: answer the group's devices."""
+
+from __future__ import annotations
+
+import click
+
+from federation_server.commands.installation import exists, folder, now, opened
+
+INVITE_SECONDS = 3600
+
+
+@click.command()
+@click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
+def command(group: str) -> None:
+    """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
+    from federation_server import serve, setup, start
+
+    if exists():
+        installation = opened()
+    else:
+        installation = setup.make(folder(), name=group, start=start.shipped(), now=now())
+        link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
+        click.echo(f"made group {group!r} in {installation.folder}")
+        click.echo(f"first member, within the hour:  foltr-search join {link}")
+    metrics = installation.settings.operations
+    click.echo(f"serving on {installation.public_address}", err=True)
+    if metrics.metrics_port:
+        click.echo(f"metrics on http://{metrics.metrics_address}:{metrics.metrics_port}/metrics", err=True)
+    serve.serve(installation)

@@ -1,0 +1,131 @@
+"""Run the server: from a settings file to a process that answers until it is told to stop."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from prometheus_client import start_http_server
+from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
+
+from federation_server import group, logs
+from federation_server.application import Server
+from federation_server.closing import Closed
+from federation_server.counters import Counters
+from federation_server.database import connect, is_sqlite, reading, upgrade
+from federation_server.policy import policy_of
+from federation_server.service import Service
+from federation_server.settings import ServerSettingsError, Settings, read
+from federation_server.tls import TlsError
+from federation_server.vault import Vault
+from foltr.federated.envelope import fingerprint
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Installation:
+    """A server's folder: its settings, its secrets and its database, open."""
+
+    folder: Path
+    settings: Settings
+    vault: Vault
+    engine: Engine
+
+    @property
+    def certificate(self) -> Path:
+        return self.folder / self.settings.tls.certificate
+
+    @property
+    def private_key(self) -> Path:
+        return self.folder / self.settings.tls.private_key
+
+    @property
+    def public_address(self) -> str:
+        """Where devices find the server."""
+        section = self.settings.server
+        if section.public:
+            return section.public.rstrip("/")
+        host = f"[{section.address}]" if ":" in section.address else section.address
+        return f"{'http' if self.settings.tls.mode == 'off' else 'https'}://{host}:{section.port}"
+
+
+def database_url(settings: Settings, folder: Path) -> str:
+    """The database's address, a relative SQLite file taken from the settings' folder."""
+    url = make_url(settings.server.database)
+    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_absolute():
+        url = url.set(database=str(folder / url.database))
+    return url.render_as_string(hide_password=False)
+
+
+def open_installation(settings_file: Path) -> Installation:
+    """Read the settings and secrets, connect, bring the tables up to date; a FoltrError says what is wrong.
+
+    Refuses a database that belongs to another identity than the key file's: its updates could not be opened.
+    """
+    settings, folder = read(settings_file), settings_file.resolve().parent
+    vault = Vault.read(folder / settings.server.keys)
+    engine = connect(database_url(settings, folder))
+    upgrade(engine)
+    if is_sqlite(engine) and engine.url.database:
+        Path(engine.url.database).chmod(0o600)
+    with reading(engine) as connection:
+        owner = group.fact(connection, "server_key")
+    if owner is not None and owner != fingerprint(vault.identity.public):
+        raise ServerSettingsError("the database belongs to another key file; restore the one that was made with it")
+    return Installation(folder, settings, vault, engine)
+
+
+def serve(installation: Installation) -> None:
+    """Answer requests until SIGINT or SIGTERM; running requests get the configured time to finish."""
+    settings = installation.settings
+    if settings.server.address not in LOOPBACK and settings.tls.mode == "off" and not settings.server.trusted_proxies:
+        raise ServerSettingsError(
+            f"server.address {settings.server.address} is not loopback: set tls.mode, or server.trusted_proxies when a "
+            "proxy in front encrypts"
+        )
+    logs.begin(settings.operations.log)
+    counters = Counters()
+    server = Server(service_of(installation, counters), counters)
+    if settings.operations.metrics_port:
+        start_http_server(
+            settings.operations.metrics_port, settings.operations.metrics_address, registry=counters.registry
+        )
+    uvicorn.Server(_configuration(installation, server)).run()
+
+
+def service_of(installation: Installation, counters: Counters) -> Service:
+    """The service of an installation, its closed rounds counted and logged."""
+    service = Service(installation.engine, installation.vault, policy_of(installation.settings), installation.settings)
+
+    def closed(event: Closed) -> None:
+        counters.closed(event)
+        logs.closed(event)
+
+    service.on_closed = closed
+    return service
+
+
+def _configuration(installation: Installation, server: Server) -> uvicorn.Config:
+    settings = installation.settings
+    config = uvicorn.Config(
+        server.application(),
+        host=settings.server.address,
+        port=settings.server.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=settings.server.shutdown_seconds,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    if settings.tls.mode != "off":
+        config.ssl_certfile, config.ssl_keyfile = str(installation.certificate), str(installation.private_key)
+        config.ssl_version = ssl.PROTOCOL_TLS_SERVER
+        for path in (installation.certificate, installation.private_key):
+            if not path.exists():
+                raise TlsError(f"{path} is missing (tls.mode is {settings.tls.mode})")
+    return config

@@ -1,0 +1,109 @@
+"""Make a server: its folder with commented settings, its keys, its tables, its group and first model."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from federation_server import group, tls
+from federation_server.database import writing
+from federation_server.enrolment import invite
+from federation_server.serve import Installation, open_installation
+from federation_server.settings import ServerSettingsError, Settings, default_file, read
+from federation_server.start import Start
+from federation_server.vault import Vault
+from foltr.federated.envelope import fingerprint
+from foltr.federated.invite_link import to_link
+from foltr.federated.method import Model
+from foltr.federated.wire import Invite, Terms
+from foltr.privacy.mechanisms import NoPrivacy
+from foltr.ranking.rankers import make_ranker
+
+SETTINGS_FILE = "server.toml"
+
+
+def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
+    """A new server in an empty or new folder; a settings file that is already there is taken as it is."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings_file = folder / SETTINGS_FILE
+    if not settings_file.exists():
+        _write_private(settings_file, default_file())
+    settings = read(settings_file)
+    keys = folder / settings.server.keys
+    if keys.exists():
+        raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
+    Vault.generate().write(keys)
+    if settings.tls.mode == "self-signed":
+        names = tuple({settings.server.address, "localhost", "127.0.0.1"})
+        tls.make_self_signed(folder / settings.tls.certificate, folder / settings.tls.private_key, names=names)
+    installation = open_installation(settings_file)
+    with writing(installation.engine) as connection:
+        if group.fact(connection, "group_id") is not None:
+            raise ServerSettingsError("there is a group in this database already; restore the key file made with it")
+        group_id = group.create(
+            connection, name=name, server_key=fingerprint(installation.vault.identity.public), now=now
+        )
+        agreed = terms_of(settings, group_id, start)
+        group.set_terms(connection, agreed)
+        group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
+    return installation
+
+
+def terms_of(settings: Settings, group_id: str, start: Start) -> Terms:
+    """What members will compute by; equal weights wherever privacy is accounted."""
+    section, n_features = settings.method, len(start.features)
+    private = not isinstance(section.privacy, NoPrivacy)
+    return Terms(
+        group_id=group_id,
+        method=section.name,
+        settings={
+            "learning_rate": section.learning_rate,
+            "weighting": "equal" if private else "interactions",
+            "privacy": msgspec.to_builtins(section.privacy),
+        },
+        ranker=section.ranker,
+        n_features=n_features,
+        n_params=make_ranker(section.ranker, n_features).n_params,
+        manifest_hash=start.manifest_hash,
+        n_local=settings.rounds.n_local,
+        n_unlearn=min(settings.forgetting.n_unlearn, settings.rounds.n_local),
+        floor=settings.rounds.floor,
+    )
+
+
+def first_model(agreed: Terms, start: Start) -> Model:
+    """The start's ranker in the group's form."""
+    ranker = make_ranker(agreed.ranker, agreed.n_features)
+    # The net's idle units need not be secret: every group may begin with the same.
+    return Model(ranker.from_linear(np.array(start.theta), np.random.default_rng(0)))
+
+
+def invitation(installation: Installation, *, note: str, seconds: int, now: int) -> str:
+    """A link for one person, worth one membership within `seconds`."""
+    with writing(installation.engine) as connection:
+        token = invite(connection, note=note, seconds=seconds, now=now)
+    self_signed = installation.settings.tls.mode == "self-signed"
+    return to_link(
+        Invite(
+            address=installation.public_address,
+            fingerprint=fingerprint(installation.vault.identity.public),
+            token=token,
+            certificate=tls.certificate_fingerprint(installation.certificate) if self_signed else "",
+        )
+    )
+
+
+def rotate_column_key(installation: Installation) -> Installation:
+    """Encrypt with a new column key from now on; what was stored stays readable."""
+    vault = installation.vault.with_new_column_key()
+    vault.write(installation.folder / installation.settings.server.keys)
+    return replace(installation, vault=vault)
+
+
+def _write_private(path: Path, text: str) -> None:
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,22 +1,23 @@
 """The guard: plain averaging in peace, a robust rule while a round looks attacked.
 
 A robust rule costs quality when nobody attacks, because it takes devices that differ for attackers. So each round is
-inspected first. Four numbers describe a device's update u (less `start`), each against the median of all devices:
+inspected first. Five numbers describe a device's update u (less `start`), each against the median of all devices:
 
     length     ln ||u||                                    far longer: scaled or noise attacks
-    direction  cosine of u and the coordinate-wise median  far lower: inner-product manipulation, sign flips
-    loneliness ln of the Krum score, squared distances     far higher: any far update
     closeness  ln of the distance to the nearest update    far lower: colluders who send the same, as Little Is Enough
+    direction  cosine of u and the coordinate-wise median  far lower: inner-product manipulation, sign flips
+    loneliness ln of the Krum score, squared distances     far higher: any update that resembles no other
     slant      mean over parameters of (u_j - median_j) / spread_j, as it is and by the sign of the median:
                far from 0 to either side: many small shifts to one side, as Little Is Enough again
 
-The evidence is the deviation over what is allowed: 6 standard deviations by the median absolute deviation over the
-devices, but no less than a floor that chance alone reaches with n_params independent numbers. From evidence 1 on the
-guard is alert; it stays so until `calm_rounds` rounds in a row have less than `calm_below` (hysteresis, so that an
-attacker at the edge does not switch it every round).
+The last three are of updates clipped to the median length, so that a device that honestly learned more than the others
+is not suspected for it. The evidence is the deviation over what is allowed: 6 standard deviations by the median
+absolute deviation over the devices, but no less than a floor that chance alone hardly reaches with n_params independent
+numbers. From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
+`calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
 
-What it cannot see: fewer than `n_malicious` + 1 devices who jitter a small shift (Little Is Enough with z below about
-6 / sqrt(n_params)); a slow drift over many rounds; a majority.
+What it cannot see: attackers who differ among themselves and shift little (Little Is Enough with z below about
+6 / sqrt(n_params), or many of them, who widen the spread that is allowed); a slow drift over many rounds; a majority.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
+from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import checked, origin, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
@@ -140,12 +142,13 @@ def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
         return evidence
     u = updates[moved]
     chance = DEVIATIONS / math.sqrt(d)
-    between = squared_distances(u)
-    far, near = scores_by_distance(between, n_neighbours=len(u) - n_malicious - 2), nearest(between)
-    length, direction = _log(np.einsum("ij,ij->i", u, u)) / 2, direction_to_median(u)
+    lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
+    near = scores_by_distance(squared_distances(u), n_neighbours=1)
+    u = u * clip_factors(lengths, float(np.median(lengths)))[:, None]
+    far = scores_by_distance(squared_distances(u), n_neighbours=len(u) - n_malicious - 2)
     found = {
-        "length": _excess(length, floor=max(math.log(3), chance)),
-        "direction": _excess(-direction, floor=max(0.5, chance)),
+        "length": _excess(_log(lengths), floor=max(math.log(3), chance)),
+        "direction": _excess(-direction_to_median(u), floor=max(0.5, chance)),
         "loneliness": _excess(_log(far), floor=max(math.log(4), 2 * chance)),
         "closeness": _excess(-_log(near) / 2, floor=max(math.log(3), chance, NEAR_BY_CHANCE / d)),
         "slant": np.max([np.abs(_excess(s, floor=max(0.5, chance), both=True)) for s in slants(u)], axis=0),
@@ -161,11 +164,6 @@ def direction_to_median(updates: FloatMatrix) -> FloatVector:
     lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates) * (middle @ middle))
     cosines: FloatVector = (updates @ middle) / np.where(lengths > 0, lengths, 1.0)
     return cosines
-
-
-def nearest(between: FloatMatrix) -> FloatVector:
-    """Each row's squared distance to its nearest other row, `[n_clients]`."""
-    return scores_by_distance(between, n_neighbours=1)
 
 
 def slants(updates: FloatMatrix) -> tuple[FloatVector, FloatVector]:

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import math
+
+import msgspec
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
+from foltr.privacy.noise import STEPS
+
+RNG = np.random.default_rng
+START = np.array([1.0, -2.0, 0.5])
+END = np.array([4.0, 2.0, 0.5])  # the update (3, 4, 0): L2 norm 5, L1 norm 7
+CLIPPED = np.array([1.0 + 3 / 2, -2.0 + 4 / 2, 0.5])  # half of the update
+
+ALL: list[Mechanism] = [
+    NoPrivacy(),
+    FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=10),
+    Laplace(clip=1.0, epsilon=2.0),
+    Laplace(clip=1.0, epsilon=2.0, distributed=True, n_clients=10),
+    Gaussian(clip=1.0, noise_multiplier=0.5),
+    Gaussian(clip=1.0, noise_multiplier=0.5, distributed=True, n_clients=10),
+]
+
+
+@pytest.mark.parametrize("mechanism", ALL)
+def test_a_release_is_its_stream(mechanism: Mechanism) -> None:
+    """The same stream gives the same release, of the same length, and the inputs stay as they were."""
+    start, end = START.copy(), END.copy()
+    first, second = mechanism.release(start, end, RNG(3)), mechanism.release(start, end, RNG(3))
+    np.testing.assert_array_equal(first, second)
+    assert first.shape == START.shape
+    np.testing.assert_array_equal(start, START)
+    np.testing.assert_array_equal(end, END)
+
+
+@pytest.mark.parametrize("mechanism", ALL)
+def test_settings_survive_json(mechanism: Mechanism) -> None:
+    """Encoded and decoded again by the tag `mechanism`, settings are equal."""
+    encoded = msgspec.json.encode(mechanism)
+    assert b'"mechanism"' in encoded
+    assert msgspec.json.decode(encoded, type=Mechanism) == mechanism
+
+
+def test_no_privacy_changes_nothing() -> None:
+    """Without a mechanism the local weights leave as they are."""
+    np.testing.assert_array_equal(NoPrivacy().release(START, END, RNG(0)), END)
+
+
+@pytest.mark.parametrize(("variant", "bound"), [("printed", 3.0 / 2), ("coded", 3.0)])
+def test_fpdgd_projects_the_weights_and_adds_one_share(variant: str, bound: float) -> None:
+    """theta min(1, bound / ||theta||) + gamma - gamma', with scale Delta / epsilon and shape 1 / n."""
+    mechanism = msgspec.convert(
+        {"mechanism": "fpdgd-paper", "sensitivity": 3.0, "epsilon": 4.5, "n_clients": 10, "variant": variant}, Mechanism
+    )
+    assert mechanism.local_bound == bound
+    rng = RNG(5)
+    noise = rng.gamma(1 / 10, 3.0 / 4.5, 3) - rng.gamma(1 / 10, 3.0 / 4.5, 3)
+    expected = END * min(1.0, bound / math.sqrt(4**2 + 2**2 + 0.5**2)) + noise
+    np.testing.assert_allclose(mechanism.release(START, END, RNG(5)), expected, rtol=1e-15)
+
+
+def test_only_fpdgd_projects_during_training() -> None:
+    """The other mechanisms clip once, at the end."""
+    assert [m.local_bound is None for m in ALL] == [True, False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "expected"),
+    [
+        (Laplace(clip=3.5, epsilon=1e6), CLIPPED),
+        (Laplace(clip=100.0, epsilon=1e6), END),
+        (Gaussian(clip=2.5, noise_multiplier=1e-7), CLIPPED),
+        (Gaussian(clip=100.0, noise_multiplier=1e-8), END),
+    ],
+)
+def test_with_hardly_any_noise_only_the_clipping_is_left(mechanism: Mechanism, expected: np.ndarray) -> None:
+    """The update, not the weights, is clipped: L1 for Laplace, L2 for Gaussian noise."""
+    np.testing.assert_allclose(mechanism.release(START, END, RNG(0)), expected, atol=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "variance"),
+    [
+        (Laplace(clip=3.0, epsilon=2.0), 2 * (3.0 / 2.0) ** 2),
+        (Laplace(clip=3.0, epsilon=2.0, distributed=True, n_clients=20), 2 * (3.0 / 2.0) ** 2 / 20),
+        (Gaussian(clip=3.0, noise_multiplier=0.7), (0.7 * 3.0) ** 2),
+        (Gaussian(clip=3.0, noise_multiplier=0.7, distributed=True, n_clients=20), (0.7 * 3.0) ** 2 / 20),
+    ],
+)
+def test_the_noise_has_its_variance(mechanism: Mechanism, variance: float) -> None:
+    """2 (clip/epsilon)^2 and (z clip)^2, and 1/n of it for a share."""
+    zeros = np.zeros(60_000)
+    noise = mechanism.release(zeros, zeros, RNG(8))
+    assert np.var(noise) == pytest.approx(variance, rel=0.15)
+    assert abs(np.mean(noise)) < 5 * math.sqrt(variance / len(noise))
+
+
+@pytest.mark.parametrize("mechanism", ALL[2:])
+def test_what_leaves_lies_on_a_grid_that_does_not_depend_on_the_secret(mechanism: Mechanism) -> None:
+    """The noised update is a whole number of steps whatever the weights were: no low bits to read."""
+    assert isinstance(mechanism, Laplace | Gaussian)
+    scale = 1.0 / 2.0 if isinstance(mechanism, Laplace) else 0.5 / math.sqrt(mechanism.n_clients)
+    start, end = np.zeros(500), RNG(1).normal(size=500)
+    steps = mechanism.release(start, end, RNG(2)) / (scale / STEPS)
+    np.testing.assert_allclose(steps, np.round(steps), rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"mechanism": "laplace", "clip": 0.0, "epsilon": 1.0},
+        {"mechanism": "laplace", "clip": 1.0, "epsilon": math.inf},
+        {"mechanism": "gaussian", "clip": 1.0, "noise_multiplier": -1.0},
+        {"mechanism": "gaussian", "clip": 1.0, "noise_multiplier": 1.0, "n_clients": 0},
+        {"mechanism": "fpdgd-paper", "sensitivity": math.nan, "epsilon": 1.0, "n_clients": 2},
+    ],
+)
+def test_settings_outside_their_range_are_refused(settings: dict[str, object]) -> None:
+    """A mechanism with a number that makes no sense cannot be made, from a file either."""
+    with pytest.raises(ValueRangeError, match="privacy mechanism"):
+        msgspec.convert(settings, Mechanism)
+
+
+def test_unknown_settings_are_refused() -> None:
+    """A misspelt field is an error that names it."""
+    with pytest.raises(msgspec.ValidationError, match="sigma"):
+        msgspec.convert({"mechanism": "gaussian", "clip": 1, "noise_multiplier": 1, "sigma": 1}, Mechanism)
+
+
+@pytest.mark.parametrize("mechanism", ALL)
+def test_start_and_end_must_fit(mechanism: Mechanism) -> None:
+    """Vectors of different length are a ShapeError."""
+    with pytest.raises(ShapeError, match=r"\[3\] and \[2\]"):
+        mechanism.release(START, END[:2], RNG(0))
+
+
+@pytest.mark.parametrize("mechanism", ALL[1:])
+def test_weights_that_are_not_finite_do_not_leave(mechanism: Mechanism) -> None:
+    """A device whose training went wrong gets an error instead of sending NaN."""
+    with pytest.raises(ValueRangeError, match="not finite"):
+        mechanism.release(START, np.array([1.0, math.nan, 0.0]), RNG(0))

@@ -89,7 +89,8 @@ class RunProgress:
     def seconds_left(self) -> float | None:
         """What the run still takes if it goes on as it went so far; None before anything is done."""
         done = self._done
-        return (self._clock() - self._started) * (len(self._titles) - done) / done if done else None
+        left = max(0.0, len(self._titles) - done)
+        return (self._clock() - self._started) * left / done if done else None
 
     def _advance(self, cell: str, share: float) -> None:
         self._done += share - self._share.get(cell, 0.0)

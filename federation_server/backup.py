@@ -2,7 +2,7 @@
 
 A backup is gzip-compressed MessagePack: a header, then every row of every table from one consistent view, then a
 BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
-are worth nothing on another day. So a restored server abandons its open round and opens a new one.
+are worth nothing on another day. The open round is left out with them: a restored server opens a new one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
 from federation_server.database import known_revisions, reading, writing
 from federation_server.tables import metadata, nonces, rounds, updates
@@ -94,8 +94,6 @@ def restore(engine: Engine, path: Path) -> Report:
         for block in blocks:
             name, row = _decoded_row(block, path)
             connection.execute(insert(metadata.tables[name]).values(**row))
-        still_open = update(rounds).where(rounds.c.state == "open")
-        connection.execute(still_open.values(state="abandoned", private_key=None))
         _count(connection, report)
     return report
 
@@ -116,7 +114,7 @@ def _snapshot(engine: Engine) -> Any:
 
 def _header(connection: Connection, now: int) -> _Header:
     counts = {
-        str(table.name): int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+        str(table.name): int(connection.execute(select(func.count()).select_from(_kept(table).subquery())).scalar_one())
         for table in metadata.sorted_tables
         if table.name not in LEFT_OUT
     }
@@ -127,10 +125,15 @@ def _blocks(connection: Connection, header: _Header) -> Iterator[bytes]:
     yield msgspec.msgpack.encode(header)
     for table in metadata.sorted_tables:
         if table.name not in LEFT_OUT:
-            for row in connection.execute(select(table)):
+            for row in connection.execute(_kept(table)):
                 yield msgspec.msgpack.encode(
                     (str(table.name), {str(name): _plain(value) for name, value in row._mapping.items()})
                 )
+
+
+def _kept(table: Table) -> Select[Any]:
+    """The rows of a table that a backup holds."""
+    return select(table).where(rounds.c.state != "open") if table is rounds else select(table)
 
 
 def _plain(value: Any) -> Any:
@@ -162,7 +165,7 @@ def _exactly(file: Any, length: int, path: Path) -> bytes:
 def _decoded_header(block: bytes, path: Path) -> _Header:
     try:
         header = msgspec.msgpack.decode(block, type=_Header)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is no backup of foltr-server") from error
     if header.format != FORMAT or header.revision not in known_revisions():
         raise BackupError(f"{path} was made by a newer foltr-server (revision {header.revision}); update the program")
@@ -172,7 +175,7 @@ def _decoded_header(block: bytes, path: Path) -> _Header:
 def _decoded_row(block: bytes, path: Path) -> tuple[str, dict[str, Any]]:
     try:
         name, row = msgspec.msgpack.decode(block, type=tuple[str, dict[str, Any]])
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is damaged: a row cannot be read") from error
     if name not in metadata.tables or name in LEFT_OUT or not set(row) <= set(metadata.tables[name].c.keys()):
         raise BackupError(f"{path} holds rows of an unknown table {name!r}")

@@ -62,9 +62,8 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     else:
         late = now - here.deadline
         state = f"{here.lineage}.{here.number} with {here.n_updates} updates"
-        yield Check(
-            "round", late < 3600, state + (f", {late} s past its deadline: is the server running?" if late > 0 else "")
-        )
+        overdue = f", {late} s past its deadline: is the server running?" if late > 0 else ""
+        yield Check("round", late < 3600, state + overdue)
 
 
 def _certificate(installation: Installation) -> Check:

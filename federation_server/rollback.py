@@ -13,7 +13,7 @@ from foltr.federated.method import Model
 
 
 def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int, number: int, *, now: int) -> int:
-    """The new lineage's number; GroupError when that model is not stored. Later models stay, for going forward again."""
+    """The new lineage's number; GroupError when that model is not stored. Later models stay, to go forward again."""
     group.lock(connection)
     chosen = group.at(connection, lineage, number)
     if chosen is None:

@@ -57,9 +57,7 @@ def _first_line(doc: str | None) -> str:
 
 
 def _title(name: str) -> str:
-    """A preset's title with its figure or table."""
     try:
-        paper = decode_preset(load_tables(name), source=name).paper
+        return decode_preset(load_tables(name), source=name).paper.title
     except PresetError as error:
         return f"cannot be read: {error}"
-    return ", ".join(part for part in (paper.title, paper.figure, paper.table) if part)

@@ -70,6 +70,12 @@ class Data(_Table, frozen=True, kw_only=True):
     """what min-max makes of a query with a single document"""
     no_relevant: Literal["skip", "zero", "one"] = "skip"
     """what a held-out query without a relevant document counts, because papers differ"""
+    learn_from: Literal["train", "validation"] = "train"
+    """the queries that users ask; some papers tuned on the validation queries of a fold"""
+    indifferent: Literal["keep", "drop"] = "keep"
+    """whether users ask queries whose documents all have one grade"""
+    evaluate_on: Literal["test", "train"] = "test"
+    """the queries of the offline metrics; "train" are those of `learn_from`, for papers that report them"""
     ties: Literal["first", "last"] = "first"
     """which of two documents with equal scores is ranked above the other"""
     k: Count = 10
@@ -86,6 +92,8 @@ class UserTable(_Table, frozen=True, kw_only=True):
     """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma"""
     spread: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """pbm and fedips: standard deviation of eta between users; None is 0 for pbm and .1 for fedips"""
+    logging_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
+    """above 0: pages are shown by a ranker trained on the labels of this share of the training queries (FedIPS)"""
 
 
 class Federation(_Table, frozen=True, kw_only=True):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from simulation.cell import Cell, MethodChoice
 from simulation.click_models import make_users
 from simulation.datasets import DATASETS, load_fold
 from simulation.engines import Advanced, Event, Failed, Finished, Reported, Started
-from simulation.errors import PresetError
+from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.federation import Population
 from simulation.label_rankers import LABEL_RANKERS
-from simulation.queries import Fold
+from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.queries import Fold, QuerySet
 from simulation.results import Row
 from simulation.streams import make_streams
 from simulation.tally import Tally
@@ -77,7 +78,7 @@ class Trial:
     ranker: Ranker
     users: Users
     judged: Judged
-    """the held-out queries"""
+    """the held-out queries, or those that [data] evaluate_on names"""
     n_clients: int
     n_local: int
 
@@ -88,8 +89,14 @@ class Trial:
         n_clients, n_local = federation.clients, federation.local
         if cell.method.name in CENTRALISED:
             n_clients, n_local = 1, n_clients * n_local
+        fold = replace(fold, train=_asked(cell, fold))
         users = _users(cell, fold, n_clients)
-        judged = judge(fold.test, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+        judged = judge(
+            fold.test if data.evaluate_on == "test" else fold.train,
+            k=data.k,
+            no_relevant=data.no_relevant,
+            ties=data.ties,
+        )
         return cls(cell, fold, _ranker(cell.method, fold.train.n_features), users, judged, n_clients, n_local)
 
     def events(self) -> Iterator[Event]:
@@ -106,7 +113,7 @@ class Trial:
         """An online method: round after round."""
         federation = self.cell.preset.federation
         streams = make_streams(_integer(self.cell.sequence()), self.n_clients)
-        method = _method(self.cell, self.ranker)
+        method = _method(self.cell, self.ranker, production=self._production())
         population = Population(self.fold.train, self.users, self.n_clients, self.n_local)
         play = fast_round(method)
         model = method.initial(streams.model)
@@ -122,6 +129,14 @@ class Trial:
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
+
+    def _production(self) -> tuple[float, ...]:
+        """theta of the ranker that shows the pages, where that is another than the one being learned; else ()."""
+        share = self.cell.preset.users.logging_share
+        if share == 0:
+            return ()
+        rng = np.random.default_rng(self.cell.sequence().spawn(2)[1])
+        return tuple(logging_policy(self.fold.train, rng, share=share).tolist())
 
     def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float) -> Reported:
         """The state of the cell after a round."""
@@ -149,6 +164,15 @@ class Trial:
         )
 
 
+def _asked(cell: Cell, fold: Fold) -> QuerySet:
+    """The queries that users ask; DatasetError for a fold that does not have them."""
+    data = cell.preset.data
+    asked = fold.train if data.learn_from == "train" else fold.validation
+    if asked is None:
+        raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
+    return without_indifferent(asked) if data.indifferent == "drop" else asked
+
+
 def _users(cell: Cell, fold: Fold, n_clients: int) -> Users:
     """The simulated users; with the click model's table for the grades of the data set."""
     table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
@@ -168,16 +192,22 @@ def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
     return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
 
 
-def _method(cell: Cell, ranker: Ranker) -> Method[Any, Any]:
-    choice, rule = cell.method, cell.preset.federation.aggregation
+def _method(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -> Method[Any, Any]:
+    """The method with what other tables of the preset decide for it."""
+    choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
         known = ", ".join([*METHODS, *LABEL_RANKERS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
-    if not rule:
-        return make_method(choice.name, ranker, choice.settings)
-    if "aggregation" not in settings_type(choice.name).__struct_fields__:
-        raise PresetError(f"federation.aggregation: the server of {choice.name} has no choice of a rule")
-    return make_method(choice.name, ranker, {**choice.settings, "aggregation": rule})
+    fields = settings_type(choice.name).__struct_fields__
+    if cell.preset.federation.aggregation:
+        if "aggregation" not in fields:
+            raise PresetError(f"federation.aggregation: the server of {choice.name} has no choice of a rule")
+        settings["aggregation"] = cell.preset.federation.aggregation
+    if cell.preset.users.logging_share > 0:
+        if "production" not in fields:
+            raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")
+        settings["production"] = list(production)
+    return make_method(choice.name, ranker, settings)
 
 
 def _label_ranker(cell: Cell) -> Any:

@@ -38,7 +38,8 @@ def process(arguments: Sequence[str], *, cwd: Path, **environment: str) -> subpr
 
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty current folder, no data, no settings."""
+    """An empty current folder, no data, no settings; without pictures, which take longer than everything else."""
+    monkeypatch.setattr("simulation.plots.write_plots", lambda *arguments, **options: [])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOLTR_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("FOLTR_DATASETS", "")

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from foltr.errors import FoltrError
+from foltr.federated.registry import METHODS
 from simulation.cell import Cell, expand
 from simulation.engines import (
     Engine,
@@ -28,6 +29,7 @@ from simulation.engines import (
 from simulation.errors import SimulationError
 from simulation.experiment import prepare, run_cells, work_with
 from simulation.federation import Shown
+from simulation.label_rankers import LABEL_RANKERS
 from simulation.preset import Preset, decode_preset, preset_tables
 from simulation.results import CELLS, ROWS, Row, RowWriter, begin_run, read_run
 from simulation.tally import DISCOUNT, Tally
@@ -110,6 +112,33 @@ def test_centralised_pdgd_is_one_client_with_all_pages() -> None:
     alone, by_hand = (rows_of(InProcess().run(cells_of(p)[:1], work_with(None))) for p in (study, twin))
     assert alone == by_hand
     assert alone[-1].interactions == 4 * 3 * 2
+
+
+@pytest.mark.parametrize("name", [*METHODS, *LABEL_RANKERS])
+def test_every_method_runs_as_a_cell(name: str) -> None:
+    """With its own defaults; those trained on labels give one row, at round 0."""
+    study = preset(seeds=1, sweep={}, method={"name": name}, federation={"clients": 2, "local": 2, "rounds": 2})
+    events = list(InProcess().run(cells_of(study)[:1], work_with(None)))
+    assert isinstance(events[-1], Finished), events[-1]
+    assert [row.round for row in rows_of(events)] == ([0] if name in LABEL_RANKERS else [0, 1, 2])
+
+
+def test_fedips_pages_come_from_a_ranker_trained_on_labels() -> None:
+    """logging_share decides who shows the pages, `indifferent` which queries are asked: both change what is learned."""
+    method, federation = {"name": "fedips"}, {"clients": 2, "local": 2, "rounds": 2}
+    curves = []
+    for share, indifferent in ((0.0, "keep"), (0.2, "keep"), (0.2, "drop")):
+        study = preset(
+            seeds=1,
+            sweep={},
+            method=method,
+            federation=federation,
+            users={"clicks": "fedips", "k": 5, "logging_share": share},
+            data={"dataset": "sample", "folds": [1], "indifferent": indifferent},
+        )
+        curves.append([row.online_ndcg for row in rows_of(InProcess().run(cells_of(study), work_with(None)))])
+    assert all(len(curve) == 3 for curve in curves)
+    assert len({tuple(curve) for curve in curves}) == 3
 
 
 def test_a_tally_discounts_rounds_and_averages_between_rows() -> None:
@@ -199,6 +228,7 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
         ({"method": {"name": "fpdgd", "learning_rate": -1}}, "learning_rate must be positive"),
         ({"method": {"name": "fpdgd", "ranker": "tree"}}, "no ranker 'tree'"),
         ({"federation": {"aggregation": {"rule": "krum"}}}, "has no choice of a rule"),
+        ({"users": {"logging_share": 0.01}}, "users.logging_share: fpdgd shows the pages of what it learns"),
         ({"data": {"dataset": "sample", "folds": [9]}}, "fold 9 is not there"),
         ({"data": {"dataset": "samples"}}, "neither a data set"),
         ({"data": {"dataset": "mq2008"}}, "--data DIR or FOLTR_DATASETS names the folder; `synthetic` needs no data"),

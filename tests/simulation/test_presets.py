@@ -24,7 +24,7 @@ def shrunk(name: str) -> Preset:
     tables = load_tables(name)
     whole = decode_preset(tables, source=name)
     federation = {key: min(value, getattr(whole.federation, key)) for key, value in BIGGEST.items()}
-    tables["data"] |= {"dataset": "sample", "folds": [1]}
+    tables["data"] |= {"dataset": "sample", "folds": [1], "learn_from": "train"}  # the sample has no validation queries
     tables["federation"] = {**tables.get("federation", {}), **federation, "rounds": ROUNDS, "evaluate_every": 1}
     tables["seeds"] = 1
     tables["sweep"] = without_sizes(tables.get("sweep", {}))

@@ -88,6 +88,8 @@ class FedIPS:
     """of the one step that a device's round moves F"""
     production: tuple[float, ...] = ()
     """[n_params] theta_0 of the ranker that shows the pages; () for the round's global model"""
+    start: Literal["production", "random"] = "production"
+    """w_0: the production ranker where there is one, or the ranker's own starting point"""
 
     def __post_init__(self) -> None:
         for name, value in (("learning_rate", self.learning_rate), ("relevance_rate", self.relevance_rate)):
@@ -106,9 +108,14 @@ class FedIPS:
         return self.propensity == "estimated"
 
     def initial(self, rng: np.random.Generator) -> Model:
-        """The ranker's own starting point; moments begin with F = 1/2 when propensities are estimated."""
+        """w_0, which the paper leaves open; moments begin with F = 1/2 when propensities are estimated.
+
+        Pages show the top of long lists alone. A ranker that begins from nothing learns from them to order that top and
+        never meets what the production ranker keeps below it; one that begins as the production ranker keeps it there.
+        """
+        own = self.ranker.initial(rng)
         relevance = (np.zeros(self.ranker.n_features + 1),) if self.estimates else ()
-        return Model(self.ranker.initial(rng), moments=relevance)
+        return Model(self.shown_by(own) if self.start == "production" else own, moments=relevance)
 
     def begin(self, model: Model, rng: np.random.Generator) -> Local:
         """The global ranker on a device that knows nothing of its user; draws nothing."""

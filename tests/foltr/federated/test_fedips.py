@@ -73,6 +73,14 @@ def test_pages_are_of_the_production_ranker() -> None:
     assert fixed.rank(fixed.begin(model, RNG), features, RNG, k=2).tolist() == [0, 1]
 
 
+def test_the_first_model() -> None:
+    """It is the production ranker where there is one, unless a random one is wanted."""
+    fixed = FedIPS(Linear(2), production=(1.0, -1.0))
+    assert fixed.initial(RNG).theta.tolist() == [1.0, -1.0]
+    for method in (FedIPS(Linear(2)), replace(fixed, start="random")):
+        assert np.linalg.norm(method.initial(RNG).theta) == pytest.approx(0.01)
+
+
 def test_order_of_devices_does_not_matter() -> None:
     """The next model is the same for the same messages in another order."""
     method = FedIPS(Linear(3), server=Yogi())

@@ -40,7 +40,7 @@ class RunProgress:
         self._share: dict[str, float] = {}
         self._done = 0.0  # cells; the bars read it from their own thread
         self._ended: set[str] = set()
-        self._bars = _bars(stream, self.seconds_left) if stream.isatty() else None
+        self._bars = _bars(stream, self.seconds_left)
         self._tasks: dict[str, TaskID] = {}
         if self._bars:
             self._overall = self._bars.add_task(self._count(), total=max(len(titles), 1))
@@ -123,13 +123,17 @@ class _TimeLeft(ProgressColumn):
         return Text("" if left is None else f"{duration(left)} left", style="progress.remaining")
 
 
-def _bars(stream: TextIO, overall: Callable[[], float | None]) -> Progress:
+def _bars(stream: TextIO, overall: Callable[[], float | None]) -> Progress | None:
+    """None where nothing can be drawn over: in files, pipes and terminals without cursor movement."""
+    console = Console(file=stream, highlight=False)
+    if not stream.isatty() or console.is_dumb_terminal:
+        return None
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         _TimeLeft(overall),
-        console=Console(file=stream, highlight=False),
+        console=console,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,

@@ -12,13 +12,12 @@ from simulation.captions import TITLES, condition_keys, grouped
 from simulation.paper_numbers import Verdict, verdicts
 from simulation.preset import ExpectedValue
 from simulation.results import Row
+from simulation.significance import Comparison, compare
 from simulation.statistics import (
-    Comparison,
     Runs,
     Settings,
     Summary,
     areas,
-    compare,
     over_runs,
     settings_of,
     summarise,

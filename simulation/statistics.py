@@ -1,4 +1,4 @@
-"""Means, spreads, learning curves and tests of significance over the repetitions of a study.
+"""Means, spreads and learning curves over the repetitions of a study.
 
 A run is one (fold, seed) of one combination of settings. The folds of a data set are fixed parts of it and differ from
 each other more than repetitions do, so there are two spreads: over all runs, and over seeds of the mean of the folds.
@@ -15,7 +15,6 @@ from typing import Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.results import METRICS, Row, Setting
@@ -60,28 +59,6 @@ class Curve:
     se: Floats
     """NaN where there is a single run"""
     n_runs: int
-
-
-@dataclass(frozen=True, slots=True)
-class TTest:
-    """A two-tailed Student t-test of the difference of two means."""
-
-    difference: float
-    """first mean minus second mean"""
-    t: float
-    df: int
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two combinations of settings, compared on the runs that both have."""
-
-    first: Settings
-    second: Settings
-    test: TTest
-    p_corrected: float
-    """min(1, p * number of comparisons), Bonferroni"""
 
 
 def settings_of(row: Row) -> Settings:
@@ -157,52 +134,6 @@ def curves(rows: Iterable[Row], metric: str) -> dict[Settings, Curve]:
     return found
 
 
-def paired_t(first: Mapping[tuple[int, int], float], second: Mapping[tuple[int, int], float]) -> TTest:
-    """Student's paired test on the runs that both have: t = mean(d) / (sd(d) / sqrt(n)), n - 1 degrees of freedom.
-
-    Differences that are all the same have no spread: p is 1 when they are 0, else 0. ShapeError below two pairs.
-    """
-    common = sorted(set(first) & set(second))
-    if len(common) < 2:
-        raise ShapeError(f"a paired t-test wants at least 2 pairs, got {len(common)}")
-    a, b = (np.array([runs[run] for run in common]) for runs in (first, second))
-    difference = float(np.mean(a - b))
-    if np.ptp(a - b) == 0.0:
-        return _without_spread(difference, len(common) - 1)
-    t, p = stats.ttest_rel(a, b)
-    return TTest(difference, float(t), len(common) - 1, float(p))
-
-
-def unpaired_t(first: Sequence[float], second: Sequence[float]) -> TTest:
-    """Student's test for two independent samples of equal variance, n1 + n2 - 2 degrees of freedom.
-
-    ShapeError when a sample is empty or there are fewer than three values.
-    """
-    if min(len(first), len(second)) < 1 or len(first) + len(second) < 3:
-        raise ShapeError(f"a t-test wants two samples with 3 values in all, got {len(first)} and {len(second)}")
-    difference = float(np.mean(first) - np.mean(second))
-    if np.ptp(first) == 0.0 and np.ptp(second) == 0.0:
-        return _without_spread(difference, len(first) + len(second) - 2)
-    t, p = stats.ttest_ind(first, second, equal_var=True)
-    return TTest(difference, float(t), len(first) + len(second) - 2, float(p))
-
-
-def bonferroni(p: float, n_tests: int) -> float:
-    """min(1, p * n_tests): the chance of even one false alarm among n_tests stays below p."""
-    return min(1.0, p * n_tests)
-
-
-def compare(values: Mapping[Settings, Runs], groups: Iterable[Sequence[Settings]]) -> list[Comparison]:
-    """Paired t-tests between any two settings of a group, corrected for the number of tests in all groups together.
-
-    Pairs with fewer than two runs in common are not compared.
-    """
-    pairs = [pair for group in groups for pair in itertools.combinations([s for s in group if s in values], 2)]
-    pairs = [(a, b) for a, b in pairs if len(set(values[a]) & set(values[b])) > 1]
-    tests = [paired_t(values[a], values[b]) for a, b in pairs]
-    return [Comparison(a, b, test, bonferroni(test.p, len(tests))) for (a, b), test in zip(pairs, tests, strict=True)]
-
-
 def _runs(rows: Iterable[Row]) -> dict[Settings, dict[tuple[int, int], list[Row]]]:
     """Rows by settings and run, each run in the order of its rounds."""
     runs: dict[Settings, dict[tuple[int, int], list[Row]]] = {}
@@ -243,7 +174,3 @@ def _curve(settings: Settings, rounds: list[int], interactions: Mapping[int, int
         np.array([math.nan if summary.se is None else summary.se for summary in summaries]),
         len(values[0]),
     )
-
-
-def _without_spread(difference: float, df: int) -> TTest:
-    return TTest(difference, math.copysign(math.inf, difference) if difference else 0.0, df, 0.0 if difference else 1.0)

@@ -11,7 +11,8 @@ from simulation.paper_numbers import Verdict
 from simulation.report import Line, Report
 from simulation.report_tables import paper_grid, result_grid
 from simulation.results import replace_file
-from simulation.statistics import Comparison, Runs, Summary, over_runs, over_seeds
+from simulation.significance import Comparison
+from simulation.statistics import Runs, Summary, over_runs, over_seeds
 from simulation.tables import markdown
 
 SUMMARY_TEXT, SUMMARY_DATA = "summary.md", "summary.json"

@@ -109,6 +109,15 @@ def test_running_cells_have_bars_of_their_own(monkeypatch: pytest.MonkeyPatch) -
         assert progress._bars.tasks[0].completed == pytest.approx(1 + 0.5)
 
 
+def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the cursor cannot be moved, bars would be a mess."""
+    monkeypatch.setenv("TERM", "dumb")
+    screen = Screen()
+    with RunProgress({"a": "x"}, screen) as progress:
+        progress("a", 1, 1)
+    assert screen.getvalue() == "foltr-search: 1 of 1 cells: x done\n"
+
+
 def test_durations_as_people_say_them() -> None:
     """Seconds below a minute, minutes below an hour."""
     assert [duration(s) for s in (0.4, 59, 90, 3599, 11100)] == ["0 s", "59 s", "2 min", "1 h 0 min", "3 h 5 min"]

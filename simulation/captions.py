@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from simulation.results import METRICS, Setting
+from simulation.results import Setting
 from simulation.statistics import Settings
 
 TITLES = {
@@ -24,9 +24,9 @@ CONDITIONS = ("data", "users")
 
 
 def metric_title(metric: str, *, k: int | None = None) -> str:
-    """A metric for people; `k` is the cutoff where it is known."""
+    """A metric for people; `k` is the cutoff of the held-out rankings where it is known, online the page has its own."""
     title = TITLES.get(metric, metric)
-    return f"{title}@{k}" if k is not None and metric in METRICS and "ndcg" in metric else title
+    return f"{title}@{k}" if k is not None and metric == "offline_ndcg" else title
 
 
 def key_titles(settings: Iterable[Settings]) -> dict[str, str]:

@@ -55,7 +55,7 @@ class Report:
     """by metric, at the end"""
     areas: Mapping[str, Mapping[Settings, Runs]]
     k: int | None
-    """cutoff of nDCG"""
+    """cutoff of offline nDCG"""
     notes: tuple[str, ...]
 
 

@@ -202,7 +202,8 @@ def test_short_names_stay_distinct() -> None:
 
 
 def test_values_and_metrics_for_people() -> None:
-    """Cutoffs belong to nDCG; thousands and millions are short."""
+    """The cutoff is that of the held-out rankings; pages have their own length. Thousands and millions are short."""
     assert [setting_text(v) for v in (True, False, 1e-05, 3, "x", None)] == ["yes", "no", "1e-05", "3", "x", "-"]
-    assert [metric_title(m, k=10) for m in ("online_ndcg", "offline_map")] == ["online nDCG@10", "offline MAP"]
+    assert [metric_title(m, k=10) for m in ("offline_ndcg", "offline_map")] == ["offline nDCG@10", "offline MAP"]
+    assert metric_title("online_ndcg", k=10) == "online nDCG"
     assert [short_number(v) for v in (0, 999, 12500, 2e6)] == ["0", "999", "12.5k", "2M"]

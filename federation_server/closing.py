@@ -96,6 +96,7 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     }
     rounds.end(connection, here, now=now, state="closed", **report)
     group.set_fact(connection, "guard", msgspec.json.encode(state).decode())
+    group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
     _note_participation(connection, found.devices, here)
     return Closed(here.lineage, here.number, len(found.devices), rule, alert, summary)
 

@@ -15,6 +15,7 @@ from federation_server import group, logs
 from federation_server.application import Server
 from federation_server.closing import Closed
 from federation_server.counters import Counters
+from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade
 from federation_server.policy import policy_of
 from federation_server.service import Service
@@ -111,8 +112,10 @@ def service_of(installation: Installation, counters: Counters) -> Service:
 
 def _configuration(installation: Installation, server: Server) -> uvicorn.Config:
     settings = installation.settings
+    extra = Dashboard(server).routes() if settings.operations.dashboard else ()
+    application = server.application(*extra)
     config = uvicorn.Config(
-        server.application(),
+        application,
         host=settings.server.address,
         port=settings.server.port,
         log_config=None,

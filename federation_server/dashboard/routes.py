@@ -1,0 +1,106 @@
+"""The dashboard's addresses: an admin token opens a session in this process's memory; nothing else is written."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from urllib.parse import parse_qs
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from federation_server import group
+from federation_server.application import Server
+from federation_server.dashboard.view import login_page, page
+from federation_server.database import reading
+from federation_server.limits import Buckets
+from federation_server.refusals import Refused
+from federation_server.vault import hashed
+
+COOKIE = "foltr_session"
+SESSION_SECONDS = 8 * 3600
+LARGEST_FORM = 4096
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'"
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
+class Dashboard:
+    """Sessions live as long as the process, at most eight hours."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.attempts = Buckets(5, 60.0, time.monotonic)
+        self._sessions: dict[str, float] = {}
+
+    def routes(self) -> tuple[Route, ...]:
+        """For `Server.application`."""
+        return (
+            Route("/dashboard", self.show, methods=["GET"]),
+            Route("/dashboard/login", self.login, methods=["POST"]),
+            Route("/dashboard/logout", self.logout, methods=["POST"]),
+        )
+
+    async def show(self, http: Request) -> Response:
+        """The page, or the form that asks for the token."""
+        if not self._is_open(http):
+            unset = await run_in_threadpool(self._token_hash) is None
+            return HTMLResponse(login_page(unset=unset), 401, HEADERS)
+        return HTMLResponse(await run_in_threadpool(self._page), 200, HEADERS)
+
+    async def login(self, http: Request) -> Response:
+        """Five attempts a minute for everyone together."""
+        try:
+            self.attempts.spend("dashboard")
+        except Refused:
+            return HTMLResponse(login_page(wrong=True), 429, HEADERS | {"Retry-After": "60"})
+        given = await _form_token(http)
+        wanted = await run_in_threadpool(self._token_hash)
+        if wanted is None or not hmac.compare_digest(hashed(given), wanted):
+            return HTMLResponse(login_page(wrong=True), 401, HEADERS)
+        session = secrets.token_urlsafe(32)
+        self._sessions[hashed(session)] = time.monotonic() + SESSION_SECONDS
+        answer = RedirectResponse("/dashboard", 303, HEADERS)
+        secure = http.url.scheme == "https"
+        answer.set_cookie(
+            COOKIE, session, SESSION_SECONDS, path="/dashboard", secure=secure, httponly=True, samesite="strict"
+        )
+        return answer
+
+    async def logout(self, http: Request) -> Response:
+        """Forget the session."""
+        self._sessions.pop(hashed(http.cookies.get(COOKIE, "")), None)
+        answer = RedirectResponse("/dashboard", 303, HEADERS)
+        answer.delete_cookie(COOKIE, path="/dashboard")
+        return answer
+
+    def _is_open(self, http: Request) -> bool:
+        now = time.monotonic()
+        self._sessions = {key: end for key, end in self._sessions.items() if end > now}
+        return hashed(http.cookies.get(COOKIE, "")) in self._sessions
+
+    def _token_hash(self) -> str | None:
+        with reading(self.server.service.engine) as connection:
+            return group.fact(connection, "dashboard token")
+
+    def _page(self) -> str:
+        service = self.server.service
+        with reading(service.engine) as connection:
+            return page(connection, service.policy, now=service.clock())
+
+
+async def _form_token(http: Request) -> str:
+    """The token of the form, "" when the body is anything else."""
+    body = b""
+    async for chunk in http.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            return ""
+    return parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0]

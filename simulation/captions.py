@@ -24,7 +24,7 @@ CONDITIONS = ("data", "users")
 
 
 def metric_title(metric: str, *, k: int | None = None) -> str:
-    """A metric for people; `k` is the cutoff of the held-out rankings where it is known, online the page has its own."""
+    """A metric for people; `k` is the cutoff of the held-out rankings where it is known (a page has its own length)."""
     title = TITLES.get(metric, metric)
     return f"{title}@{k}" if k is not None and metric == "offline_ndcg" else title
 

@@ -16,13 +16,15 @@ import math
 import numpy as np
 from numba import njit
 
+_ONE = np.uint64(1)
+
 
 @njit(cache=True, error_model="numpy")
 def pair_weights(weights, rest, clicks, k, den, order, wanted):  # type: ignore[no-untyped-def]
     """`wanted[r]`, by how much the page wants the score at rank r to rise; returns how many ranks were seen.
 
     `weights` `[k]` are e^(score / temperature) of the shown documents, `rest` the sum of those not shown, `den` is room
-    for k + 1 numbers and `order` for k. 0 when the page expresses no preference, -1 when it needs logarithms.
+    for k + 1 numbers and `order` for k ranks. 0 when the page expresses no preference, -1 when it needs logarithms.
     """
     seen = _seen(clicks, k)
     if seen == 0:
@@ -77,13 +79,16 @@ def _clicked_first(clicks, seen, order):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
+    """The weight of the pair at the unsigned ranks i and j; signed ones are tested for counting from the end."""
     lo, hi = min(i, j), max(i, j)
     here, exchanged = 1.0, 1.0
-    changed = weights[lo] + den[hi + 1]
-    for r in range(hi, lo, -1):
+    changed = weights[lo] + den[hi + _ONE]
+    r = hi
+    while r > lo:
         here *= den[r]
         exchanged *= changed
-        changed += weights[r - 1]
+        r -= _ONE
+        changed += weights[r]
     both = weights[i] + weights[j]
     return here / (here + exchanged) * (weights[i] / both) * (weights[j] / both)
 

@@ -36,7 +36,7 @@ class Sheet(NamedTuple):
     """[k]"""
     denominators: FloatVector
     """[k + 1]"""
-    order: npt.NDArray[np.int64]
+    order: npt.NDArray[np.uint64]
     """[k] the ranks in another order"""
     wanted: FloatVector
     """[k] by how much each rank's score should rise"""
@@ -56,7 +56,7 @@ def new_sheet(longest, k):  # type: ignore[no-untyped-def]
         np.empty(k),
         np.empty(k, np.bool_),
         np.empty(k + 1),
-        np.empty(k, np.int64),
+        np.empty(k, np.uint64),
         np.empty(k),
     )
 

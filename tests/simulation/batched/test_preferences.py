@@ -16,7 +16,7 @@ def plain(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDArray[np
     e = np.exp(scores - scores.max())
     k, rest = len(ranking), float(np.delete(e, ranking).sum())
     wanted = np.full(k, np.nan)
-    seen = pair_weights(e[ranking], rest, clicks, k, np.empty(k + 1), np.empty(k, dtype=np.int64), wanted)
+    seen = pair_weights(e[ranking], rest, clicks, k, np.empty(k + 1), np.empty(k, dtype=np.uint64), wanted)
     return seen, wanted
 
 

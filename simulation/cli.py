@@ -141,10 +141,12 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     overrides = _overrides(dataset, options)
     if options["resume"] and options["out"] is None:
         raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
-    if options["resume"] and not overrides and options["preset"] is None:
+    if options["resume"] and dataset is None and options["preset"] is None:
+        from simulation.preset import preset_tables
         from simulation.resumption import stored_preset
 
-        return stored_preset(options["out"])
+        tables = preset_tables(stored_preset(options["out"]))
+        return decode_preset(overridden(tables, overrides), source=str(options["out"]))
     if dataset is None and options["preset"] is None:
         raise click.UsageError("wanted a DATASET or --preset; --list shows both", click.get_current_context())
     name = options["preset"] or DEFAULT_PRESET

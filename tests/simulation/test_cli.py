@@ -187,7 +187,16 @@ def test_resume_needs_the_folder_alone(tmp_path: Path) -> None:
     assert [msgspec.structs.replace(row, seconds=0) for row in again] == [
         msgspec.structs.replace(row, seconds=0) for row in whole
     ]
-    assert main([*SMALL, "--seeds", "2", "--resume", "--out", "run"]) == 2
+
+
+def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With or without the data set's name, the first setting that differs is named."""
+    assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 0
+    assert main([*SMALL, "--clicks", "perfect", "--seeds", "2", "--resume", "--out", "run"]) == 2
+    assert "begun with seeds = 1, now it is seeds = 2" in capsys.readouterr().err
+    assert main(["--clicks", "pbm", "--resume", "--out", "run"]) == 2
+    assert "begun with users.clicks = 'perfect', now it is users.clicks = 'pbm'" in capsys.readouterr().err
+    assert main(["--clicks", "perfect", "--resume", "--out", "run"]) == 0
 
 
 def test_the_quick_preset_is_the_default() -> None:

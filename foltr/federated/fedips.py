@@ -187,7 +187,7 @@ class FedIPS:
         return np.array(self.production) if self.production else theta
 
     def propensities(self, known: FloatVector | None, *, k: int) -> FloatVector:
-        """What clicks at the ranks 1 to k are divided by, `[k]`, clipped."""
+        """What clicks at the ranks 1 to k are divided by, `[k]`, clipped; many devices' `known` `[n, k]` go at once."""
         if self.propensity == "none":
             return np.ones(k)
         found = ips.position_propensities(self.position_bias, k=k) if known is None else known

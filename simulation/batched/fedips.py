@@ -95,7 +95,7 @@ def _shared(method: FedIPS, model: Model, population: Population) -> Round:
     relevance = method.relevance(model)
     if relevance is None:
         attracted = np.zeros((0, users.k))
-        known = np.stack([method.propensities(looks, k=users.k) for looks in users.examination])
+        known = np.atleast_2d(method.propensities(users.examination, k=users.k))
     else:
         attracted = _attracted(data, ranked, relevance)
         known = position_propensities(method.position_bias, k=users.k)[None, :]
@@ -149,7 +149,8 @@ def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, s
             rows = shared.ranked[query, : min(k, n_docs)] if settings.against_shown else every[:n_docs]
             rate = settings.learning_rate / propensities[rank]
             _step(pages.features, first + rows, first + shared.ranked[query, rank], rate, theta, scores)
-        moved += theta - shared.theta
+        for f in range(len(theta)):
+            moved[f] += theta[f] - shared.theta[f]
         total += n_visits
     return total
 

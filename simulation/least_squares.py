@@ -1,0 +1,27 @@
+"""Least squares on grades: the baseline called MSE in FOLtR-ES, Section 5."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from simulation.queries import QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquares:
+    """theta = argmin over theta, b of sum over all documents of (theta . x_d + b - grade_d)^2, without regularisation.
+
+    b orders nothing and is forgotten, as in the published program (scikit-learn's Ridge with alpha 0 and an intercept).
+    Where features are linearly dependent, theta is the shortest of the solutions. Those of MQ2008 are; there the
+    published program's theta has a length of 10^14, made of rounding errors, and is no least-squares solution.
+    """
+
+    def fit(self, train: QuerySet, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """The theta `[n_features]`; draws nothing."""
+        x = train.features.astype(np.float64)
+        grades = train.grades.astype(np.float64)
+        theta, *_ = np.linalg.lstsq(x - x.mean(axis=0), grades - grades.mean(), rcond=None)
+        return np.asarray(theta, dtype=np.float64)

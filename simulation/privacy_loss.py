@@ -1,0 +1,49 @@
+"""What one privatised MaxRR reveals about the query: the epsilon of FOLtR-ES, Section 6.1 and Table 2.
+
+    epsilon = max over ranked lists q1, q2 and values f of  ln P(answer = f | q1) / P(answer = f | q2)     (Eq. 9)
+
+over every placement of the grades in a list, for users of a click model; the bound for any user at all is Eq. 10. The
+maximum over pairs is, for each value, the largest logarithm less the smallest.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from foltr.errors import ValueRangeError
+from foltr.privacy.privatisation import answers_distribution
+from simulation.users import Users
+
+FloatMatrix = npt.NDArray[np.float64]
+
+TABLE_LENGTH = 5
+"""documents in the lists of Table 2, whose MaxRR therefore has 6 values"""
+
+
+def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
+    """P(no click), then P(the highest click is at rank r) for r = 1..n: `[n_lists, n + 1]` for grades `[n_lists, n]`.
+
+    All users must look alike and look at n results; ValueRangeError when they do not.
+    """
+    lists = np.atleast_2d(np.asarray(grades))
+    n = lists.shape[1]
+    if len(users.examination) != 1 or users.k < n:
+        raise ValueRangeError(f"one kind of user who looks at {n} results is needed")
+    clicked = users.click[lists] * users.examination[0, :n]
+    before = np.cumprod(np.concatenate([np.ones((len(lists), 1)), 1.0 - clicked], axis=1), axis=1)
+    return np.concatenate([before[:, -1:], before[:, :-1] * clicked], axis=1)
+
+
+def privacy_loss(users: Users, *, truth_probability: float, length: int = TABLE_LENGTH) -> float:
+    """The epsilon of one privatised MaxRR over all lists of `length` documents.
+
+    inf when the truth is always told and some list excludes a value that another allows.
+    """
+    lists = np.array(list(product(range(len(users.click)), repeat=length)))
+    told = answers_distribution(max_rr_distribution(users, lists), truth_probability=truth_probability)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        loss = np.log(told.max(axis=0)) - np.log(told.min(axis=0))
+    return float(np.nanmax(loss))

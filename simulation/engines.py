@@ -157,13 +157,13 @@ def _serve(pipe: Connection, work: Work) -> None:
 class RayCluster:
     """An existing Ray cluster: `address` as Ray understands it ("auto" finds the one that this machine belongs to).
 
-    Every node needs foltr-search and the data in the same place. SimulationError when Ray or the cluster is not there.
+    Every node needs foltr-search and the data in the same place.
     """
 
     address: str = "auto"
 
     def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
-        ray = _connected(self.address)
+        ray = self.connected()
         one_thread = {"env_vars": dict.fromkeys(THREAD_VARIABLES, "1")}
         task = ray.remote(num_cpus=1, max_retries=0, runtime_env=one_thread)(_stream)
         running: dict[Any, str] = {task.options(num_returns="streaming").remote(work, cell): cell.id for cell in cells}
@@ -178,20 +178,20 @@ class RayCluster:
             for stream in running:
                 ray.cancel(stream, force=True)
 
-
-def _connected(address: str) -> Any:
-    try:
-        import ray
-    except ModuleNotFoundError as error:
-        raise SimulationError("--engine ray needs Ray: pip install 'foltr-search[cluster]'") from error
-    if not ray.is_initialized():
+    def connected(self) -> Any:
+        """The module ray, connected; SimulationError when Ray or the cluster is not there."""
         try:
-            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-        except ConnectionError as error:
-            raise SimulationError(
-                f"no Ray cluster at {address!r}: start one with `ray start --head`, or set RAY_ADDRESS"
-            ) from error
-    return ray
+            import ray
+        except ModuleNotFoundError as error:
+            raise SimulationError("--engine ray needs Ray: pip install 'foltr-search[cluster]'") from error
+        if not ray.is_initialized():
+            try:
+                ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
+            except ConnectionError as error:
+                raise SimulationError(
+                    f"no Ray cluster at {self.address!r}: start one with `ray start --head`, or set RAY_ADDRESS"
+                ) from error
+        return ray
 
 
 def _stream(work: Work, cell: Cell) -> Iterator[Event]:

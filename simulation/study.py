@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.captions import TITLES, metric_title
-from simulation.engines import Advanced, Engine, Event, Failed, Finished, Reported, make_engine
+from simulation.engines import Advanced, Engine, Event, Failed, Finished, RayCluster, Reported, make_engine
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, Outcome, cores, prepare, work_with
 from simulation.preset import Preset
@@ -34,8 +34,10 @@ def run_study(
     again: str,
 ) -> int:
     """Run a preset and give the exit code; `command` is what was typed, `again` what goes on with the rest."""
+    place = make_engine(engine, jobs or cores())
+    if isinstance(place, RayCluster):
+        place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    place = make_engine(engine, min(jobs or cores(), max(len(experiment.waiting), 1)))
     entry = environment(command)
     keep_environment(folder, entry)
     outcome = _run(experiment, place, root)

@@ -113,7 +113,7 @@ class FPDGD:
 
     def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
-        weights = n_interactions if self.weighting == "interactions" else (n_interactions > 0).astype(np.float64)
+        weights = n_interactions if self.weighting == "interactions" else np.sign(n_interactions)
         theta = weighted_mean(thetas, weights) if weights.any() else model.theta
         return Model(theta, model.round + 1, model.moments)
 

@@ -112,8 +112,9 @@ def test_messages_that_would_spoil_the_model_are_refused() -> None:
             method.aggregate(model, [good, Message(np.array([0.0, bad]), 1)])
         with pytest.raises(ValueRangeError, match="finite"):
             method.aggregate(model, [good, Message(np.array([0.0, bad]), 0)])
-    with pytest.raises(ValueRangeError, match="negative"):
-        method.aggregate(model, [good, good, Message(np.ones(2), -1)])
+    for weighting in ("interactions", "equal"):
+        with pytest.raises(ValueRangeError, match="negative"):
+            replace(method, weighting=weighting).aggregate(model, [good, good, Message(np.ones(2), -1)])
 
 
 def test_weighted_mean_wants_one_weight_for_each_row() -> None:

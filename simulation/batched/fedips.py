@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     against_shown: bool
 
 
-class Round(NamedTuple):
+class Shared(NamedTuple):
     """What all clients of a round share."""
 
     ranked: IntMatrix
@@ -55,6 +55,21 @@ class Round(NamedTuple):
     """[n_clients or 1, k] clipped; where EM starts when they are estimated"""
     theta: FloatVector
     """[n_features]"""
+
+
+class Visits(NamedTuple):
+    """What one client does in a round; used again for the next."""
+
+    queries: npt.NDArray[np.int64]
+    """[n_local]"""
+    slots: npt.NDArray[np.int64]
+    """[n_clicks + k] of each click, the place of its query in `queries`"""
+    ranks: npt.NDArray[np.int64]
+    """[n_clicks + k] of each click, from 0"""
+    opened: FloatMatrix
+    """[n_local, k] how often each document shown was clicked"""
+    passed: FloatMatrix
+    """[n_local, k] how often it was not"""
 
 
 def run_round(method: FedIPS, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
@@ -89,7 +104,7 @@ def run_round(method: FedIPS, model: Model, population: Population, streams: Str
     return method.moved(model, moved / n, relevance_mean), shown(sums, int(visits))
 
 
-def _shared(method: FedIPS, model: Model, population: Population) -> Round:
+def _shared(method: FedIPS, model: Model, population: Population) -> Shared:
     data, users = population.data, population.users
     ranked = _ranked(data, method.shown_by(model.theta).tobytes(), users.k)
     relevance = method.relevance(model)
@@ -99,7 +114,7 @@ def _shared(method: FedIPS, model: Model, population: Population) -> Round:
     else:
         attracted = _attracted(data, ranked, relevance)
         known = position_propensities(method.position_bias, k=users.k)[None, :]
-    return Round(ranked, attracted, known, model.theta)
+    return Shared(ranked, attracted, known, model.theta)
 
 
 @lru_cache(maxsize=4)
@@ -124,44 +139,42 @@ def _attracted(data: QuerySet, ranked: IntMatrix, relevance: FloatVector) -> Flo
 @njit(cache=True, error_model="numpy")
 def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, sums):  # type: ignore[no-untyped-def]
     """Every client's round; adds what it moved to `moved` and `relevance_moved`, and returns the number of pages."""
-    k = len(pages.discounts)
-    queries = np.empty(n_local, np.int64)
-    slots, ranks = np.empty(settings.n_clicks + k, np.int64), np.empty(settings.n_clicks + k, np.int64)
-    opened, passed = np.empty((n_local, k)), np.empty((n_local, k))
-    theta, scores = np.empty(len(shared.theta)), np.empty(pages.longest)
-    every, total = np.arange(pages.longest), 0
+    k, longest = len(pages.discounts), settings.n_clicks + len(pages.discounts)
+    visits = Visits(
+        np.empty(n_local, np.int64),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+        np.empty((n_local, k)),
+        np.empty((n_local, k)),
+    )
+    theta, scores, every, n_pages = np.empty(len(shared.theta)), np.empty(pages.longest), np.arange(pages.longest), 0
     for client in range(len(states)):
-        opened[:], passed[:] = 0.0, 0.0
-        for slot in range(n_local):
-            queries[slot] = next_query(pages, states[client])
-        n_clicks, n_visits = _visits(
-            pages, shared, settings, client, queries, states[client], slots, ranks, opened, passed, sums
-        )
+        n_clicks, n_visits = _visit(pages, shared, settings, client, states[client], visits, sums)
+        n_pages += n_visits
         propensities = shared.propensities[client if len(shared.propensities) > 1 else 0]
         if settings.estimate:
-            propensities = _estimated(shared, settings.em_steps, queries, opened, passed)
-            _move_relevance(pages, shared, queries, opened, passed, propensities, relevance_moved)
+            propensities = _estimated(shared, settings.em_steps, visits)
+            _move_relevance(pages, shared, visits, propensities, relevance_moved)
             propensities = np.maximum(propensities, settings.smallest)
         theta[:] = shared.theta
         for click in range(n_clicks):
-            query, rank = queries[slots[click]], ranks[click]
+            query, rank = visits.queries[visits.slots[click]], visits.ranks[click]
             first, n_docs = pages.offsets[query], pages.offsets[query + 1] - pages.offsets[query]
             rows = shared.ranked[query, : min(k, n_docs)] if settings.against_shown else every[:n_docs]
             rate = settings.learning_rate / propensities[rank]
             _step(pages.features, first + rows, first + shared.ranked[query, rank], rate, theta, scores)
         for f in range(len(theta)):
             moved[f] += theta[f] - shared.theta[f]
-        total += n_visits
-    return total
+    return n_pages
 
 
 @njit(cache=True, error_model="numpy")
-def _visits(pages, shared, settings, client, queries, state, slots, ranks, opened, passed, sums):  # type: ignore[no-untyped-def]
-    """A client's pages of a round; returns the numbers of clicks and of pages.
-
-    The clicks' queries and ranks go to `slots` and `ranks`; `opened` and `passed` `[n_local, k]` count.
-    """
-    clicks = np.empty(len(pages.discounts), np.bool_)
+def _visit(pages, shared, settings, client, state, visits, sums):  # type: ignore[no-untyped-def]
+    """Fill `visits` with a client's round; returns the numbers of clicks and of pages."""
+    queries, clicks = visits.queries, np.empty(len(pages.discounts), np.bool_)
+    visits.opened[:], visits.passed[:] = 0.0, 0.0
+    for slot in range(len(queries)):
+        queries[slot] = next_query(pages, state)
     n_clicks, n_visits = 0, 0
     while n_clicks < settings.n_clicks and n_visits < settings.max_sweeps * len(queries):
         slot = n_visits % len(queries)
@@ -170,11 +183,11 @@ def _visits(pages, shared, settings, client, queries, state, slots, ranks, opene
         click_through(pages, client, query, shared.ranked[query], k, state, clicks, sums)
         for rank in range(k):
             if clicks[rank]:
-                slots[n_clicks], ranks[n_clicks] = slot, rank
-                opened[slot, rank] += 1.0
+                visits.slots[n_clicks], visits.ranks[n_clicks] = slot, rank
+                visits.opened[slot, rank] += 1.0
                 n_clicks += 1
             else:
-                passed[slot, rank] += 1.0
+                visits.passed[slot, rank] += 1.0
         n_visits += 1
     return n_clicks, n_visits
 
@@ -201,36 +214,36 @@ def _step(features, rows, clicked, rate, theta, scores):  # type: ignore[no-unty
 
 
 @njit(cache=True, error_model="numpy")
-def _estimated(shared, n_steps, queries, opened, passed):  # type: ignore[no-untyped-def]
+def _estimated(shared, n_steps, visits):  # type: ignore[no-untyped-def]
     """foltr.online.propensity.estimated_propensities from the counts of a client's round, `[k]`."""
-    k = opened.shape[1]
     p = shared.propensities[0].copy()
     for _ in range(n_steps):
-        for rank in range(k):
+        for rank in range(len(p)):
             examined, n_shown = 0.0, 0.0
-            for slot in range(len(queries)):
-                attracted = shared.attracted[queries[slot], rank]
-                looked = p[rank] * (1.0 - attracted) / max(1.0 - p[rank] * attracted, 1e-12)
-                examined += opened[slot, rank] + passed[slot, rank] * looked
-                n_shown += opened[slot, rank] + passed[slot, rank]
+            for slot in range(len(visits.queries)):
+                opened, passed = visits.opened[slot, rank], visits.passed[slot, rank]
+                attracted = shared.attracted[visits.queries[slot], rank]
+                examined += opened + passed * p[rank] * (1.0 - attracted) / max(1.0 - p[rank] * attracted, 1e-12)
+                n_shown += opened + passed
             if n_shown > 0.0:
                 p[rank] = min(max(examined / n_shown, LEAST), 1.0)
     return p
 
 
 @njit(cache=True, error_model="numpy")
-def _move_relevance(pages, shared, queries, opened, passed, p, moved):  # type: ignore[no-untyped-def]
+def _move_relevance(pages, shared, visits, p, moved):  # type: ignore[no-untyped-def]
     """Add foltr.online.propensity.relevance_gradient of a client's round to `moved` `[n_features + 1]`."""
-    n_shown = opened.sum() + passed.sum()
-    for slot in range(len(queries)):
-        query = queries[slot]
+    n_shown = visits.opened.sum() + visits.passed.sum()
+    for slot in range(len(visits.queries)):
+        query = visits.queries[slot]
         for rank in range(len(p)):
-            if opened[slot, rank] + passed[slot, rank] == 0.0:
+            opened, passed = visits.opened[slot, rank], visits.passed[slot, rank]
+            if opened + passed == 0.0:
                 continue
             attracted = shared.attracted[query, rank]
             posterior = (1.0 - p[rank]) * attracted / max(1.0 - p[rank] * attracted, 1e-12)
-            residual = opened[slot, rank] * (1.0 - attracted) + passed[slot, rank] * (posterior - attracted)
+            residual = (opened * (1.0 - attracted) + passed * (posterior - attracted)) / n_shown
             row = pages.offsets[query] + shared.ranked[query, rank]
             for f in range(len(moved) - 1):
-                moved[f] += residual / n_shown * pages.features[row, f]
-            moved[-1] += residual / n_shown
+                moved[f] += residual * pages.features[row, f]
+            moved[-1] += residual

@@ -8,9 +8,9 @@ user's propensities is part of its own state and never leaves it: `begin` takes 
 `begin_knowing` whatever the device was told or has measured. The mean is over all users who report, as printed, with
 those who clicked nothing.
 
-D_q, the documents that a clicked one is compared with, is all that was retrieved in Section 2, but Section 3 has devices
-store "displayed documents". We compare within the page. Against all retrieved documents, each click also says that what
-the production ranker did not show is worse, which no propensity takes back; then FedIPS and FedAvg hardly differ.
+D_q, the documents that a clicked one is compared with, is all that was retrieved in Section 2, but in Section 3 devices
+store "displayed documents". We compare within the page. Against all retrieved documents each click also says that what
+the production ranker did not show is worse, which no propensity takes back; FedIPS and FedAvg then hardly differ.
 
 With propensity="estimated" the model also carries a linear relevance function F, learned in the same rounds: a device
 keeps its pages, at the end of the round finds its own propensities by EM under F, then learns from the pages with them,

@@ -8,7 +8,7 @@ and the server.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ from simulation.streams import Streams
 
 FloatVector = npt.NDArray[np.float64]
 FloatMatrix = npt.NDArray[np.float64]
+
+
+BLOCK = 1 << 20
+"""numbers of perturbations held in memory at a time"""
 
 
 class Try(NamedTuple):
@@ -63,12 +67,22 @@ def run_round(method: FoltrES, model: Model, population: Population, streams: St
             f"a ranker of {ranker.n_features} features and {ranker.n_params} parameters does not fit data of "
             f"{population.data.n_features} and theta {list(model.theta.shape)}"
         )
-    drawn = _device_draws(method, population, streams)
-    sums, gradient = np.zeros(4), np.zeros_like(model.theta)
-    attempt = _attempt(method, model)
-    if not client_rounds(pages_of(population), attempt, drawn, streams.users, population.n_local, gradient, sums):
-        raise ValueRangeError("the scores are not numbers any more")
+    gradient, sums = _gradient(method, model, population, streams)
     return method.stepped(model, gradient), shown(sums, population.n_clients * population.n_local)
+
+
+def _gradient(
+    method: FoltrES, model: Model, population: Population, streams: Streams
+) -> tuple[FloatVector, FloatVector]:
+    """The estimated gradient `[n_params]` and the sums of `click_through` `[4]`."""
+    drawn, pages, attempt = _device_draws(method, population, streams), pages_of(population), _attempt(method, model)
+    sums, gradient = np.zeros(4), np.zeros_like(model.theta)
+    rows = max(1, BLOCK // len(gradient))
+    for first in range(0, population.n_clients, rows):
+        part = drawn[first : first + rows]
+        if not client_rounds(pages, attempt, first, part, streams.users, population.n_local, gradient, sums):
+            raise ValueRangeError("the scores are not numbers any more")
+    return gradient / (method.sigma * population.n_clients), sums
 
 
 def _attempt(method: FoltrES, model: Model) -> Try:
@@ -94,46 +108,84 @@ def _device_draws(method: FoltrES, population: Population, streams: Streams) -> 
     return drawn
 
 
-@njit(cache=True, error_model="numpy")
-def client_rounds(pages, attempt, drawn, states, n_local, gradient, sums):  # type: ignore[no-untyped-def]
-    """n_local pages of every client; adds up the gradient `[n_params]` and the pages' metrics `[4]`.
+class Sheet(NamedTuple):
+    """Room for one page, used again for each."""
 
-    `drawn` `[n_clients, 1 + n_answers]` comes from the devices' streams, `states` are the users'. False when scores
-    were not numbers.
+    ranker: npt.NDArray[np.floating[Any]]
+    """[n_params] theta + sigma v or theta - sigma v, in the precision of the features"""
+    scores: npt.NDArray[np.floating[Any]]
+    """[longest]"""
+    unit: npt.NDArray[np.floating[Any]]
+    """[longest] what one hidden unit sees"""
+    placed: npt.NDArray[np.floating[Any]]
+    """[k] the scores of the shown documents"""
+    ranking: npt.NDArray[np.int64]
+    """[k]"""
+    clicks: npt.NDArray[np.bool_]
+    """[k]"""
+
+
+@njit(cache=True, error_model="numpy")
+def client_rounds(pages, attempt, first_client, drawn, states, n_local, gradient, sums):  # type: ignore[no-untyped-def]
+    """n_local pages of each client from `first_client` on; adds to the gradient `[n_params]` and the sums `[4]`.
+
+    `drawn` `[n_clients, 1 + n_answers]` comes from the devices' streams, `states` are the users'. Clients with the same
+    query go one after another: reading the documents is most of the work. False when scores were not numbers.
     """
-    n_clients, n_params, k = len(drawn), len(attempt.theta), len(pages.discounts)
-    v = np.empty(n_params)
-    rankers = np.empty((2, n_params), pages.features.dtype)
-    scores = np.empty(pages.longest, pages.features.dtype)
-    unit, placed = np.empty_like(scores), np.empty(k, pages.features.dtype)
-    ranking, clicks = np.empty(k, np.int64), np.empty(k, np.bool_)
-    rewards = np.empty(2)
+    n_clients, n_params = len(drawn), len(attempt.theta)
+    v = np.empty((n_clients, n_params))
     for client in range(n_clients):
-        perturb(np.uint64(drawn[client, 0] * SEEDS), v)
-        for i in range(n_params):
-            rankers[0, i] = attempt.theta[i] + attempt.sigma * v[i]
-            rankers[1, i] = attempt.theta[i] - attempt.sigma * v[i]
-        rewards[:] = 0.0
-        for page in range(n_local):
-            direction = page % 2 if attempt.antithetic else 0
-            query = next_query(pages, states[client])
-            first, last = pages.offsets[query], pages.offsets[query + 1]
-            if attempt.n_hidden > 0:
-                neural_scores(pages.features, first, last, rankers[direction], attempt.n_hidden, scores, unit)
-            else:
-                linear_scores(pages.features, first, last, rankers[direction], scores)
-            n_shown = min(k, last - first)
-            if not best_first(scores, last - first, n_shown, ranking, placed):
+        perturb(np.uint64(drawn[client, 0] * SEEDS), v[client])
+    sheet = new_sheet(pages, n_params)
+    rewards, queries = np.zeros((n_clients, 2)), np.empty(n_clients, np.int64)
+    for page in range(n_local):
+        direction = page % 2 if attempt.antithetic else 0
+        for client in range(n_clients):
+            queries[client] = next_query(pages, states[first_client + client])
+        for client in np.argsort(queries, kind="mergesort"):
+            sigma = -attempt.sigma if direction == 1 else attempt.sigma
+            for i in range(n_params):
+                sheet.ranker[i] = attempt.theta[i] + sigma * v[client, i]
+            told = visit(pages, attempt, sheet, queries[client], first_client + client, states, sums)
+            if told < 0:
                 return False
-            click_through(pages, client, query, ranking, n_shown, states[client], clicks, sums)
-            told = outcome(attempt, clicks, n_shown)
             if attempt.truth_probability < 1.0:
                 told = answer(told, drawn[client, 1 + page], attempt.truth_probability, attempt.weights)
-            rewards[direction] += attempt.values[told]
-        weight = reward_weight(rewards, n_local, attempt.antithetic) / (attempt.sigma * n_clients)
+            rewards[client, direction] += attempt.values[told]
+    for client in range(n_clients):
+        weight = reward_weight(rewards[client], n_local, attempt.antithetic)
         for i in range(n_params):
-            gradient[i] += weight * v[i]
+            gradient[i] += weight * v[client, i]
     return True
+
+
+@njit(cache=True)
+def new_sheet(pages, n_params):  # type: ignore[no-untyped-def]
+    """Room for a page."""
+    kind, k = pages.features.dtype, len(pages.discounts)
+    return Sheet(
+        np.empty(n_params, kind),
+        np.empty(pages.longest, kind),
+        np.empty(pages.longest, kind),
+        np.empty(k, kind),
+        np.empty(k, np.int64),
+        np.empty(k, np.bool_),
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def visit(pages, attempt, sheet, query, client, states, sums):  # type: ignore[no-untyped-def]
+    """Show a page by `sheet.ranker` and let the client click; its outcome, or -1 when scores were not numbers."""
+    first, last = pages.offsets[query], pages.offsets[query + 1]
+    if attempt.n_hidden > 0:
+        neural_scores(pages.features, first, last, sheet.ranker, attempt.n_hidden, sheet.scores, sheet.unit)
+    else:
+        linear_scores(pages.features, first, last, sheet.ranker, sheet.scores)
+    n_shown = min(len(pages.discounts), last - first)
+    if not best_first(sheet.scores, last - first, n_shown, sheet.ranking, sheet.placed):
+        return -1
+    click_through(pages, client, query, sheet.ranking, n_shown, states[client], sheet.clicks, sums)
+    return outcome(attempt, sheet.clicks, n_shown)
 
 
 @njit(cache=True)

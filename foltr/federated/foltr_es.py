@@ -13,9 +13,9 @@ The reward of each page is privatised by itself, then the directions are average
 Section 3.1.2. A page therefore costs `page_epsilon`, and a message the sum over its pages. Rewards are rounded to 32
 bits as sent. Equal scores: the later document first, as in the published program, which reverses an ascending sort.
 
-In one thing the published programs (the paper's and the reproduction study's) are not followed. There a client seeds its
-own generator with s and then draws its queries and clicks from it, while v_s comes from the same stream: the first
-weights' perturbations tell which queries are asked, and the gradient of those weights is biased. Linear rankers suffer:
+The published programs (the paper's and the reproduction study's) are not followed in one thing. There a client seeds
+its own generator with s and then draws queries and clicks from it, while v_s comes from the same stream: the first
+weights' perturbations tell which queries are asked, which biases the gradient of those weights. Linear rankers suffer:
 on MQ2008 their MaxRR ends lower by about .02 for informational users. Here v_s is independent of everything else.
 """
 

@@ -14,6 +14,7 @@ from foltr.federated.method import Model
 from foltr.online.evolution_strategies import perturbation
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
+from simulation.batched import foltr_es
 from simulation.batched.best_first import best_first
 from simulation.batched.foltr_es import run_round
 from simulation.batched.perturbation import perturb
@@ -95,6 +96,16 @@ def test_few_pages(n_local: int) -> None:
     found, _, _ = played(run_round, method, where, rounds=2)
     assert found.theta == pytest.approx(expected.theta, rel=1e-9, abs=1e-12)
     assert found.theta.any() == (n_local > 1)
+
+
+def test_clients_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where perturbations do not fit in memory together, clients keep their streams and their place in the mean."""
+    method, where = FoltrES(Linear(7), sigma=0.1), population(made([10, 25]), clicks="pbm")
+    whole, whole_seen, _ = played(run_round, method, where, rounds=2)
+    monkeypatch.setattr(foltr_es, "BLOCK", 7 * 6)
+    blocks, blocks_seen, _ = played(run_round, method, where, rounds=2)
+    assert blocks.theta == pytest.approx(whole.theta, rel=1e-12, abs=1e-15)
+    assert np.array(blocks_seen) == pytest.approx(np.array(whole_seen))
 
 
 def test_features_of_32_bits_are_scored_in_32() -> None:

@@ -10,8 +10,9 @@ pages are independent draws, the law is the same for even B. Pages are learned f
 each before the next is shown. A direction without a page reports the other's mean, which teaches nothing.
 
 The reward of each page is privatised by itself, then the directions are averaged, as in the paper's program and thesis
-Section 3.1.2. A page therefore costs `page_epsilon`, and a message the sum over its pages. Rewards are rounded to 32
-bits as sent. Equal scores: the later document first, as in the published program, which reverses an ascending sort.
+Section 3.1.2. A page therefore costs `page_epsilon`, and a message the sum over its pages. To protect anyone, the
+device's generator must be foltr.privacy.noise.os_entropy_generator. Rewards are rounded to 32 bits as sent. Equal
+scores: the later document first, as in the published program, which reverses an ascending sort.
 
 The published programs (the paper's and the reproduction study's) are not followed in one thing. There a client seeds
 its own generator with s and then draws queries and clicks from it, while v_s comes from the same stream: the first

@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.method import Model
 from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
@@ -68,6 +70,8 @@ class FPDGD:
     weighting: Literal["interactions", "equal"] = "interactions"
     """n_c of Eq. 3.16: pages seen, or 1"""
     privacy: Mechanism = field(default_factory=NoPrivacy)
+    aggregation: Aggregation = field(default_factory=Mean)
+    """how the server joins the clients' differences; "mean" is Eq. 3.16"""
 
     def __post_init__(self) -> None:
         for name, value in (("learning_rate", self.learning_rate), ("temperature", self.temperature)):
@@ -114,8 +118,14 @@ class FPDGD:
     def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
         weights = n_interactions if self.weighting == "interactions" else np.sign(n_interactions)
-        theta = weighted_mean(thetas, weights) if weights.any() else model.theta
+        theta = self._joined(model.theta, thetas, weights) if weights.any() else model.theta
         return Model(theta, model.round + 1, model.moments)
+
+    def _joined(self, start: FloatVector, thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
+        if isinstance(self.aggregation, Mean):
+            return weighted_mean(thetas, weights)
+        joined: FloatVector = start + self.aggregation.combine(thetas - start, weights)
+        return joined
 
     def _learner(self, local: Local) -> FloatVector:
         return local.theta if self.update == "each" else local.start

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, Local, Message, weighted_mean
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
@@ -164,3 +165,12 @@ def test_by_name() -> None:
     assert FPDGD(Linear(2)).privacy == NoPrivacy()
     with pytest.raises(ValueRangeError, match="update"):
         make_method("fpdgd", Linear(2), {"update": "sometimes"})
+
+
+def test_a_robust_rule_joins_differences() -> None:
+    """With the median, one client far away moves nothing: theta is start plus the median of the differences."""
+    start = np.array([1.0, 2.0])
+    method = FPDGD(Linear(2), aggregation=Median())
+    thetas = start + np.array([[0.1, 0.0], [0.2, 0.1], [1000.0, -1000.0]])
+    joined = method.aggregate(Model(start), [Message(theta, 1) for theta in thetas])
+    np.testing.assert_allclose(joined.theta, start + np.array([0.2, 0.0]))

@@ -4,6 +4,8 @@
 
 over every placement of the grades in a list, for users of a click model; the bound for any user at all is Eq. 10. The
 maximum over pairs is, for each value, the largest logarithm less the smallest.
+
+`python -m simulation.privacy_loss` prints the table.
 """
 
 from __future__ import annotations
@@ -15,12 +17,17 @@ import numpy.typing as npt
 
 from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution
+from foltr.privacy.randomised_response import randomised_response_epsilon
+from simulation.click_models import make_users
 from simulation.users import Users
 
 FloatMatrix = npt.NDArray[np.float64]
 
 TABLE_LENGTH = 5
 """documents in the lists of Table 2, whose MaxRR therefore has 6 values"""
+TABLE_USERS = ("perfect", "navigational", "informational")
+TABLE_PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+"""p of Table 2"""
 
 
 def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
@@ -47,3 +54,18 @@ def privacy_loss(users: Users, *, truth_probability: float, length: int = TABLE_
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(told.max(axis=0)) - np.log(told.min(axis=0))
     return float(np.nanmax(loss))
+
+
+def table_2() -> str:
+    """Table 2 as text: a row for the bound of Eq. 10 and for each kind of user, a column for each p."""
+    bounds = [randomised_response_epsilon(p, TABLE_LENGTH + 1) for p in TABLE_PROBABILITIES]
+    rows = {"bound (Eq. 10)": bounds}
+    for kind in TABLE_USERS:
+        users = make_users(kind, top_grade=2)
+        rows[kind] = [privacy_loss(users, truth_probability=p) for p in TABLE_PROBABILITIES]
+    head = f"{'p':14}" + "".join(f"{p:7.2f}" for p in TABLE_PROBABILITIES)
+    return "\n".join([head, *(f"{name:14}" + "".join(f"{loss:7.2f}" for loss in row) for name, row in rows.items())])
+
+
+if __name__ == "__main__":
+    print(table_2())

@@ -12,7 +12,7 @@ from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution
 from foltr.privacy.randomised_response import randomised_response_epsilon
 from simulation.click_models import make_users
-from simulation.privacy_loss import max_rr_distribution, privacy_loss
+from simulation.privacy_loss import max_rr_distribution, privacy_loss, table_2
 
 PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 TABLE_2 = {
@@ -32,6 +32,13 @@ def test_table_2(clicks: str) -> None:
     assert all(loss <= bound + 1e-12 for loss, bound in zip(found, bounds, strict=True))
     if clicks == "perfect":
         assert found == pytest.approx(bounds)
+
+
+def test_table_2_as_text() -> None:
+    """What the command prints: the printed numbers with two digits, below a row for p and one for the bound."""
+    lines = [line.split() for line in table_2().splitlines()]
+    assert [line[-6:] for line in lines[2:]] == [[f"{loss:.2f}" for loss in row] for row in TABLE_2.values()]
+    assert lines[1][-6:] == lines[2][-6:]
 
 
 def test_two_ranks_by_hand() -> None:

@@ -1,7 +1,7 @@
 """The command line: `foltr-search [FOLDER]` opens the screen, and each file in app/commands is one command.
 
 Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FOLTR_DEBUG=1 shows the traceback),
-130 interrupted. stdout carries results only.
+3 the group's server did not answer, 130 interrupted. stdout carries results only.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ COMMANDS: Mapping[str, str] = {
     "model": "app.commands.model",
     "stats": "app.commands.stats",
     "history": "app.commands.history",
+    "join": "app.commands.join",
+    "sync": "app.commands.sync",
+    "federation": "app.commands.federation",
+    "privacy": "app.commands.privacy",
+    "leave": "app.commands.leave",
+    "forget-me": "app.commands.forget_me",
     "config": "app.commands.config",
     "doctor": "app.commands.doctor",
     "completion": "app.commands.completion",

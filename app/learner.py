@@ -12,7 +12,7 @@ learned could hardly be unlearned.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from app import model_versions
 from app.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
+from app.federation.group_ranker import CommonRanker
 from app.model_file import export_model, import_model
 from app.model_versions import LARGEST_WEIGHT, Model
 from app.pace import Pace
@@ -61,8 +62,12 @@ class Learner:
         manifest_hash: str,
         settings: LearningSettings,
         pace: Pace | None = None,
+        common: CommonRanker | None = None,
     ) -> None:
-        """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name."""
+        """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name.
+
+        With `common`, the ranker of this device's group has its share in each score (app.federation.blend).
+        """
         self.prior = np.array(theta0, dtype=np.float64)
         self.pace = pace or Pace.even(len(self.prior))
         self.feature_names = tuple(feature_names)
@@ -70,7 +75,7 @@ class Learner:
         self.settings = settings
         self.last_lesson = ""
         """what was last learned while this object lived, "" for nothing"""
-        self._store = store
+        self._store, self._common = store, common
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
         if self.prior.shape != (len(self.feature_names),):
@@ -91,7 +96,22 @@ class Learner:
     def scores(self, features: FloatMatrix) -> FloatVector:
         """s_d for each candidate, `[n_docs]`."""
         text: FloatVector = features @ self.prior
-        return text + self._moved(features) if self.settings.enabled and len(features) else text
+        if not (self.settings.enabled and len(features)):
+            return text
+        personal = text + self._moved(features, self.model)
+        blend = self._common.blend() if self._common else None
+        return blend.scores(features, personal) if blend else personal
+
+    def rehearsed(self, pages: Iterable[Interaction]) -> Iterator[FloatVector]:
+        """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
+
+        It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
+        """
+        model = self._shipped()
+        for page in pages:
+            scores = page.features @ self.prior + self._moved(page.features, model)
+            yield scores
+            model = replace(model, theta=self._step(page, model, self._open_pairs(page, model, scores)))
 
     def order(
         self,
@@ -134,12 +154,8 @@ class Learner:
         moment = time.time() if now is None else now
         with self._store.transaction():
             model = self.model
-            pairs = self._open_pairs(page, model, scores)
-            weights = document_weights(pairs, page.n_docs)
-            seen = self.pace.seen(page.features)
-            slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
-            theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
-            theta = np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+            pairs = self._open_pairs(page, model, self.scores(page.features) if scores is None else scores)
+            theta = self._step(page, model, pairs)
             n_picks = int(page.clicks.sum())
             self._save(
                 replace(model, theta=theta, n_pages=model.n_pages + 1, n_picks=model.n_picks + n_picks, updated=moment),
@@ -147,15 +163,17 @@ class Learner:
             )
             cap = self.settings.max_interactions
             self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
-        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, weights @ seen))
+        change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
+        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, change))
         self.last_lesson = lesson.sentence
         return lesson
 
     def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
         """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.
 
-        Both sums together are its score. The prior's share is theta0 * x; the learned share says how the features in
-        which the document differs from the query's middle one (the median of r) raised or lowered it.
+        In a group the first are those of the prior and the common ranker together. Both sums
+        together are its score. The prior's share is theta0 * x; the learned share says how the features in which the
+        document differs from the query's middle one (the median of r) raised or lowered it.
         """
         seen = self.pace.seen(features)
         learned = np.zeros(seen.shape[1])
@@ -166,9 +184,11 @@ class Learner:
                 way = seen[row] - seen[middle]
                 share = model.ranker.attributions(model.theta, seen[row], seen[middle]) - model.prior * way
                 learned += share / len(_middle_rows(r))
-            free, bounded = r[row] - np.median(r), self._moved(features)[row]
+            free, bounded = r[row] - np.median(r), self._moved(features, model)[row]
             learned *= bounded / free if free else 0.0
-        return self.prior * features[row], learned
+        prior = self.prior * features[row]
+        blend = self._common.blend() if self._common and self.settings.enabled else None
+        return blend.contributions(features[row], prior, learned) if blend else (prior, learned)
 
     def reset(self, day: date | None = None, *, now: float | None = None) -> None:
         """Back to the shipped prior, or to the end of a day of the last month; other days' versions stay."""
@@ -199,17 +219,23 @@ class Learner:
             )
         self._save(model, time.time() if now is None else now)
 
-    def _moved(self, features: FloatMatrix) -> FloatVector:
+    def _moved(self, features: FloatMatrix, model: Model) -> FloatVector:
         """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
-        r = self.model.learned(self.pace.seen(features))
+        r = model.learned(self.pace.seen(features))
         half = self.settings.bound / 2
         return self.settings.strength * np.clip(r - np.median(r), -half, half)
 
-    def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike | None) -> Pairs:
+    def _step(self, page: Interaction, model: Model, pairs: Pairs) -> FloatVector:
+        """theta after the lesson in these preferences of one page, `[n_params]`."""
+        weights, seen = document_weights(pairs, page.n_docs), self.pace.seen(page.features)
+        slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
+        theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
+        return np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+    def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
-        shown = self.scores(page.features) if scores is None else scores
         explores = self.settings.exploration >= SMALLEST_TEMPERATURE
-        pairs = preference_pairs(shown, page, temperature=self.settings.exploration if explores else 1.0)
+        pairs = preference_pairs(scores, page, temperature=self.settings.exploration if explores else 1.0)
         r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))

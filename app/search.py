@@ -19,6 +19,7 @@ import numpy as np
 from app.explain import explanation
 from app.exploration import session_nonce
 from app.facets import facets_of, narrowing
+from app.federation.group_ranker import CommonRanker
 from app.last_page import LastPage
 from app.learner import Learner
 from app.pace import Pace
@@ -59,7 +60,7 @@ class Search:
         self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
-            pace=Pace.shipped(NAMES),
+            pace=Pace.shipped(NAMES), common=CommonRanker(self.store),
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
         self._page_ids = itertools.count(1)

@@ -17,6 +17,7 @@ from msgspec import Meta
 from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots
 
 __all__ = [
+    "FederationSettings",
     "HistorySettings",
     "IndexSettings",
     "LearningSettings",
@@ -166,6 +167,34 @@ class OpenSettings(Section, frozen=True):
     ] = "system"
 
 
+class FederationSettings(Section, frozen=True):
+    """Sharing a common ranker with a group (`foltr-search join LINK`); docs/privacy.md says what leaves this device."""
+
+    sync: Annotated[
+        Literal["off", "daily", "hourly"],
+        Meta(description="How often the screen syncs by itself, once you have agreed to it."),
+    ] = "off"
+    epsilon_budget: Annotated[
+        float, Meta(gt=0, le=1000, description="Nothing is sent once this epsilon would be passed, over all rounds.")
+    ] = 10.0
+    delta: Annotated[
+        float, Meta(gt=0, le=0.01, description="The delta at which epsilon is told and the budget is counted.")
+    ] = 1e-5
+    allow_unprotected: Annotated[
+        bool, Meta(description="Also send updates from which the server can read what was opened; for research.")
+    ] = False
+    min_interactions: Annotated[
+        int, Meta(ge=1, le=100_000, description="With fewer new pages than this the device sits the round out.")
+    ] = 5
+    timeout_seconds: Annotated[
+        float, Meta(gt=0, le=600, description="How long one request to the server may take.")
+    ] = 20.0
+    retries: Annotated[int, Meta(ge=0, le=10, description="How often a failed request is repeated.")] = 3
+    proxy: Annotated[
+        str, Meta(description='Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.')
+    ] = ""
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting, checked; made once at the edge and passed inward."""
 
@@ -175,6 +204,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     history: HistorySettings = HistorySettings()
     screen: ScreenSettings = ScreenSettings()
     open: OpenSettings = OpenSettings()
+    federation: FederationSettings = FederationSettings()
 
     @classmethod
     def load(

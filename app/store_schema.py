@@ -32,4 +32,27 @@ _FIRST = (
         rank_bm25 INTEGER NOT NULL, source TEXT NOT NULL, winner TEXT)""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+_FEDERATION = (
+    # the group this device belongs to: an app.federation.membership.Membership
+    "CREATE TABLE membership (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)",
+    # what was spent on privacy, written before anything is sent; mechanism is JSON of foltr.privacy.mechanisms
+    """CREATE TABLE privacy_ledger (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, group_id TEXT NOT NULL, lineage INTEGER NOT NULL,
+        round INTEGER NOT NULL, n_params INTEGER NOT NULL, mechanism TEXT NOT NULL, exact_count INTEGER NOT NULL,
+        UNIQUE (group_id, lineage, round))""",
+    """CREATE TRIGGER ledger_keeps BEFORE DELETE ON privacy_ledger
+        BEGIN SELECT raise(ABORT, 'the privacy ledger only grows'); END""",
+    """CREATE TRIGGER ledger_stands BEFORE UPDATE ON privacy_ledger
+        BEGIN SELECT raise(ABORT, 'the privacy ledger only grows'); END""",
+    # one sealed update a round, kept until the server has it so that it can be sent again unchanged;
+    # last_page is the newest interaction that is in it, 0 where it does not count as used
+    """CREATE TABLE uploads (
+        lineage INTEGER NOT NULL, round INTEGER NOT NULL, body BLOB, state TEXT NOT NULL, last_page INTEGER NOT NULL,
+        n_interactions INTEGER NOT NULL, PRIMARY KEY (lineage, round)) WITHOUT ROWID""",
+    # the common ranker that this device ranks with: an app.federation.group_ranker.GroupRanker
+    "CREATE TABLE group_ranker (id INTEGER PRIMARY KEY CHECK (id = 1), revision BLOB NOT NULL, record BLOB NOT NULL)",
+    # what servers signed when this device left: an app.federation.receipts.Kept
+    "CREATE TABLE receipts (id INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL, record BLOB NOT NULL)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION)

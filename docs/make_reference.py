@@ -3,7 +3,8 @@
     python docs/make_reference.py
 
 docs/man/foltr-search.1 is what `foltr-search man` prints; docs/configuration.md holds what `foltr-search config
-default` prints between its two markers. A test compares both with the program.
+default` prints between its two markers, docs/privacy.md the records that leave a device. Tests compare them with the
+program.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 BEGIN, END = "<!-- begin of `foltr-search config default` -->", "<!-- end -->"
+RECORDS = "<!-- begin of the records that leave a device -->"
 
 
 def manual_page() -> str:
@@ -27,17 +29,29 @@ def configuration(text: str) -> str:
     """docs/configuration.md with the present default file between its markers."""
     from app.settings_file import default_file
 
-    before, _, rest = text.partition(BEGIN)
+    return _between(text, BEGIN, f"```toml\n{default_file()}```")
+
+
+def privacy(text: str) -> str:
+    """docs/privacy.md with the present records between its markers."""
+    from app.federation.what_leaves import markdown
+
+    return _between(text, RECORDS, "\n".join(markdown()))
+
+
+def _between(text: str, begin: str, content: str) -> str:
+    before, _, rest = text.partition(begin)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n```toml\n{default_file()}```\n\n{END}{after}"
+    return f"{before}{begin}\n\n{content}\n\n{END}{after}"
 
 
 def main() -> None:
     sys.path.insert(0, str(DOCS.parent))
     (DOCS / "man").mkdir(exist_ok=True)
     (DOCS / "man" / "foltr-search.1").write_text(manual_page(), encoding="utf-8")
-    file = DOCS / "configuration.md"
-    file.write_text(configuration(file.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, renewed in (("configuration.md", configuration), ("privacy.md", privacy)):
+        file = DOCS / name
+        file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

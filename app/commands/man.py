@@ -25,6 +25,9 @@ nothing was found
 .B 2
 an error; one line on standard error says what was wanted and what came
 .TP
+.B 3
+the group's server did not answer; trying again later may help
+.TP
 .B 130
 interrupted; what was done so far is kept
 .SH ENVIRONMENT

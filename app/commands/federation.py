@@ -1,0 +1,115 @@
+"""`foltr-search federation`: how this device stands with its group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from app.commands.columns import counted
+from app.commands.command import NOTHING_FOUND, Group, load, say
+
+EXAMPLES = """
+foltr-search federation                       group, round, privacy spent, adopted ranker
+foltr-search federation status --json | jq .privacy
+foltr-search federation background on         agree to syncing from the screen
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Show how this device stands with its group."""
+    return 0 if ctx.invoked_subcommand else _show(as_json=False)
+
+
+@command.command("status", examples="foltr-search federation status --json | jq .privacy")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def status(as_json: bool) -> int:
+    """Show group, round, what was sent, epsilon spent and left, the adopted ranker and the last error.
+
+    The server is not asked. Exit code 1 for a device without a group.
+    """
+    return _show(as_json=as_json)
+
+
+@command.command("background", examples="foltr-search federation background on")
+@click.argument("wanted", type=click.Choice(["on", "off"]))
+def background(wanted: str) -> int:
+    """Agree (or no longer) to the screen syncing by itself, as often as the setting federation.sync says."""
+    from app.federation import consent, membership
+    from app.store import Store
+
+    context = load()
+    context.paths.create_data_dir()
+    with Store(context.paths.state) as store:
+        consent.allow_background(store, membership.member(store), allowed=wanted == "on")
+    if wanted == "on" and context.settings.federation.sync == "off":
+        say("agreed; it begins once federation.sync is set to daily or hourly")
+    return 0
+
+
+def _show(*, as_json: bool) -> int:
+    import json
+
+    from app.federation.overview import overview
+    from app.store import Store
+
+    context = load()
+    context.paths.create_data_dir()
+    with Store(context.paths.state) as store:
+        found = overview(store, context.settings.federation)
+    if as_json:
+        click.echo(json.dumps(found))
+    elif found["group"] is None:
+        say("this device belongs to no group; `foltr-search join LINK` joins one")
+    else:
+        for name, value in _rows(found):
+            click.echo(f"{name + ':':12}{value}")
+    return NOTHING_FOUND if found["group"] is None else 0
+
+
+def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    group, privacy = found["group"], found["privacy"]
+    yield "group", f"{group['name']} at {group['address']}"
+    yield "member", f"{group['member']}, since {_moment(group['joined'])}"
+    yield "round", f"{found['round']} of lineage {found['lineage']}, until {_moment(found['deadline'])}"
+    sent = [update for update in found["updates"] if update["state"] == "sent"]
+    waiting = len([update for update in found["updates"] if update["state"] == "waiting"])
+    yield "sent", counted(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
+    yield "privacy", spent_in_words(privacy)
+    if found["privacy"]["rounds_left"] is not None:
+        yield "left", f"{counted(privacy['rounds_left'], 'round')} under the present terms"
+    yield "ranker", _ranker(found["ranker"])
+    if found["verdict"]:
+        yield "tested", found["verdict"]
+    yield "synced", f"{_moment(found['last_sync'])}; in the background: {found['background']}"
+    if found["last_error"]:
+        yield "last error", found["last_error"]
+
+
+def spent_in_words(privacy: dict[str, Any]) -> str:
+    """ "epsilon 1.70 of 10 spent in 3 rounds (3.71 against replacement, delta 1e-05)" """
+    rounds = counted(privacy["rounds"], "round")
+    if privacy["epsilon_zero_out"] is None:
+        return f"epsilon is infinite after {rounds}: some left without protection"
+    return (
+        f"epsilon {privacy['epsilon_zero_out']:.2f} of {privacy['budget']:g} spent in {rounds} "
+        f"({privacy['epsilon_replace']:.2f} against replacement, delta {privacy['delta']:g})"
+    )
+
+
+def _ranker(ranker: dict[str, Any] | None) -> str:
+    if ranker is None:
+        return "your own; the group's was not adopted"
+    return (
+        f"the group's of round {ranker['round']}, lineage {ranker['lineage']}, alpha {ranker['alpha']:g} "
+        f"({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
+    )
+
+
+def _moment(seconds: int) -> str:
+    from datetime import datetime
+
+    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" if seconds else "never"

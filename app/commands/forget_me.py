@@ -1,0 +1,75 @@
+"""`foltr-search forget-me`: leave, have everything erased and unlearned, and see how far that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import NOTHING_FOUND, Command, load, say
+
+if TYPE_CHECKING:
+    from app.federation.receipts import Kept
+
+EXAMPLES = """
+foltr-search forget-me                        asks first
+foltr-search forget-me --yes
+foltr-search forget-me                        later: how far it is
+foltr-search forget-me --json | jq .receipts
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def command(yes: bool, as_json: bool) -> int:
+    """Have the group forget this device: its rows are erased, its influence is unlearned.
+
+    The server signs a receipt that says what was erased and by which method; it is kept here. Then this device's key
+    and the group's ranker are erased. Without a membership this shows the receipts and asks how far the work is.
+    """
+    from app.commands.federated import answered
+    from app.federation import membership
+    from app.joining import Joining
+    from app.store import Store
+
+    context = load()
+    context.paths.create_data_dir()
+
+    def forget() -> int:
+        with Store(context.paths.state) as store:
+            joining = Joining(store, context.settings)
+            known = membership.load(store)
+            if known is not None and known.group_id:
+                if not yes:
+                    click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
+                if joining.leave(forget=True) is None:
+                    say("the server had let this device go before, and its receipt was lost; the key is erased")
+            kept = joining.progress()
+        _print(kept, as_json=as_json)
+        return 0 if kept else NOTHING_FOUND
+
+    return answered(forget)
+
+
+def _print(kept: Sequence[Kept], *, as_json: bool) -> None:
+    import json
+    from datetime import datetime
+
+    import msgspec
+
+    from app.federation.receipts import in_words
+
+    if as_json:
+        receipts = [{"group": one.group, **msgspec.to_builtins(one.receipt)} for one in kept]
+        click.echo(json.dumps({"v": 1, "receipts": receipts}))
+        return
+    if not kept:
+        say("this device belongs to no group and has no receipt")
+    for one in kept:
+        receipt = one.receipt
+        when = f"{datetime.fromtimestamp(receipt.time):%Y-%m-%d %H:%M}"
+        click.echo(
+            f"{one.group}, {when}: {in_words(receipt)}" + (f" (request {receipt.request})" * bool(receipt.request))
+        )

@@ -1,0 +1,51 @@
+"""`foltr-search join LINK`: become a member of a group that shares one ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import click
+
+from app.commands.command import Command, load, say
+
+EXAMPLES = """
+foltr-search join foltr://join/eyJh...        shows the terms, then asks
+foltr-search join LINK --yes                  agrees to them unseen
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("link")
+@click.option("--yes", is_flag=True, help="Agree to the group's terms without being asked.")
+def command(link: str, yes: bool) -> int:
+    """Join the group of an invite LINK.
+
+    Shows what will leave this device and with what protection, and asks. Until you agree the server gets nothing but
+    the invite and a fresh key. Exit code 3 when the server cannot be reached.
+    """
+    from app.commands.federated import answered
+    from app.joining import Joining
+    from app.store import Store
+    from foltr.federated.invite_link import from_link
+
+    context, invite = load(), from_link(link)
+    context.paths.create_data_dir()
+
+    def join() -> int:
+        with Store(context.paths.state) as store:
+            member = Joining(store, context.settings).join(invite, agrees=asking(yes=yes))
+        say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
+        return 0
+
+    return answered(join)
+
+
+def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:
+    """Shows the terms on stderr and asks, unless `yes` has agreed already."""
+
+    def ask(lines: Sequence[str]) -> bool:
+        for line in lines:
+            click.echo(line, err=True)
+        return yes or click.confirm("Do you agree?", err=True)
+
+    return ask

@@ -1,0 +1,68 @@
+"""`foltr-search privacy`: what leaves this device, and what that has cost."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import Command, load
+
+EXAMPLES = """
+foltr-search privacy
+foltr-search privacy --json | jq .sent
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
+def command(as_json: bool) -> int:
+    """Tell exactly what leaves this device, and what the privacy ledger says.
+
+    Without a group nothing leaves it. The list is read off the definitions of the records that are sent.
+    """
+    import json
+    from dataclasses import asdict
+
+    from app.federation import ledger, membership
+    from app.federation.overview import privacy
+    from app.federation.what_leaves import HEADERS, records
+    from app.store import Store
+
+    context = load()
+    context.paths.create_data_dir()
+    with Store(context.paths.state) as store:
+        member, spent = membership.load(store), ledger.entries(store)
+    summary = privacy(spent, context.settings.federation)
+    if as_json:
+        sent = [asdict(record) for record in records()]
+        entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]
+        click.echo(json.dumps({"v": 1, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}))
+        return 0
+    _print_records(in_group=member is not None)
+    _print_ledger(spent_rounds=len(spent), summary=summary)
+    return 0
+
+
+def _print_records(*, in_group: bool) -> None:
+    from app.federation.what_leaves import HEADERS, records
+
+    click.echo("This device sends these records to its group's server:" if in_group else "Nothing leaves this device.")
+    if not in_group:
+        click.echo("In a group (`foltr-search join`) these records would be sent to its server:")
+    for sent in records():
+        click.echo(f"\n{sent.name}: {sent.meaning}")
+        for field in sent.fields:
+            click.echo(f"  {field.name:14} {field.type:10} {field.meaning}".rstrip())
+    click.echo("\nHeaders that sign each request:")
+    for name, meaning in HEADERS.items():
+        click.echo(f"  {name:16} {meaning}")
+
+
+def _print_ledger(*, spent_rounds: int, summary: dict[str, object]) -> None:
+    from app.commands.federation import spent_in_words
+
+    click.echo("\nPrivacy ledger:")
+    if not spent_rounds:
+        click.echo("  nothing was ever sent")
+        return
+    click.echo(f"  {spent_in_words(summary)}")
+    click.echo("  This holds against the servers themselves, for all that this device ever sent, taken together.")

@@ -1,0 +1,64 @@
+"""What the user is told before anything is shared, and what the user then has agreed to.
+
+Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed. When the group
+changes them, the device asks again before it sends anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from app.federation import ledger, membership
+from app.federation.failures import ConsentError
+from app.federation.ledger import Entry
+from app.federation.membership import Membership
+from app.federation.protection import in_words, protection_of
+from app.federation.what_leaves import records
+from app.settings import FederationSettings
+from app.store import Store
+from foltr.federated.wire import Terms, digest
+
+Ask = Callable[[Sequence[str]], bool]
+"""shows lines and gives whether the user agrees"""
+
+
+def told(member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[Entry, ...]) -> Iterator[str]:
+    """The group, what leaves this device and with what protection, line by line."""
+    names = ", ".join(sent.name for sent in records())
+    yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."
+    yield (
+        f"What leaves this device: once in a round, an update of {terms.n_params:,} numbers learned from at most "
+        f"{terms.n_local} of your newest result pages. Never a query, a path or a text."
+    )
+    yield f"The records are {names}; `foltr-search privacy` lists every field."
+    yield "The server can open each update: it sees whose it is, and the numbers with their noise."
+    protection = protection_of(terms)
+    yield from in_words(protection, delta=settings.delta)
+    if protection.hides:
+        planned = ledger.planned(terms, lineage=0, round=0, now=0)
+        left = ledger.rounds_left(spent, planned, settings)
+        budget = f"epsilon {settings.epsilon_budget:g}"
+        yield f"Your privacy budget ({budget}) is enough for {left:,} more rounds; after them nothing is sent."
+
+
+def has_agreed(member: Membership, terms: Terms) -> bool:
+    """Whether the user agreed to these very terms."""
+    return member.agreed == digest(terms)
+
+
+def ask(store: Store, member: Membership, terms: Terms, settings: FederationSettings, *, agrees: Ask) -> Membership:
+    """The membership with the user's consent, durably kept; ConsentError when it is not given."""
+    if has_agreed(member, terms):
+        return member
+    if not agrees(tuple(told(member, terms, settings, ledger.entries(store)))):
+        raise ConsentError("nothing was sent: the group's terms were not agreed to")
+    agreed = msgspec.structs.replace(member, agreed=digest(terms))
+    membership.save(store, agreed)
+    return agreed
+
+
+def allow_background(store: Store, member: Membership, *, allowed: bool) -> None:
+    """Remember whether the screen may sync by itself."""
+    membership.save(store, msgspec.structs.replace(member, background=allowed))

@@ -1,0 +1,41 @@
+"""Why a device and its server could not do what was asked.
+
+FederationError
+├── Unreachable    no answer, or a server that is busy: trying again later may help
+├── Distrusted     the server said something that it could not have said honestly
+├── Declined       the server refused, with its own reason code
+├── SpentError     sending would go past this device's privacy budget, or without any protection
+└── ConsentError   the terms are others than those that were agreed to
+"""
+
+from __future__ import annotations
+
+from foltr.errors import FoltrError
+
+
+class FederationError(FoltrError):
+    """The root, and whatever has no kind of its own; a message for a person."""
+
+
+class Unreachable(FederationError):
+    """No answer in time."""
+
+
+class Distrusted(FederationError):
+    """A signature, an identity or a number that does not fit; nothing of the answer was used."""
+
+
+class Declined(FederationError):
+    """The server refused."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(f"the server refused: {message} ({reason})")
+        self.reason = reason
+
+
+class SpentError(FederationError):
+    """The privacy budget forbids sending."""
+
+
+class ConsentError(FederationError):
+    """The user has not agreed to this."""

@@ -1,0 +1,87 @@
+"""The common ranker that this device has adopted, and a live view of it for whoever ranks."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from app.federation.blend import Blend
+from app.federation.failures import FederationError
+from app.store import Store
+from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
+from foltr.ranking.rankers import make_ranker
+from indexer.features import MANIFEST_HASH, NAMES
+
+FloatVector = npt.NDArray[np.float64]
+
+
+class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """As it is stored."""
+
+    model: bytes
+    """the JSON of the server's ModelRecord"""
+    alpha: float
+    """of the blend with the personal ranker"""
+    adopted: int
+    """seconds since 1970"""
+
+    @property
+    def record(self) -> ModelRecord:
+        return decode(self.model, ModelRecord)
+
+    @property
+    def hash(self) -> str:
+        return digest(self.record)
+
+    def blend(self) -> Blend | None:
+        """Ready to score; None for a model over other features than this program's, as after an update of it."""
+        record = self.record
+        if record.manifest_hash != MANIFEST_HASH:
+            return None
+        ranker = make_ranker(record.ranker, len(NAMES))
+        return Blend(ranker, decode_vector(record.theta, ranker.n_params), self.alpha)
+
+
+def load(store: Store) -> GroupRanker | None:
+    """The adopted common ranker, None where there is none."""
+    found = store.rows("SELECT record FROM group_ranker")
+    if not found:
+        return None
+    try:
+        return msgspec.msgpack.decode(found[0][0], type=GroupRanker)
+    except msgspec.MsgspecError as error:
+        raise FederationError(f"the group's ranker in {store.path} is damaged: {error}") from error
+
+
+def save(store: Store, model: ModelRecord, *, alpha: float, now: int) -> None:
+    """Rank by this one from now on, in every process."""
+    record = msgspec.msgpack.encode(GroupRanker(model=encode(model), alpha=alpha, adopted=now))
+    with store.transaction() as db:
+        db.execute("INSERT OR REPLACE INTO group_ranker VALUES (1, ?, ?)", (os.urandom(8), record))
+
+
+def erase(store: Store) -> None:
+    """Rank without a group again."""
+    store.erase("group_ranker")
+
+
+class CommonRanker:
+    """The adopted ranker as it is at this moment; another process may adopt one at any time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._revision: bytes | None = None
+        self._blend: Blend | None = None
+
+    def blend(self) -> Blend | None:
+        """None where there is no group, or nothing was adopted yet."""
+        with self._store.lock:
+            found = self._store.rows("SELECT revision FROM group_ranker")
+            revision = bytes(found[0][0]) if found else None
+            if revision != self._revision:
+                stored = load(self._store) if revision else None
+                self._blend, self._revision = (stored.blend() if stored else None), revision
+            return self._blend

@@ -1,0 +1,128 @@
+"""The privacy ledger: what every update has cost, written down before the update leaves this device, and never erased.
+
+An update that was written down and not sent (the power went, the server was gone) counts as spent: nobody can know
+that its bytes stayed here. All groups count together, because their servers could compare notes.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+
+from app.federation.failures import FederationError, SpentError
+from app.federation.protection import is_share, protection_of
+from app.settings import FederationSettings
+from app.store import Store
+from foltr.federated.wire import Terms
+from foltr.privacy.accounting import Ledger, Neighbours
+from foltr.privacy.mechanisms import Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One round's update."""
+
+    time: int
+    """seconds since 1970"""
+    group_id: str
+    lineage: int
+    round: int
+    n_params: int
+    mechanism: Mechanism
+    exact_count: bool
+
+
+def entries(store: Store) -> tuple[Entry, ...]:
+    """All of them, oldest first."""
+    rows = store.rows(
+        "SELECT time, group_id, lineage, round, n_params, mechanism, exact_count FROM privacy_ledger ORDER BY id"
+    )
+    try:
+        return tuple(
+            Entry(time, group_id, lineage, number, n, msgspec.json.decode(mechanism, type=Mechanism), bool(exact))
+            for time, group_id, lineage, number, n, mechanism, exact in rows
+        )
+    except msgspec.MsgspecError as error:
+        raise FederationError(
+            f"the privacy ledger in {store.path} is damaged, so nothing can be sent: {error}"
+        ) from error
+
+
+def planned(terms: Terms, *, lineage: int, round: int, now: int) -> Entry:
+    """What one update under these terms would cost."""
+    protection = protection_of(terms)
+    return Entry(
+        time=now,
+        group_id=terms.group_id,
+        lineage=lineage,
+        round=round,
+        n_params=terms.n_params,
+        mechanism=protection.mechanism,
+        exact_count=protection.exact_count,
+    )
+
+
+def has(spent: tuple[Entry, ...], entry: Entry) -> bool:
+    """Whether an update of the same group and round was written down before."""
+    return any((e.group_id, e.lineage, e.round) == (entry.group_id, entry.lineage, entry.round) for e in spent)
+
+
+def write(db: sqlite3.Connection, entry: Entry) -> None:
+    """One more entry, inside the caller's transaction; the round must not have one already."""
+    mechanism = msgspec.json.encode(entry.mechanism).decode()
+    db.execute(
+        "INSERT INTO privacy_ledger (time, group_id, lineage, round, n_params, mechanism, exact_count) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (entry.time, entry.group_id, entry.lineage, entry.round, entry.n_params, mechanism, int(entry.exact_count)),
+    )
+
+
+def epsilon(spent: tuple[Entry, ...], delta: float, neighbours: Neighbours) -> float:
+    """What all entries together guarantee against servers that open each update: exact composition, user level."""
+    if any(entry.exact_count or is_share(entry.mechanism) for entry in spent):
+        return math.inf
+    if not spent:
+        return 0.0
+    ledger = Ledger(max(entry.n_params for entry in spent))
+    for mechanism, n_rounds in Counter(entry.mechanism for entry in spent).items():
+        ledger = ledger.spend(mechanism, n_rounds)
+    return ledger.epsilon(delta, neighbours=neighbours, against="server")
+
+
+def check(spent: tuple[Entry, ...], entry: Entry, settings: FederationSettings) -> None:
+    """SpentError when one more update that costs this would go past the budget, or is not protected at all.
+
+    Rounds without protection are outside of all budgets: whoever allows them has given up on counting.
+    """
+    if math.isinf(epsilon((entry,), settings.delta, "zero-out")):
+        if settings.allow_unprotected:
+            return
+        raise SpentError(
+            "nothing was sent: under the group's terms the server could read what you opened (infinite epsilon); "
+            "federation.allow_unprotected = true sends all the same"
+        )
+    after = epsilon((*spent, entry), settings.delta, "zero-out")
+    if math.isinf(after) and settings.allow_unprotected:
+        return
+    if after > settings.epsilon_budget:
+        raise SpentError(
+            f"nothing was sent: one more round would bring this device to epsilon {after:.2f} (delta "
+            f"{settings.delta:g}), past its budget of {settings.epsilon_budget:g} (federation.epsilon_budget)"
+        )
+
+
+def rounds_left(spent: tuple[Entry, ...], entry: Entry, settings: FederationSettings) -> int:
+    """How many more such updates the budget allows, counted up to 10,000."""
+
+    def fits(n: int) -> bool:
+        return epsilon(spent + (entry,) * n, settings.delta, "zero-out") <= settings.epsilon_budget
+
+    low, high = 0, 10_000
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low

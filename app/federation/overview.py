@@ -1,0 +1,82 @@
+"""How this device stands with its group, without asking the server: for `federation status` and the screen."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from app.federation import group_ranker, ledger, membership, outbox, standing
+from app.federation.failures import FederationError
+from app.federation.ledger import Entry
+from app.settings import FederationSettings
+from app.store import Store
+
+
+def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
+    """The record that `federation status --json` prints; `group` is None for a device without one.
+
+    An epsilon that is infinite is None: JSON has no word for it.
+    """
+    member, seen = membership.load(store), standing.load(store)
+    spent = ledger.entries(store)
+    return {
+        "v": 1,
+        "group": _group(member),
+        "lineage": seen.lineage,
+        "round": seen.round,
+        "deadline": seen.deadline,
+        "last_sync": seen.synced,
+        "last_error": seen.error,
+        "background": settings.sync if member is not None and member.background else "off",
+        "updates": [
+            {"lineage": u.lineage, "round": u.round, "state": u.state, "n_interactions": u.n_interactions}
+            for u in outbox.all_uploads(store)
+        ],
+        "privacy": privacy(spent, settings) | {"rounds_left": _rounds_left(spent, seen, settings)},
+        "ranker": _ranker(group_ranker.load(store)),
+        "verdict": seen.verdict,
+    }
+
+
+def privacy(spent: tuple[Entry, ...], settings: FederationSettings) -> dict[str, Any]:
+    """What the ledger adds up to, over all groups this device was ever in."""
+    absent = ledger.epsilon(spent, settings.delta, "zero-out")
+    return {
+        "rounds": len(spent),
+        "delta": settings.delta,
+        "epsilon_zero_out": _finite(absent),
+        "epsilon_replace": _finite(ledger.epsilon(spent, settings.delta, "replace")),
+        "budget": settings.epsilon_budget,
+        "left": max(settings.epsilon_budget - absent, 0.0),
+    }
+
+
+def _group(member: membership.Membership | None) -> dict[str, Any] | None:
+    if member is None or not member.group_id:
+        return None
+    return {
+        "name": member.group, "id": member.group_id, "address": member.address, "member": member.device,
+        "joined": member.joined, "server_fingerprint": member.fingerprint,
+    }  # fmt: skip
+
+
+def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
+    if adopted is None:
+        return None
+    record = adopted.record
+    return {"lineage": record.lineage, "round": record.round, "hash": adopted.hash, "alpha": adopted.alpha}
+
+
+def _rounds_left(spent: tuple[Entry, ...], seen: standing.Standing, settings: FederationSettings) -> int | None:
+    """How many more rounds the budget allows under the present terms, None where they are not known."""
+    terms = seen.agreed_terms
+    if terms is None:
+        return None
+    try:
+        return ledger.rounds_left(spent, ledger.planned(terms, lineage=0, round=0, now=0), settings)
+    except FederationError:  # terms that this program cannot follow
+        return None
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,262 @@
+"""The one door of this device: signed HTTP requests to its group's server, and to nobody else.
+
+No redirect is followed, no cookie kept, no proxy used unless the settings name one, no compressed body unpacked. An
+answer may be so long and take so long, whatever the server does. What failed on the way is tried again after a pause
+that doubles and is shortened by chance, so that a group's devices do not come back together.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import queue
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.cookiejar import DefaultCookiePolicy
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from requests.utils import get_environ_proxies
+
+from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
+from app.federation.membership import Membership
+from app.federation.what_leaves import HEADERS
+from foltr.errors import RecordError
+from foltr.federated.envelope import REQUEST, request_text
+from foltr.federated.wire import Refusal, decode
+
+LARGEST_ANSWER = 1 << 20
+"""bytes; twice the largest model in base64, and more"""
+BUSY = (429, 502, 503, 504)
+"""statuses that mean: later"""
+STRANGER = ("Fingerprints did not match", "CERTIFICATE_VERIFY_FAILED")
+"""how urllib3 and OpenSSL say that somebody else answered"""
+LONGEST_PAUSE = 30.0
+"""seconds"""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long and how often to try."""
+
+    seconds: float = 20.0
+    """for one request with its answer"""
+    retries: int = 3
+    proxy: str = ""
+    """ "" none, "environment" those of the variables, else an address"""
+
+
+@dataclass(slots=True, eq=False)
+class Transport:
+    """Requests of one member to its server; one session, used by one thread at a time."""
+
+    membership: Membership
+    patience: Patience = Patience()
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+    _session: requests.Session = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_address(self.membership.address)
+        self._session = _session(self.membership.certificate, self.patience.proxy, self.membership.address)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def get(self, path: str, *, signed: bool = True) -> bytes:
+        """The body that an address answers with."""
+        return self._try("GET", path, b"", signed=signed)
+
+    def post(self, path: str, body: bytes) -> bytes:
+        """The answer to a signed body; sending the same body again must do no harm."""
+        return self._try("POST", path, body, signed=True)
+
+    def _try(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
+        for attempt in range(self.patience.retries + 1):
+            try:
+                return self._once(method, path, body, signed=signed)
+            except _Later as later:
+                if attempt == self.patience.retries:
+                    raise Unreachable(f"{self._host()}: {later}") from later
+                pause = min(2.0**attempt, LONGEST_PAUSE) * (0.5 + 0.5 * self.chance())
+                self.sleep(min(max(pause, later.seconds), LONGEST_PAUSE))
+        raise Unreachable(f"{self._host()} was not asked")
+
+    def _once(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
+        """One request with fresh time and nonce; its answer, or what it stands for."""
+        headers = self._signature(method, path, body) if signed else {}
+        answer = _within(self.patience.seconds, lambda gone: self._exchange(method, path, body, headers, gone))
+        if 300 <= answer.status < 400:
+            raise Distrusted(f"{self._host()} sends this device elsewhere (status {answer.status}); not followed")
+        if answer.status == 200:
+            return answer.body
+        refusal = _refusal(answer)
+        if answer.status in BUSY:
+            raise _Later(refusal.message, answer.retry_after)
+        raise Declined(refusal.reason, refusal.message)
+
+    def _exchange(
+        self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
+    ) -> _Answer:
+        """Runs in a thread of its own; `gone` says that nobody waits any more."""
+        url, seconds = self.membership.address + path, self.patience.seconds
+        content = {"Content-Type": "application/json"} if body else {}
+        try:
+            response = self._session.request(
+                method, url, data=body or None, headers={**headers, **content}, timeout=seconds, stream=True,
+                allow_redirects=False,
+            )  # fmt: skip
+            with response:
+                return _Answer(response.status_code, _read(response, gone), _seconds(response.headers))
+        except (requests.exceptions.RequestException, OSError) as error:
+            if any(text in str(error) for text in STRANGER):
+                raise Distrusted(f"{self._host()} shows another certificate than this group's server") from error
+            raise _Later(_reason(error)) from error
+
+    def _signature(self, method: str, path: str, body: bytes) -> dict[str, str]:
+        moment, nonce = int(self.clock()), secrets.token_hex(16)
+        # An address may have a path of its own (behind a proxy that takes it away): the server sees what follows it.
+        text = request_text(method, path, body, time=moment, nonce=nonce)
+        values = (
+            self.membership.device, str(moment), nonce,
+            base64.b64encode(self.membership.identity.sign(REQUEST, text)).decode(),
+        )  # fmt: skip
+        return dict(zip(HEADERS, values, strict=True))
+
+    def _host(self) -> str:
+        return urlsplit(self.membership.address).netloc
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    body: bytes
+    retry_after: float
+
+
+class _Later(Exception):
+    """It failed, and may succeed when it is tried again after `seconds`."""
+
+    def __init__(self, message: str, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class _Pinned(HTTPAdapter):
+    """Connects to a server that shows this certificate and to no other, whoever signed it."""
+
+    def __init__(self, fingerprint: str) -> None:
+        self._fingerprint = fingerprint
+        super().__init__()
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options, assert_fingerprint=self._fingerprint, assert_hostname=False)
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        return super().proxy_manager_for(proxy, **options, assert_fingerprint=self._fingerprint, assert_hostname=False)
+
+
+def _session(certificate: str, proxy: str, address: str) -> requests.Session:
+    session = requests.Session()
+    session.trust_env = False  # neither proxies nor passwords (.netrc) nor authorities of the environment
+    session.headers.clear()
+    session.headers.update({"Accept-Encoding": "identity", "User-Agent": "foltr-search"})
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    if proxy == "environment":
+        session.proxies.update(get_environ_proxies(address))
+    elif proxy:
+        session.proxies.update({"http": proxy, "https": proxy})
+    if certificate:
+        session.mount("https://", _Pinned(certificate))
+        session.verify = False  # the fingerprint is checked instead, before anything is sent
+    return session
+
+
+def _check_address(address: str) -> None:
+    """FederationError unless it is https, or http on this very machine."""
+    parts = urlsplit(address)
+    if parts.scheme == "https" and parts.hostname:
+        return
+    if parts.scheme != "http" or not _is_loopback(parts.hostname or ""):
+        raise FederationError(f"the server's address must begin with https://, and is {address!r}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _within(seconds: float, exchange: Callable[[threading.Event], _Answer]) -> _Answer:
+    """What `exchange` gives, if it does so in time: a server that sends a byte now and then outlasts any other clock.
+
+    A thread that is given up ends with its next byte, or with the program.
+    """
+    gone, outcome = threading.Event(), queue.SimpleQueue[_Answer | BaseException]()
+
+    def run() -> None:
+        try:
+            outcome.put(exchange(gone))
+        except BaseException as error:  # raised again by whoever waits
+            outcome.put(error)
+
+    threading.Thread(target=run, name="foltr-request", daemon=True).start()
+    try:
+        found = outcome.get(timeout=seconds)
+    except queue.Empty:
+        gone.set()
+        raise _Later(f"no answer within {seconds:g} seconds") from None
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _read(response: requests.Response, gone: threading.Event) -> bytes:
+    """The body as it came; Distrusted when it is packed or longer than any honest answer."""
+    if response.headers.get("Content-Encoding", "identity") != "identity":
+        raise Distrusted("the server packed its answer, which it was not asked for")
+    body = bytearray()
+    while chunk := response.raw.read1(65536, decode_content=False):
+        body += chunk
+        if len(body) > LARGEST_ANSWER or gone.is_set():
+            raise Distrusted(f"the server's answer is longer than {LARGEST_ANSWER:,} bytes")
+    declared = response.headers.get("Content-Length", "")
+    if declared.isdigit() and len(body) != int(declared):
+        raise _Later("the answer broke off")
+    return bytes(body)
+
+
+def _refusal(answer: _Answer) -> Refusal:
+    try:
+        found = decode(answer.body, Refusal)
+    except RecordError:
+        return Refusal(reason="unknown", message=f"status {answer.status}")
+    plain = " ".join("".join(c if c.isprintable() else " " for c in found.message).split())
+    return Refusal(reason="".join(c for c in found.reason if c.isalnum() or c == "-")[:40], message=plain[:200])
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    text = headers.get("Retry-After", "")
+    return float(text) if text.isdigit() and len(text) < 6 else 0.0
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause in one line: requests wraps it several times."""
+    text = str(error)
+    for known, said in (
+        ("Connection refused", "nobody answers there"),
+        ("NameResolutionError", "the name is not known (offline?)"),
+        ("Network is unreachable", "there is no network"),
+        ("timed out", "no answer in time"),
+    ):
+        if known in text:
+            return said
+    return f"the connection failed ({type(error).__name__})"

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from federation_server.rounds import Schedule
-from federation_server.settings import Settings
+from federation_server.settings import ServerSettingsError, Settings
+from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Method
@@ -34,8 +35,12 @@ class Policy:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """Those of the settings file."""
+    """Those of the settings file; ServerSettingsError for a rule that needs more updates than a round may close with."""
     section = settings.aggregation
+    try:
+        section.rule.combine(np.zeros((settings.rounds.floor, 2)))
+    except ValueRangeError as error:
+        raise ServerSettingsError(f"aggregation.rule with rounds.floor = {settings.rounds.floor}: {error}") from error
     return Policy(
         schedule=Schedule(settings.rounds.quorum, round(settings.rounds.hours * 3600)),
         rule=section.rule,

@@ -35,7 +35,7 @@ class Policy:
 
 
 def policy_of(settings: Settings) -> Policy:
-    """Those of the settings file; ServerSettingsError for a rule that needs more updates than a round may close with."""
+    """Those of the settings file; ServerSettingsError for a rule that needs more updates than a round may hold."""
     section = settings.aggregation
     try:
         section.rule.combine(np.zeros((settings.rounds.floor, 2)))

@@ -19,7 +19,7 @@ MESSAGES = [Message(np.zeros(2), count) for count in (1, 30, 5000)]
 def test_a_rule_must_fit_the_smallest_round() -> None:
     """Krum against one attacker needs five updates: a floor of three is refused with both numbers, five is taken."""
     settings = Settings(aggregation=AggregationSection(rule=Krum(n_malicious=1)))
-    with pytest.raises(ServerSettingsError, match="floor = 3.*5"):
+    with pytest.raises(ServerSettingsError, match=r"floor = 3.*5"):
         policy.policy_of(settings)
     enough = msgspec.structs.replace(settings, rounds=RoundsSection(quorum=5, floor=5))
     assert policy.policy_of(enough).rule == Krum(n_malicious=1)

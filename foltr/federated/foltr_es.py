@@ -17,7 +17,8 @@ scores: the later document first, as in the published program, which reverses an
 The published programs (the paper's and the reproduction study's) are not followed in one thing. There a client seeds
 its own generator with s and then draws queries and clicks from it, while v_s comes from the same stream: the first
 weights' perturbations tell which queries are asked, which biases the gradient of those weights. Linear rankers suffer:
-on MQ2008 their MaxRR ends lower by about .02 for informational users. Here v_s is independent of everything else.
+on MQ2008 their MaxRR ends lower by about .02 for informational users, and with the reward dcg they do not follow these
+users' clicks, which irrelevant pages earn more of. Here v_s is independent of everything else.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 import requests
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
+from urllib3.exceptions import HTTPError
 
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
@@ -115,7 +116,7 @@ class Transport:
             )  # fmt: skip
             with response:
                 return _Answer(response.status_code, _read(response, gone), _seconds(response.headers))
-        except (requests.exceptions.RequestException, OSError) as error:
+        except (requests.exceptions.RequestException, HTTPError, OSError) as error:
             if any(text in str(error) for text in STRANGER):
                 raise Distrusted(f"{self._host()} shows another certificate than this group's server") from error
             raise _Later(_reason(error)) from error
@@ -224,7 +225,7 @@ def _read(response: requests.Response, gone: threading.Event) -> bytes:
     if response.headers.get("Content-Encoding", "identity") != "identity":
         raise Distrusted("the server packed its answer, which it was not asked for")
     body = bytearray()
-    while chunk := response.raw.read1(65536, decode_content=False):
+    while chunk := response.raw.read(8192, decode_content=False):
         body += chunk
         if len(body) > LARGEST_ANSWER or gone.is_set():
             raise Distrusted(f"the server's answer is longer than {LARGEST_ANSWER:,} bytes")

@@ -1,0 +1,130 @@
+"""The commands of the federation, as a user runs them, against a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.federation import membership
+from app.store import Store
+from indexer.features import MANIFEST_HASH
+from tests.app.conftest import Device
+from tests.app.federation.groups import Group, pages, serving
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[Group]:
+    with serving(tmp_path / "server") as made:
+        yield made
+
+
+def see_pages(device: Device, n: int) -> None:
+    with Store(device.data_dir / "state.sqlite") as store:
+        for page in pages(n):
+            store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)
+
+
+def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Group) -> None:
+    """join, sync, federation status, privacy and forget-me do what they say; results are on stdout, words on stderr."""
+    see_pages(device, 30)
+    joined = device.run("join", group.link(), "--yes")
+    assert joined.returncode == 0, joined.stderr
+    assert joined.stdout == ""
+    assert "One round costs epsilon 0.93" in joined.stderr
+    assert "joined the group herons" in joined.stderr
+    synced = device.run("sync")
+    assert synced.returncode == 0, synced.stderr
+    assert "answered round 1, learned from 30 pages" in synced.stderr
+    status = json.loads(device.run("federation", "status", "--json").stdout)
+    assert status["group"]["name"] == "herons"
+    assert status["updates"] == [{"lineage": 1, "round": 1, "state": "sent", "n_interactions": 30}]
+    assert status["privacy"]["rounds"] == 1
+    assert 0.92 < status["privacy"]["epsilon_zero_out"] < 0.94
+    assert status["ranker"]["round"] == 0
+    shown = device.run("federation").stdout
+    assert "sent:       1 update" in shown
+    assert "epsilon 0.93 of 10 spent in 1 round" in shown
+    assert "epsilon 0.93 of 10 spent in 1 round" in device.run("privacy").stdout
+    forgotten = device.run("forget-me", "--yes")
+    assert forgotten.returncode == 0, forgotten.stderr
+    assert "erased 1 of updates, 1 of members" in forgotten.stdout
+    again = json.loads(device.run("forget-me", "--json").stdout)
+    assert again["receipts"][0]["erased"] == {"updates": 1, "members": 1}
+    after = device.run("federation", "status")
+    assert after.returncode == 1
+    assert "belongs to no group" in after.stderr
+
+
+def test_a_search_in_a_group_explains_its_score(device: Device, group: Group) -> None:
+    """With an adopted common ranker a search works, and the contributions still add up to the score."""
+    device.index()
+    see_pages(device, 5)
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    hits = [json.loads(line) for line in device.run("search", "heron", "--json", "--explain").stdout.splitlines()]
+    documents = [hit for hit in hits if "explanation" in hit]
+    assert documents
+    for hit in documents:
+        parts = hit["explanation"]["contributions"]
+        told = sum(part["prior"] + part["learned"] for part in parts)
+        assert told == pytest.approx(hit["explanation"]["score"], abs=0.1)  # parts below 0.005 points are left out
+
+
+def test_whoever_says_no_has_not_joined(device: Device, group: Group) -> None:
+    """Without an answer on stdin joining is broken off, and the device belongs to no group that it agreed to."""
+    done = device.run("join", group.link())
+    assert done.returncode == 130
+    assert "Do you agree?" in done.stderr
+    assert device.run("sync").returncode == 130
+
+
+def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> None:
+    """When nobody answers, sync and leave say so in one line; leave --local ends the membership all the same."""
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    group.stop()
+    quick = ("--set", "federation.retries=0")
+    for command in ("sync", "leave"):
+        done = device.run(command, *quick)
+        assert done.returncode == 3
+        assert len(done.stderr.splitlines()) == 1
+        assert "nobody answers there" in done.stderr
+    assert "nobody answers there" in device.run("federation").stdout
+    assert device.run("leave", "--local").returncode == 0
+    with Store(device.data_dir / "state.sqlite") as store:
+        assert membership.load(store) is None
+
+
+def test_a_spent_budget_is_exit_code_2(device: Device, group: Group) -> None:
+    """A sync that the privacy ledger forbids to send is an error that names the setting."""
+    see_pages(device, 30)
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    done = device.run("sync", "--set", "federation.epsilon_budget=0.5")
+    assert done.returncode == 2
+    assert "federation.epsilon_budget" in done.stderr
+
+
+@pytest.mark.parametrize("link", ["https://example.org", "foltr://join/!!!", "foltr://join/e30"])
+def test_a_link_that_is_none(device: Device, link: str) -> None:
+    """A damaged link is one line and exit code 2."""
+    done = device.run("join", link)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_privacy_without_a_group(device: Device) -> None:
+    """Without a group nothing leaves, and the command says so before it lists what would."""
+    done = device.run("privacy")
+    assert done.stdout.startswith("Nothing leaves this device.")
+    assert "nothing was ever sent" in done.stdout
+
+
+def test_agreeing_to_background_syncing(device: Device, group: Group) -> None:
+    """`federation background on` is kept, and counts only with the setting."""
+    assert device.run("federation", "background", "on").returncode == 2
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    assert device.run("federation", "background", "on").returncode == 0
+    assert json.loads(device.run("federation", "status", "--json").stdout)["background"] == "off"
+    env = {"FOLTR_FEDERATION__SYNC": "daily"}
+    assert json.loads(device.run("federation", "status", "--json", env=env).stdout)["background"] == "daily"

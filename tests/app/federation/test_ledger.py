@@ -1,0 +1,129 @@
+"""The privacy ledger: only grows, adds up exactly, and holds against the server."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from app.federation import ledger, outbox
+from app.federation.failures import SpentError
+from app.federation.ledger import Entry
+from app.federation.outbox import Upload
+from app.federation.protection import Protection, in_words
+from app.settings import FederationSettings
+from app.store import StateError, Store
+from foltr.privacy.accounting import Ledger
+from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
+
+LOCAL = Gaussian(clip=0.5, noise_multiplier=4.0)
+SHARED = Gaussian(clip=0.5, noise_multiplier=4.0, distributed=True, n_clients=10)
+
+
+def entry(number: int, mechanism: Mechanism = LOCAL, *, exact_count: bool = False) -> Entry:
+    return Entry(
+        time=1, group_id="g", lineage=1, round=number, n_params=56, mechanism=mechanism, exact_count=exact_count
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "state.sqlite")
+
+
+def spend(store: Store, number: int, mechanism: Mechanism = LOCAL) -> Upload:
+    upload = Upload(1, number, b"sealed", "waiting", 0, 5)
+    return outbox.write(store, upload, entry(number, mechanism))
+
+
+@pytest.mark.parametrize("sql", ["DELETE FROM privacy_ledger", "UPDATE privacy_ledger SET n_params = 1"])
+def test_the_ledger_only_grows(store: Store, sql: str) -> None:
+    """The database itself refuses to change or delete an entry."""
+    spend(store, 1)
+    with pytest.raises(StateError, match="only grows"), store.transaction() as db:
+        db.execute(sql)
+    assert ledger.entries(store) == (entry(1),)
+
+
+def test_a_round_is_paid_for_once(store: Store) -> None:
+    """Whoever comes second gets the update that is there, with its bytes, and pays nothing."""
+    spend(store, 1)
+    second = outbox.write(store, Upload(1, 1, b"other bytes", "waiting", 0, 9), entry(1))
+    assert second.body == b"sealed"
+    assert len(ledger.entries(store)) == 1
+
+
+def test_an_update_and_its_cost_are_written_together(store: Store) -> None:
+    """When the entry cannot be written there is no update either."""
+    with store.transaction() as db:
+        ledger.write(db, entry(1))
+    with pytest.raises(StateError):
+        spend(store, 1)
+    assert outbox.all_uploads(store) == ()
+
+
+def test_rounds_add_up_exactly() -> None:
+    """Four rounds of z = 4 are one of z = 2: mu = sqrt(4) / 4, twice that for replacement."""
+    spent = tuple(entry(number) for number in range(4))
+    assert ledger.epsilon(spent, 1e-5, "zero-out") == pytest.approx(gaussian_epsilon(0.5, 1e-5), rel=1e-9)
+    assert ledger.epsilon(spent, 1e-5, "replace") == pytest.approx(gaussian_epsilon(1.0, 1e-5), rel=1e-9)
+
+
+def test_mechanisms_of_one_device_compose() -> None:
+    """Gaussian and Laplace rounds are the accountant's own sum of both."""
+    laplace = Laplace(clip=1.0, epsilon=0.1)
+    spent = (entry(1), entry(2, laplace), entry(3, laplace))
+    expected = Ledger(56).spend(LOCAL).spend(laplace, 2).epsilon(1e-5, against="server")
+    assert ledger.epsilon(spent, 1e-5, "zero-out") == expected
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "exact_count"),
+    [
+        (NoPrivacy(), False),
+        (SHARED, False),
+        (Laplace(clip=1.0, epsilon=0.1, distributed=True, n_clients=1), False),
+        (FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=1), False),
+        (LOCAL, True),
+    ],
+)
+def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact_count: bool) -> None:
+    """No noise, shares of noise, the paper's noise and exact counts are infinite, and refused unless allowed."""
+    bare = entry(1, mechanism, exact_count=exact_count)
+    assert math.isinf(ledger.epsilon((bare,), 1e-5, "zero-out"))
+    with pytest.raises(SpentError, match="infinite epsilon"):
+        ledger.check((), bare, FederationSettings())
+    ledger.check((), bare, FederationSettings(allow_unprotected=True))
+    protection = Protection(mechanism, exact_count, n_params=56, floor=3)
+    assert "allow_unprotected" in " ".join(in_words(protection, delta=1e-5))
+
+
+def test_after_an_unprotected_round_no_budget_is_left() -> None:
+    """What left without protection cannot be taken back by protecting later rounds."""
+    with pytest.raises(SpentError, match="epsilon inf"):
+        ledger.check((entry(1, NoPrivacy()),), entry(2), FederationSettings())
+
+
+def test_the_budget_allows_as_many_rounds_as_are_announced() -> None:
+    """`rounds_left` is the largest number for which every single check passes."""
+    settings = FederationSettings(epsilon_budget=2.0)
+    left = ledger.rounds_left((), entry(0), settings)
+    spent: tuple[Entry, ...] = ()
+    for number in range(left):
+        ledger.check(spent, entry(number), settings)
+        spent = (*spent, entry(number))
+    with pytest.raises(SpentError, match="past its budget of 2"):
+        ledger.check(spent, entry(left), settings)
+    assert ledger.rounds_left(spent, entry(left), settings) == 0
+
+
+def test_the_noise_in_the_mean_by_members() -> None:
+    """Local noise: z sqrt(d / N), as long as the signal at N = z^2 d; shared: z sqrt(d) / N, at N = z sqrt(d)."""
+    local = Protection(Gaussian(clip=1.0, noise_multiplier=2.0), False, n_params=100, floor=4)
+    assert local.relative_noise == pytest.approx(2 * math.sqrt(100 / 4))
+    assert local.members_needed == 2**2 * 100
+    shared = Protection(Gaussian(clip=1.0, noise_multiplier=2.0, distributed=True, n_clients=4), False, 100, 4)
+    assert shared.relative_noise == pytest.approx(2 * math.sqrt(100) / 4)
+    assert shared.members_needed == 20

@@ -1,0 +1,399 @@
+"""A device and a real server, from the invite to the receipt."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from app.federation import group_ranker, ledger, membership, outbox, receipts, standing
+from app.federation.correspondence import Correspondence
+from app.federation.failures import ConsentError, Declined, FederationError, Unreachable
+from app.federation.replay import newest_pages
+from federation_server.database import reading, writing
+from federation_server.rounds import present
+from federation_server.tables import members, rounds, updates
+from foltr.federated.envelope import unseal
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.method import Model
+from foltr.federated.payload import decode_message
+from foltr.federated.wire import Sealed, decode
+from foltr.ranking.rankers import Linear
+from indexer.features import MANIFEST_HASH
+from tests.app.federation.groups import NAMES, OPEN, Group, Person, pages, serving
+
+ROOT = Path(__file__).resolve().parents[3]
+Make = Callable[..., Person]
+
+
+def stored_digests(group: Group) -> list[str]:
+    with reading(group.installation.engine) as connection:
+        return list(connection.execute(select(updates.c.digest).order_by(updates.c.digest)).scalars())
+
+
+def round_private_key(group: Group) -> bytes:
+    with reading(group.installation.engine) as connection:
+        here = present(connection)
+    assert here is not None
+    assert here.sealed_key is not None
+    return group.installation.vault.decrypt(here.sealed_key)
+
+
+def test_joining_gives_a_membership_and_the_groups_ranker(group: Group, person: Person) -> None:
+    """After joining, the device knows the group, has agreed to its terms, and holds a ranker of round 0."""
+    member = person.join(group)
+    assert member.group == "herons"
+    assert member.agreed
+    adopted = group_ranker.load(person.store)
+    assert adopted is not None
+    assert adopted.record.round == 0
+
+
+def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
+    """The question says what leaves, the epsilon of a round against both neighbours, and how many members it takes."""
+    told: list[str] = []
+
+    def agree(lines: object) -> bool:
+        told.extend(lines)  # type: ignore[call-overload]
+        return True
+
+    person.joining().join(group.invite(), agrees=agree)
+    text = " ".join(told)
+    assert "an update of 56 numbers" in text
+    # z = 4: noise over signal z sqrt(d / N) = 4 sqrt(56 / 1), and it takes z^2 d = 16 * 56 members
+    assert f"{4 * np.sqrt(56):.1f} times" in text
+    assert "About 896 are needed" in text
+    assert "epsilon 0.93 against your absence" in text
+
+
+def test_whoever_does_not_agree_is_no_member_afterwards(group: Group, person: Person) -> None:
+    """Without consent the server forgets the device, and neither key nor ranker stays on it."""
+    with pytest.raises(ConsentError, match="not joined"):
+        person.joining().join(group.invite(), agrees=lambda lines: False)
+    assert membership.load(person.store) is None
+    assert group_ranker.load(person.store) is None
+    with reading(group.installation.engine) as connection:
+        assert connection.execute(select(members)).first() is None
+
+
+def test_a_sync_answers_the_round_once(group: Group, person: Person) -> None:
+    """The first sync sends one update and writes one entry; a second one sends nothing and writes nothing."""
+    person.join(group)
+    first, second = person.sync(), person.sync()
+    assert first.sent
+    assert second.sent
+    assert second.said[0] == "round 1 was answered before"
+    assert len(ledger.entries(person.store)) == 1
+    assert len(stored_digests(group)) == 1
+
+
+def test_two_devices_close_a_round_and_the_next_begins_from_their_ranker(group: Group, make_person: Make) -> None:
+    """With two updates the group's ranker moves on, and a device that syncs again is offered it."""
+    people = [make_person(), make_person()]
+    for number, person in enumerate(people):
+        person.see_pages(10, seed=number)  # fewer than the adoption test needs
+        person.join(group)
+        assert person.sync().sent
+    person = people[0]
+    person.sync()
+    adopted = group_ranker.load(person.store)
+    assert adopted is not None
+    assert adopted.record.round == 1
+
+
+def test_each_page_teaches_a_lineage_once(group: Group, make_person: Make) -> None:
+    """The second round replays only pages that came after the first, and is sat out while there are too few."""
+    people = [make_person(min_interactions=3), make_person(min_interactions=3)]
+    for number, person in enumerate(people):
+        person.see_pages(6, seed=number)
+        person.join(group)
+        person.sync()
+    assert people[0].sync().said[0] == "sat out round 2: 0 new pages, wanted 3"
+    people[0].see_pages(4, seed=9)
+    people[0].sync()
+    assert [upload.n_interactions for upload in outbox.all_uploads(people[0].store)] == [6, 4]
+    assert len(ledger.entries(people[0].store)) == 2
+
+
+def test_a_lost_answer_is_made_up_for_with_the_same_bytes(group: Group, person: Person) -> None:
+    """When the acknowledgement is lost the next sync sends the same sealed bytes, and the server counts them once."""
+    person.join(group)
+    sent: list[bytes] = []
+
+    def lose(self: Correspondence, body: bytes) -> object:
+        sent.append(body)
+        sending(self, body)
+        raise Unreachable("the answer was lost")
+
+    sending = Correspondence.send
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Correspondence, "send", lose)
+        with pytest.raises(Unreachable):
+            person.sync()
+    upload = outbox.find(person.store, 1, 1)
+    assert upload is not None
+    assert upload.body == sent[0]
+    assert person.sync().sent
+    assert len(stored_digests(group)) == 1
+    assert len(ledger.entries(person.store)) == 1
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from tests.app.federation.groups import Person, hasty
+from app.federation.correspondence import Correspondence
+from app.settings import Settings
+from app.store import Store
+from app.sync import Sync
+
+def die(self, body):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+Correspondence.send = die
+Sync(Store(Path({state!r})), Settings(), lambda lines: True, by=hasty).run()
+"""
+
+
+def test_killed_between_the_ledger_and_the_upload_counts_as_spent(group: Group, person: Person) -> None:
+    """After kill -9 just before sending, the ledger has the round, the server has not; the same bytes go out later."""
+    person.join(group)
+    script = KILLED.format(state=str(person.store.path))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert stored_digests(group) == []
+    spent = ledger.entries(person.store)
+    assert [(entry.lineage, entry.round) for entry in spent] == [(1, 1)]
+    upload = outbox.find(person.store, 1, 1)
+    assert upload is not None
+    assert upload.body is not None
+    inner = unseal(round_private_key(group), decode(upload.body, Sealed).box)
+    assert person.sync().sent
+    assert ledger.entries(person.store) == spent
+    assert stored_digests(group) == [hashlib.blake2b(inner, digest_size=32).hexdigest()]
+
+
+def test_an_update_that_comes_too_late_is_spent_and_not_sent_again(group: Group, make_person: Make) -> None:
+    """A round that closes while an update waits refuses it; the device says so and goes on to the next round."""
+    late, *others = (make_person(retries=0) for _ in range(3))
+    for number, person in enumerate((late, *others)):
+        person.see_pages(10, seed=number)
+        person.join(group)
+
+    def others_first(self: Correspondence, body: bytes) -> object:
+        patch.undo()
+        for person in others:
+            person.sync()
+        return sending(self, body)
+
+    sending = Correspondence.send
+    patch = pytest.MonkeyPatch()
+    patch.setattr(Correspondence, "send", others_first)
+    report = late.sync()
+    assert not report.sent
+    assert "too late for round 1" in report.said[0]
+    assert len(ledger.entries(late.store)) == 1
+    late.see_pages(5, seed=7)
+    assert late.sync().sent
+
+
+def test_the_budget_is_never_passed(group: Group, person: Person) -> None:
+    """With a budget below one round's epsilon nothing is sent or written, and the sync says why; the ranker comes."""
+    person.join(group)
+    person.set(epsilon_budget=0.5)
+    report = person.sync()
+    assert not report.sent
+    assert "past its budget of 0.5" in report.refused
+    assert ledger.entries(person.store) == ()
+    assert stored_digests(group) == []
+    assert standing.load(person.store).error == report.refused
+
+
+@pytest.mark.parametrize(
+    "privacy",
+    [
+        OPEN,
+        'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0, distributed = true, n_clients = 3 }',
+        'privacy = { mechanism = "fpdgd-paper", sensitivity = 3.0, epsilon = 4.5, n_clients = 3 }',
+    ],
+)
+def test_terms_without_protection_need_a_setting(tmp_path: Path, person: Person, privacy: str) -> None:
+    """No noise, the paper's noise and shares of noise are refused unless federation.allow_unprotected is true."""
+    with serving(tmp_path / "unprotected", privacy=privacy) as group:
+        person.join(group)
+        assert "infinite epsilon" in person.sync().refused
+        assert ledger.entries(person.store) == ()
+        person.set(allow_unprotected=True)
+        assert person.sync().sent
+        assert ledger.epsilon(ledger.entries(person.store), 1e-5, "zero-out") == float("inf")
+
+
+def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Person) -> None:
+    """With mechanism none, what the server opens is the common ranker after PDGD on the newest pages, oldest first."""
+    person.set(allow_unprotected=True)
+    person.see_pages(40, seed=5)  # 70 in all, of which a round takes 50
+    with serving(tmp_path / "open", privacy=OPEN) as group:
+        person.join(group)
+        adopted = group_ranker.load(person.store)
+        assert adopted is not None
+        theta = np.frombuffer(adopted.record.theta)
+        person.sync()
+        with reading(group.installation.engine) as connection:
+            payload = group.installation.vault.decrypt(
+                bytes(connection.execute(select(updates.c.payload)).scalar_one())
+            )
+    method = FPDGD(Linear(len(NAMES)), learning_rate=0.05)
+    local = method.begin(Model(theta), np.random.default_rng(0))
+    manifest = adopted.record.manifest_hash
+    for page in newest_pages(person.store, manifest, n=50).interactions:
+        local = method.learn(local, page)
+    message = decode_message(method, payload)
+    np.testing.assert_array_equal(message.theta, local.theta)
+    assert message.n_interactions == 50
+
+
+def test_changed_terms_are_asked_about_again(group: Group, person: Person) -> None:
+    """When the group's terms are not those that were agreed to, nothing is sent until the user agrees."""
+    member = person.join(group)
+    membership.save(person.store, msgspec.structs.replace(member, agreed="other terms"))
+    with pytest.raises(ConsentError):
+        person.sync(agrees=False)
+    assert ledger.entries(person.store) == ()
+    assert person.sync(agrees=True).sent
+
+
+def test_an_invite_works_once(group: Group, make_person: Make) -> None:
+    """A second device with the same link is refused by the server; the first may ask again with its own key."""
+    invite = group.invite()
+    first, second = make_person(), make_person()
+    first.joining().join(invite, agrees=lambda lines: True)
+    with pytest.raises(Declined, match="bad-invite"):
+        second.joining().join(invite, agrees=lambda lines: True)
+    with pytest.raises(FederationError, match="belongs to the group herons already"):
+        first.join(group)
+
+
+def test_an_enrolment_whose_answer_was_lost_is_taken_up_again(group: Group, person: Person) -> None:
+    """Joining once more after a crash uses the key of the first attempt, so the spent invite still works."""
+    invite = group.invite()
+
+    def lose(self: Correspondence, token: str) -> object:
+        enrol(self, token)
+        raise Unreachable("the answer was lost")
+
+    enrol = Correspondence.enrol
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Correspondence, "enrol", lose)
+        with pytest.raises(Unreachable):
+            person.joining().join(invite, agrees=lambda lines: True)
+    assert person.joining().join(invite, agrees=lambda lines: True).group == "herons"
+
+
+def test_leaving_erases_the_key_and_keeps_the_ledger(group: Group, person: Person) -> None:
+    """After `leave` there is neither key nor ranker, the ledger still counts, and the server takes no more."""
+    member = person.join(group)
+    person.sync()
+    assert person.joining().leave(forget=False) is not None
+    assert membership.load(person.store) is None
+    assert group_ranker.load(person.store) is None
+    assert len(ledger.entries(person.store)) == 1
+    assert member.seed not in person.store.path.read_bytes()
+    assert not any(member.seed in part.read_bytes() for part in person.store.path.parent.iterdir())
+
+
+def test_a_device_that_joins_again_does_not_answer_a_round_twice(group: Group, person: Person) -> None:
+    """Under a new pseudonym, the round that was answered under the old one is sat out."""
+    person.join(group)
+    person.sync()
+    person.joining().leave(forget=False)
+    person.join(group)
+    assert "before this device joined again" in person.sync().said[0]
+    assert len(ledger.entries(person.store)) == 1
+
+
+def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make) -> None:
+    """forget-me erases the rows on the server, and the device keeps what the server signed."""
+    people = [make_person(), make_person()]
+    for number, person in enumerate(people):
+        person.see_pages(10, seed=number)
+        person.join(group)
+        person.sync()
+    kept = people[0].joining().leave(forget=True)
+    assert kept is not None
+    assert kept.receipt.erased == {"updates": 1, "members": 1}
+    assert kept.receipt.method == "rollback"
+    assert "erased 1 of updates, 1 of members; method rollback" in receipts.in_words(kept.receipt)
+    assert receipts.all_kept(people[0].store) == [kept]
+
+
+def test_the_others_follow_to_the_new_lineage(group: Group, make_person: Make) -> None:
+    """After someone was forgotten a device drops the abandoned ranker, and its pages count as new."""
+    people = [make_person(), make_person()]
+    for number, person in enumerate(people):
+        person.see_pages(10, seed=number)
+        person.join(group)
+        person.sync()
+    people[1].sync()
+    people[0].joining().leave(forget=True)
+    report = people[1].sync()
+    assert report.sent
+    assert "learned from 10 pages" in report.said[0]
+    adopted = group_ranker.load(people[1].store)
+    assert adopted is not None
+    assert (adopted.record.lineage, adopted.record.round) == (2, 0)
+
+
+def test_a_forgetting_round_replays_used_pages_and_its_progress_can_be_asked_for(
+    tmp_path: Path, make_person: Make
+) -> None:
+    """With FedEraser the others replay the newest n' pages, and the leaver sees the work get done."""
+    with serving(tmp_path / "eraser", forgetting="federaser", quorum=2, floor=1) as group:
+        people = [make_person() for _ in range(3)]
+        for number, person in enumerate(people):
+            person.see_pages(10, seed=number)
+            person.join(group)
+        for person in people[:2]:
+            person.sync()
+        kept = people[0].joining().leave(forget=True)
+        assert kept is not None
+        assert kept.receipt.state == "unlearning"
+        assert "had not taken part before" in people[2].sync().said[0]
+        report = people[1].sync()
+        assert "learned from 5 pages" in report.said[0]
+        # The round has one update, its floor, so it closes at the deadline.
+        with writing(group.installation.engine) as connection:
+            connection.execute(rounds.update().values(deadline=0))
+        group.service.tick()
+        (now,) = people[0].joining().progress()
+        assert now.receipt.state == "done"
+        assert now.receipt.approximate
+
+
+def test_a_device_without_a_group_says_so(person: Person) -> None:
+    """Syncing or leaving without a membership is a clear error."""
+    with pytest.raises(FederationError, match="belongs to no group"):
+        person.sync()
+    with pytest.raises(FederationError, match="belongs to no group"):
+        person.joining().leave(forget=True)
+
+
+def test_stored_pages_are_taken_newest_last(person: Person) -> None:
+    """Of 30 pages the newest 7 come oldest first; `after` leaves out those that were used."""
+    made = pages(30)
+    adopted = newest_pages(person.store, "none of this kind", n=7)
+    assert adopted.interactions == ()
+    newest = newest_pages(person.store, MANIFEST_HASH, n=7)
+    for page, original in zip(newest.interactions, made[-7:], strict=True):
+        np.testing.assert_array_equal(page.ranking, original.ranking)
+    assert newest.last == 30
+    assert len(newest_pages(person.store, MANIFEST_HASH, after=28, n=7).interactions) == 2

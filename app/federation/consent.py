@@ -61,4 +61,4 @@ def ask(store: Store, member: Membership, terms: Terms, settings: FederationSett
 
 def allow_background(store: Store, member: Membership, *, allowed: bool) -> None:
     """Remember whether the screen may sync by itself."""
-    membership.save(store, msgspec.structs.replace(member, background=allowed))
+    membership.save(store, msgspec.structs.replace(member, background="yes" if allowed else "no"))

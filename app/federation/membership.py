@@ -6,6 +6,8 @@ in state.sqlite, which only its owner can read.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from app.federation.failures import FederationError
@@ -33,8 +35,8 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """seconds since 1970"""
     agreed: str = ""
     """digest of the Terms that the user agreed to (app.federation.consent), "" before"""
-    background: bool = False
-    """whether the user agreed to syncing without being asked"""
+    background: Literal["unasked", "yes", "no"] = "unasked"
+    """whether the user agreed to syncing without being asked each time"""
 
     def __repr__(self) -> str:
         """Without the key: a repr ends up in logs."""

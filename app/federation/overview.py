@@ -27,7 +27,7 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
         "deadline": seen.deadline,
         "last_sync": seen.synced,
         "last_error": seen.error,
-        "background": settings.sync if member is not None and member.background else "off",
+        "background": settings.sync if member is not None and member.background == "yes" else "off",
         "updates": [
             {"lineage": u.lineage, "round": u.round, "state": u.state, "n_interactions": u.n_interactions}
             for u in outbox.all_uploads(store)

@@ -61,6 +61,28 @@ class Indexing(Protocol):
     def stop(self) -> None: ...
 
 
+class SyncNews(Protocol):
+    """What became of a sync with the group, as in `app.background_sync.News`."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def important(self) -> bool:
+        """Whether it is worth a notification."""
+
+
+class GroupSync(Protocol):
+    """Syncing with the group from time to time, as in `app.background_sync`; every method runs in a worker."""
+
+    def question(self) -> Sequence[str]:
+        """What to ask before the first sync: a question, then what it means; nothing when there is none to ask."""
+
+    def answer(self, *, agreed: bool) -> None: ...
+
+    def sync_when_due(self) -> SyncNews | None:
+        """Sync when the time has come; None when there was nothing to do."""
+
+
 class History(Protocol):
     """Past queries, newest first; empty where the user keeps none."""
 

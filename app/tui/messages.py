@@ -84,6 +84,21 @@ class Progressed(Message):
 
 
 @dataclass
+class ConsentWanted(Message):
+    """The group could be synced with by itself, if the user agrees: a question, then what it means."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass
+class Synced(Message):
+    """What became of a sync with the group."""
+
+    text: str
+    important: bool
+
+
+@dataclass
 class RowsShown(Message):
     """These rows of the list have come into view without a snippet."""
 

@@ -16,12 +16,13 @@ from textual.containers import Container, Horizontal, Vertical
 from textual.timer import Timer
 from textual.widgets import Footer, Static
 
-from app.tui.asking import Asking, is_unfinished, stop_timer
+from app.tui.asking import is_unfinished, stop_timer
 from app.tui.commands import SearchCommands
 from app.tui.engine import ProgressLine
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FacetBar
 from app.tui.first_start import FirstStart
+from app.tui.group_syncing import GroupSyncing
 from app.tui.hint_line import HintLine
 from app.tui.keys import BY_ID, actions_of, keys_of
 from app.tui.messages import (
@@ -55,7 +56,7 @@ LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 
 
-class SearchScreen(Asking):
+class SearchScreen(GroupSyncing):
     """The one screen most people ever see."""
 
     COMMANDS: ClassVar = {SearchCommands}
@@ -102,6 +103,7 @@ class SearchScreen(Asking):
         else:
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
+        self.begin_syncing()
 
     def start_indexing(self, folders: Sequence[str]) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
@@ -228,4 +230,3 @@ class SearchScreen(Asking):
     @on(SuggestionTaken)
     def _suggestion_taken(self, message: SuggestionTaken) -> None:
         self.set_query(message.text)
-

@@ -43,7 +43,7 @@ class Session:
         self.sequence = 0
         self.page: ResultPage | None = None
         self._opened: ResultPage | None = None
-        names = ("search", "snippets", "preview", "record")
+        names = ("search", "snippets", "preview", "record", "sync")
         self._lanes = {name: Lane(name, failed=self._failed) for name in names}
 
     def start(self) -> None:
@@ -99,6 +99,10 @@ class Session:
         """Run any other job after the clicks and lessons that wait."""
         self._lanes["record"].put(job)
 
+    def sync(self, job: Callable[[], None]) -> None:
+        """Run a job that waits for the network; nothing else ever waits for it."""
+        self._lanes["sync"].replace(job)
+
     def text_of(self, page: ResultPage, hit: Hit) -> str:
         """The extracted text of a hit; the one method that waits, for use inside a job of `run`."""
         return self._engine.preview(page, hit).text if self._engine is not None else ""
@@ -110,6 +114,7 @@ class Session:
         self.leave()
         self.sequence += 1
         self._closed = True
+        self._lanes["sync"].close(finish=False, seconds=0)  # what it has sent and not heard of, it will ask for again
         for name in ("search", "snippets", "preview"):
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
         self._lanes["record"].put(self._close_engine)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from app.settings import Settings
-from app.tui.engine import Engine, History, Indexing
+from app.tui.engine import Engine, GroupSync, History, Indexing
 
 if TYPE_CHECKING:
     from app.outcomes import Outcome
@@ -45,6 +45,8 @@ class Setup:
     indexing: Indexing
     history: History = field(default_factory=NoHistory)
     read_stats: StatsReader = no_rows
+    group: GroupSync | None = None
+    """syncs with the group; None where the settings do not ask for it"""
     folder: str = ""
     """a folder to narrow to from the start, and to index"""
     keymap: Mapping[str, str] = field(default_factory=dict)

@@ -18,6 +18,7 @@ from app.tui.setup import Setup
 from app.tui.wording import safe_line
 
 if TYPE_CHECKING:
+    from app.background_sync import BackgroundSync, News
     from app.outcomes import Outcome
 
 
@@ -43,11 +44,37 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
         indexing=Background(settings, paths),
         history=StoredHistory(settings, paths),
         read_stats=read_stats,
+        group=None if settings.federation.sync == "off" else LateGroupSync(settings, paths),
         folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
     )
     return show(FoltrApp(setup))
+
+
+class LateGroupSync:
+    """`app.background_sync`, imported in the worker that first needs it: the screen does not wait for it to load."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        self._settings, self._paths = settings, paths
+        self._made: BackgroundSync | None = None
+
+    def question(self) -> Sequence[str]:
+        return self._sync.question()
+
+    def answer(self, *, agreed: bool) -> None:
+        self._sync.answer(agreed=agreed)
+
+    def sync_when_due(self) -> News | None:
+        return self._sync.sync_when_due()
+
+    @property
+    def _sync(self) -> BackgroundSync:
+        if self._made is None:
+            from app.background_sync import BackgroundSync
+
+            self._made = BackgroundSync(self._settings, self._paths)
+        return self._made
 
 
 class StoredHistory:

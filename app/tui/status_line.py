@@ -23,6 +23,7 @@ class StatusLine(Widget):
         self._left = ""
         self._doing = ""
         self._said = ""
+        self._group = ""
 
     @property
     def text(self) -> str:
@@ -31,7 +32,7 @@ class StatusLine(Widget):
 
     @property
     def _right(self) -> str:
-        return " · ".join(part for part in (self._said, self._doing) if part)
+        return " · ".join(part for part in (self._said, self._group, self._doing) if part)
 
     def show_page(self, page: ResultPage, *, narrowed: str) -> None:
         """Say how much was found, how fast and in which order."""
@@ -50,6 +51,11 @@ class StatusLine(Widget):
     def show_doing(self, text: str) -> None:
         """Say how far indexing is; "" when there is nothing to say."""
         self._doing = text
+        self.refresh()
+
+    def show_group(self, text: str) -> None:
+        """Say what became of the last sync with the group."""
+        self._group = text
         self.refresh()
 
     def say(self, text: str) -> None:

@@ -10,12 +10,12 @@ from simulation.captions import TITLES, metric_title
 from simulation.engines import Advanced, Engine, Event, Failed, Finished, RayCluster, Reported, make_engine
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, Outcome, cores, prepare, work_with
-from simulation.preset import Preset
+from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
 from simulation.report import make_report
 from simulation.report_tables import show_report
 from simulation.results import Row, write_csv
-from simulation.statistics import curves
+from simulation.statistics import curves, settings_of
 from simulation.summary import write_summary
 from simulation.terminal_plot import show_curves
 
@@ -41,6 +41,8 @@ def run_study(
     entry = environment(command)
     keep_environment(folder, entry)
     outcome = _run(experiment, place, root)
+    if outcome.interrupted:
+        _say("interrupted; making tables and curves of what is there")
     _report(experiment, outcome, entry)
     if outcome.interrupted or outcome.failed:
         _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
@@ -73,25 +75,37 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None) -> Outcome:
 
 
 def _report(experiment: Experiment, outcome: Outcome, entry: Environment) -> None:
-    """Tables and a curve on stdout, and the files of the folder; an interrupted run leaves its partial curves there."""
+    """Tables and a curve on stdout, and the files of the folder.
+
+    The tables are of finished cells; where none has finished, the curves are of what there is.
+    """
     rows, folder, preset = experiment.rows(), experiment.folder, experiment.preset
     write_csv(folder, rows)
     complete = {*experiment.finished, *(cell.id for cell in outcome.finished)}
     whole = [row for row in rows if row.cell in complete]
     if not outcome.interrupted:
         keep_environment(folder, finished(entry))
-    if not whole:
-        return
-    notes = [preset.expect.note] if preset.expect.note else []
-    report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
-    write_summary(folder, report)
-    show_report(report, sys.stdout)
-    _show_curve(whole, preset)
-    sys.stdout.flush()
-    if not outcome.interrupted:
+    if whole:
+        notes = [preset.expect.note] if preset.expect.note else []
+        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
+        write_summary(folder, report)
+        show_report(report, sys.stdout)
+    if rows:
+        _show_curve(whole or rows, preset)
+        sys.stdout.flush()
         from simulation.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
-        write_plots(folder, rows, expected=preset.expect.values, k=preset.data.k)
+        write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+
+
+def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: Sequence[Row]) -> list[ExpectedValue]:
+    """The paper's numbers that have a place in the curves: one of the end has none beside an unfinished curve."""
+    unfinished = [dict(settings) for settings in {*map(settings_of, rows)} - {*map(settings_of, whole)}]
+    return [
+        number
+        for number in expected
+        if number.at != "end" or not any(number.where.items() <= settings.items() for settings in unfinished)
+    ]
 
 
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:

@@ -158,7 +158,7 @@ def test_the_folder_of_data_sets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path: Path) -> None:
-    """Ctrl-C in a terminal: exit code 130, whole rows on disk, and the printed command finishes the run."""
+    """Ctrl-C in a terminal: exit code 130, whole rows and their curves on disk, and what to type to go on."""
     arguments = ["sample", "--rounds", "100000", "--evaluate-every", "1", "--folds", "1", "--out", "run"]
     running = process([*arguments, "--jobs", jobs], cwd=tmp_path)
     rows = tmp_path / "run" / "rows.jsonl"
@@ -166,9 +166,11 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     while time.monotonic() < deadline and not (rows.exists() and rows.stat().st_size > 10_000):
         time.sleep(0.05)
     os.killpg(running.pid, signal.SIGINT)
-    _, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=60)
     assert running.returncode == 130, err
     assert "Traceback" not in err
+    assert "offline nDCG@10" in out
+    assert {"rows.csv", "offline_ndcg.png", "offline_ndcg.svg"} <= {path.name for path in (tmp_path / "run").iterdir()}
     assert "--resume --out run" in err
     assert len(read_run(tmp_path / "run").rows) > 10
 

@@ -8,12 +8,12 @@ import itertools
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -21,9 +21,9 @@ from starlette.routing import Route
 from federation_server import openapi
 from federation_server.authentication import credentials
 from federation_server.counters import Counters
-from federation_server.database import is_current
+from federation_server.database import is_current, told
 from federation_server.limits import Buckets, address_group, client_address
-from federation_server.refusals import REASONS, Refused
+from federation_server.refusals import Refused
 from federation_server.service import Request, Service
 from foltr.errors import FoltrError
 from foltr.federated.wire import Record, Refusal, encode
@@ -31,6 +31,8 @@ from foltr.federated.wire import Record, Refusal, encode
 log = logging.getLogger("foltr-server")
 Answer = Callable[[HttpRequest], Awaitable[Response]]
 TICK_SECONDS = 1.0
+BODY_SECONDS = 30.0
+"""for a whole body to arrive"""
 CLEAN_EVERY = 60
 """ticks between looking for rows to drop"""
 JSON = "application/json"
@@ -63,7 +65,9 @@ class Server:
             self._route("/v1/receipts/{request:str}", "GET", self.receipt),
             *extra,
         ]
-        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: _http_refusal})
+        made = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_address})
+        made.router.redirect_slashes = False  # a signature is for one path
+        return made
 
     async def healthz(self, _: HttpRequest) -> Response:
         """The process answers."""
@@ -113,8 +117,10 @@ class Server:
                 return await answer(http)
             except Refused as refused:
                 return self._refusal(refused)
-            except (SQLAlchemyError, OSError) as error:
-                log.error("%s failed: %s", path, type(error).__name__)
+            except ClientDisconnect:
+                return Response(status_code=499)  # nobody reads it
+            except (SQLAlchemyError, OSError, FoltrError) as error:
+                log.error("%s failed: %s", path, told(error))
                 return self._refusal(Refused("unavailable"))
             finally:
                 self.counters.seconds.labels(path).observe(time.perf_counter() - began)
@@ -123,29 +129,47 @@ class Server:
 
     def _refusal(self, refused: Refused) -> Response:
         self.counters.refused.labels(refused.reason).inc()
-        headers = {"Retry-After": "5"} if refused.status in (429, 503) else {}
+        headers = {"Retry-After": str(refused.wait)} if refused.status in (429, 503) else {}
         body = encode(Refusal(reason=refused.reason, message=str(refused)))
         return Response(body, refused.status, headers, JSON)
 
+    async def _no_address(self, _: HttpRequest, error: Exception) -> Response:
+        """Starlette's own 404 and 405 in the form of every other refusal."""
+        status = error.status_code if isinstance(error, HTTPException) else 400
+        answer = self._refusal(Refused({404: "not-found", 405: "wrong-verb"}.get(status, "malformed")))
+        answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
+        return answer
+
     async def _signed(self, http: HttpRequest) -> Request:
         """The request with its body, no larger than the server takes, once its device has requests left."""
+        declared = http.headers.get("content-length", "")
+        if declared.isdecimal() and int(declared[:20]) > self.largest_body:
+            raise self._too_large()
         claimed = credentials(http.headers)
         # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
         self.devices.spend(f"{claimed.device} {self._address(http)}")
-        path = http.url.path + (f"?{http.url.query}" if http.url.query else "")
-        return Request(claimed, http.method, path, await self._body(http))
+        return Request(claimed, http.method, _path(http), await self._body(http))
 
     async def _body(self, http: HttpRequest) -> bytes:
         body = bytearray()
-        async for chunk in http.stream():
-            body += chunk
-            if len(body) > self.largest_body:
-                raise Refused("too-large", f"{self.largest_body} bytes at most")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in http.stream():
+                    body += chunk
+                    if len(body) > self.largest_body:
+                        raise self._too_large()
+        except TimeoutError as error:
+            raise Refused("too-slow") from error
         return bytes(body)
+
+    def _too_large(self) -> Refused:
+        return Refused("too-large", f"{self.largest_body} bytes at most")
 
     def _address(self, http: HttpRequest) -> str:
         peer = http.client.host if http.client else ""
-        return address_group(client_address(peer, http.headers.get("x-forwarded-for"), self.proxies))
+        # A proxy may add a line of its own below the one that the client made up.
+        forwarded = ",".join(http.headers.getlist("x-forwarded-for"))
+        return address_group(client_address(peer, forwarded, self.proxies))
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -166,16 +190,15 @@ class Server:
                 await run_in_threadpool(self.service.tick)
                 if second % CLEAN_EVERY == 0:
                     await run_in_threadpool(self.service.clean)
-            except (SQLAlchemyError, FoltrError) as error:
-                log.error("the periodic work failed and is tried again: %s", error)
+            except (SQLAlchemyError, OSError, FoltrError) as error:
+                log.error("the periodic work failed and is tried again: %s", told(error))
 
 
 def _json(record: Record) -> Response:
     return Response(encode(record), media_type=JSON)
 
 
-async def _http_refusal(_: HttpRequest, error: Any) -> Response:
-    """Starlette's own 404 and 405 in the form of every other refusal."""
-    reason = {404: "not-found", 405: "wrong-verb"}.get(error.status_code, "malformed")
-    status, sentence = REASONS[reason]
-    return Response(encode(Refusal(reason=reason, message=sentence)), status, error.headers or {}, JSON)
+def _path(http: HttpRequest) -> str:
+    """As it was sent and signed: neither decoded, nor put together with the Host header."""
+    path, query = http.scope["raw_path"].decode("latin-1"), http.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else str(path)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, insert
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, delete
+from sqlalchemy.dialects import postgresql, sqlite
 
 from federation_server.enrolment import Member, member
 from federation_server.refusals import Refused
@@ -18,7 +19,8 @@ from foltr.federated.envelope import REQUEST, SignatureError, request_text, veri
 
 CLOCK_SECONDS = 300
 """how far a request's time may be from the server's; nonces are kept for twice as long"""
-NONCE_LENGTHS = range(16, 65)
+NONCE = re.compile("[0-9A-Za-z]{16,64}")
+DEVICE = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,9 @@ def credentials(headers: Mapping[str, str]) -> Credentials:
         )
     except (KeyError, ValueError, binascii.Error) as error:
         raise Refused("unsigned") from error
-    if len(nonce) not in NONCE_LENGTHS or not nonce.isalnum() or abs(found.time) > 1 << 53:
-        raise Refused("unsigned", "the nonce or the time has an odd form")
+    # Checked before anything is looked up or remembered by them: an odd name could be as long as a header may be.
+    if not (NONCE.fullmatch(nonce) and DEVICE.fullmatch(found.device)) or abs(found.time) > 1 << 53:
+        raise Refused("unsigned", "the device, the nonce or the time has an odd form")
     return found
 
 
@@ -61,7 +64,11 @@ def check_signature(found: Credentials, device_key: bytes, *, method: str, path:
 
 def active_member(connection: Connection, device: str, *, now: int) -> Member:
     """The member of this pseudonym; Refused when it is unknown, or its membership ended or expired."""
-    known = member(connection, device)
+    return still_active(member(connection, device), now=now)
+
+
+def still_active(known: Member | None, *, now: int) -> Member:
+    """The member; Refused when there is none, or its membership ended or expired."""
     if known is None:
         raise Refused("unknown-device")
     if known.ended is not None or (known.expires is not None and known.expires <= now):
@@ -76,12 +83,22 @@ def nonce_key(found: Credentials) -> str:
 
 def spend_nonce(connection: Connection, found: Credentials) -> None:
     """Refused("replayed") when this device used this nonce before, within the window in which its time is accepted."""
-    expires = found.time + 2 * CLOCK_SECONDS
-    try:
-        with connection.begin_nested():
-            connection.execute(insert(nonces).values(nonce_hash=nonce_key(found), expires=expires))
-    except IntegrityError as error:
-        raise Refused("replayed") from error
+    if not spend_nonces(connection, [found]):
+        raise Refused("replayed")
+
+
+def spend_nonces(connection: Connection, found: Iterable[Credentials]) -> set[str]:
+    """Those of the nonces, by `nonce_key`, that were never used before; now they are."""
+    # In one order everywhere: two processes with the same nonces wait for one another instead of crossing over.
+    rows = [
+        {"nonce_hash": key, "expires": expires}
+        for key, expires in sorted({nonce_key(one): one.time + 2 * CLOCK_SECONDS for one in found}.items())
+    ]
+    if not rows:
+        return set()
+    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
+    statement = insert(nonces).on_conflict_do_nothing().returning(nonces.c.nonce_hash)
+    return set(connection.execute(statement, rows).scalars())
 
 
 def forget_old_nonces(connection: Connection, *, now: int) -> int:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
-from federation_server.policy import Policy, malicious, weights
+from federation_server.policy import Policy, combined, malicious, weights
 from federation_server.received import received
 from federation_server.rounds import Round
 from federation_server.tables import members
@@ -72,7 +72,7 @@ def joined(
     if not len(deltas):
         return np.zeros(deltas.shape[1]), state, None
     if not policy.guard or bad < 1 or len(deltas) < max(5, 2 * bad + 3):
-        return policy.rule.combine(deltas, counts), state, None
+        return combined(policy, deltas, counts), state, None
     guard = Guard(n_malicious=bad, peace=policy.rule)
     return guarded(guard, state, deltas, weights=counts)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 BUSY_SECONDS = 30.0
+UPGRADE_LOCK = 0x666F6C7472
+"""the number of PostgreSQL's advisory lock that an upgrade holds: "foltr" """
 
 
 class DatabaseError(FoltrError):
@@ -35,13 +38,18 @@ def connect(url: str, *, pool_size: int = 8) -> Engine:
         parsed = make_url(url)
     except ArgumentError as error:
         raise DatabaseError(f"this is no database address: {error}") from error
+    # hide_parameters: an error's text may reach the log, and must not carry a row there.
     if parsed.get_backend_name() == "sqlite":
-        engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+        engine = create_engine(
+            parsed, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+        )
         _prepare_sqlite(engine)
         return engine
     if parsed.get_backend_name() != "postgresql":
         raise DatabaseError(f"wanted sqlite:///file or postgresql+psycopg://..., got {parsed.drivername}")
-    return create_engine(parsed.set(drivername="postgresql+psycopg"), pool_size=pool_size, pool_pre_ping=True)
+    return create_engine(
+        parsed.set(drivername="postgresql+psycopg"), hide_parameters=True, pool_size=pool_size, pool_pre_ping=True
+    )
 
 
 def _prepare_sqlite(engine: Engine) -> None:
@@ -77,6 +85,13 @@ def reading(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+def told(error: Exception) -> str:
+    """An error for the log: its kind alone when it is the database's, whose text may quote a row."""
+    if isinstance(error, SQLAlchemyError):
+        return type(error.orig if isinstance(error, DBAPIError) else error).__name__
+    return f"{type(error).__name__}: {error}"
+
+
 def is_sqlite(engine: Engine) -> bool:
     return engine.dialect.name == "sqlite"
 
@@ -89,6 +104,8 @@ def upgrade(engine: Engine) -> None:
         if present is not None and present not in known_revisions():
             raise DatabaseError(f"the database is of a newer foltr-server (revision {present}); update the program")
         with writing(engine) as connection:
+            if not is_sqlite(engine):  # two processes that start at once: the second finds the first one's tables
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
             config = _config()
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
@@ -103,6 +120,7 @@ def is_current(engine: Engine) -> bool:
         return MigrationContext.configure(connection).get_current_revision() == known_revisions()[0]
 
 
+@cache
 def known_revisions() -> tuple[str, ...]:
     """All revisions of the migrations folder, newest first."""
     return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,7 +83,7 @@ def redeem(connection: Connection, token: str, device_key: bytes, *, lifetime: i
         invites.c.revoked.is_(None),
         invites.c.expires > now,
     )
-    if known is not None and known.ended is None:
+    if known is not None and known.ended is None and (known.expires is None or known.expires > now):
         return known
     if known is not None or not connection.execute(usable.values(used=now)).rowcount:
         raise Refused("bad-invite")
@@ -106,6 +107,12 @@ def member(connection: Connection, device: str) -> Member | None:
     """The member of this pseudonym, also one whose membership ended."""
     row = connection.execute(select(members).where(members.c.device == device)).first()
     return _member(row) if row is not None else None
+
+
+def members_of(connection: Connection, devices: Iterable[str]) -> dict[str, Member]:
+    """Those of the pseudonyms that are known, also members whose membership ended."""
+    rows = connection.execute(select(members).where(members.c.device.in_(list(devices))))
+    return {row.device: _member(row) for row in rows}
 
 
 def all_members(connection: Connection) -> tuple[Member, ...]:

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, Engine, delete, func, insert, select, text, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server import enrolment, group, rounds
-from federation_server.database import is_sqlite
 from federation_server.lineage import before, path_to
-from federation_server.policy import Policy, malicious
+from federation_server.policy import Policy, combined
 from federation_server.received import Received, norms, received
 from federation_server.rounds import Round
+from federation_server.scrubbing import note_erasure
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, models, updates
 from federation_server.vault import Vault
@@ -53,9 +53,13 @@ def farewell(
         enrolment.end_membership(connection, device, now=now)
         return _receipt(connection, "", "done", {}, "none", "the membership ended; nothing was erased", now)
     group.lock(connection)
+    here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     touched = before(connection, device)
     kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
     erased = enrolment.erase(connection, device)
+    note_erasure(connection)
+    if here is not None:
+        rounds.recount(connection, here)
     request = secrets.token_hex(16)
     method = "none" if touched is None else _possible(connection, settings, touched, kept)
     connection.execute(
@@ -123,7 +127,7 @@ def _new_lineage(
         raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     theta = start.model.theta
     if method == "reaggregate":
-        theta = reaggregated(theta, _others_rounds(connection, vault, touched), lambda rows: _join(policy, rows))
+        theta = reaggregated(theta, _others_rounds(connection, vault, touched), lambda rows: combined(policy, rows))
     abandon(connection, rounds.present(connection, lock=True), now=now)
     begun = group.begin_lineage(connection, agreed, Model(theta), reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
@@ -143,10 +147,6 @@ def _others_rounds(connection: Connection, vault: Vault, touched: tuple[int, int
         if start is not None:
             found.append(received(connection, vault, method, touched[0], number, start.model.theta).deltas)
     return found
-
-
-def _join(policy: Policy, rows: FloatMatrix) -> npt.NDArray[np.float64]:
-    return policy.rule.combine(rows) if len(rows) > 2 * malicious(policy, len(rows)) else rows.mean(axis=0)
 
 
 def calibrate(connection: Connection, here: Round, found: Received) -> Received:
@@ -231,15 +231,3 @@ def _receipt(
         progress=progress,
         time=now,
     )
-
-
-def scrub(engine: Engine) -> None:
-    """Take erased rows out of the files too: SQLite's log and free pages, PostgreSQL's dead rows."""
-    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        if is_sqlite(engine):
-            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
-            connection.connection.driver_connection.execute("VACUUM")  # type: ignore[union-attr]
-            connection.connection.driver_connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
-            return
-        for table in ("updates", "members", "models"):
-            connection.execute(text(f"VACUUM FULL {table}"))

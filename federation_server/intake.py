@@ -16,7 +16,8 @@ import numpy.typing as npt
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server import rounds
-from federation_server.authentication import Credentials, active_member, spend_nonce
+from federation_server.authentication import Credentials, nonce_key, spend_nonces, still_active
+from federation_server.enrolment import members_of
 from federation_server.refusals import Refused
 from federation_server.rounds import Round
 from federation_server.tables import rounds as rounds_table
@@ -108,49 +109,83 @@ def _checked_norm(payload: bytes, expected: Expectation) -> float:
     return norm
 
 
-def keep(connection: Connection, vault: Vault, offers: Sequence[Offer], *, now: int) -> list[Accepted | Refused]:
+def keep(
+    connection: Connection, vault: Vault, asked: Sequence[Offer | Credentials], *, now: int
+) -> list[Accepted | Refused | None]:
     """Store the offers in one transaction; one answer for each, in their order.
 
-    The round is locked, so it cannot close between the check that it is open and the insert. An offer whose
-    round closed in the meantime is refused; one that is already stored is acknowledged again.
+    Credentials without an offer are of a request that only reads: its nonce is spent, and the answer is None. The round
+    is locked, so it cannot close between the check that it is open and the insert. An offer whose round closed in the
+    meantime is refused; one that is already stored is acknowledged again.
     """
-    here = rounds.present(connection, lock=True)
-    answers: list[Accepted | Refused] = []
-    received = here.n_updates if here else 0
-    for offer in offers:
-        try:
-            received += _keep_one(connection, vault, offer, here, now=now)
-            answers.append(Accepted(round=offer.round, received=received))
-        except Refused as refused:
-            answers.append(refused)
-    if here is not None and received != here.n_updates:
-        key = (rounds_table.c.lineage == here.lineage, rounds_table.c.round == here.number)
-        connection.execute(update(rounds_table).where(*key).values(n_updates=received))
+    offers = [one for one in asked if isinstance(one, Offer)]
+    batch = _Batch(connection, vault, rounds.present(connection, lock=True) if offers else None, now=now)
+    batch.read([one.credentials if isinstance(one, Offer) else one for one in asked])
+    answers = [batch.answer(one) for one in asked]
+    batch.write()
     return answers
 
 
-def _keep_one(connection: Connection, vault: Vault, offer: Offer, here: Round | None, *, now: int) -> int:
-    """1 when the offer is new, 0 when it is already stored."""
-    active_member(connection, offer.credentials.device, now=now)
-    spend_nonce(connection, offer.credentials)
-    if here is None or (here.lineage, here.number) != (offer.lineage, offer.round):
-        raise Refused("stale-round", "it closed while the update was on its way")
-    key = (updates.c.lineage == offer.lineage, updates.c.round == offer.round)
-    query = select(updates.c.digest).where(*key, updates.c.device == offer.credentials.device)
-    stored = connection.execute(query).scalar_one_or_none()
-    if stored is not None and stored != offer.digest:
-        raise Refused("already-reported")
-    if stored is not None:
-        return 0
-    connection.execute(
-        insert(updates).values(
-            lineage=offer.lineage,
-            round=offer.round,
-            device=offer.credentials.device,
-            digest=offer.digest,
-            received=now,
-            payload=vault.encrypt(offer.payload),
-            norm=offer.norm,
-        )
-    )
-    return 1
+class _Batch:
+    """Answers many with a few statements: across a socket each one costs more than all the rest of an update."""
+
+    def __init__(self, connection: Connection, vault: Vault, here: Round | None, *, now: int) -> None:
+        self.connection, self.vault, self.here, self.now = connection, vault, here, now
+        self.rows: list[dict[str, object]] = []
+        self.received = here.n_updates if here else 0
+
+    def read(self, who: Sequence[Credentials]) -> None:
+        """What is known of these devices; spends the nonces of those that are members."""
+        devices = {one.device for one in who}
+        self.known = members_of(self.connection, devices)
+        self.stored = _digests(self.connection, self.here, devices) if self.here else {}
+        self.fresh = spend_nonces(self.connection, [one for one in who if one.device in self.known])
+
+    def answer(self, one: Offer | Credentials) -> Accepted | Refused | None:
+        """For the next of the batch, in the order in which they came."""
+        who = one.credentials if isinstance(one, Offer) else one
+        try:
+            still_active(self.known.get(who.device), now=self.now)
+            if nonce_key(who) not in self.fresh:
+                raise Refused("replayed")
+            self.fresh.remove(nonce_key(who))
+            return self._keep(one) if isinstance(one, Offer) else None
+        except Refused as refused:
+            return refused
+
+    def write(self) -> None:
+        """The new updates, and how many the round has now."""
+        if self.here is not None and self.rows:
+            self.connection.execute(insert(updates), self.rows)
+            key = (rounds_table.c.lineage == self.here.lineage, rounds_table.c.round == self.here.number)
+            self.connection.execute(update(rounds_table).where(*key).values(n_updates=self.received))
+
+    def _keep(self, offer: Offer) -> Accepted:
+        here, device = self.here, offer.credentials.device
+        if here is None or (here.lineage, here.number) != (offer.lineage, offer.round):
+            raise Refused("stale-round", "it closed while the update was on its way")
+        if self.stored.get(device, offer.digest) != offer.digest:
+            raise Refused("already-reported")
+        if device not in self.stored:
+            self.stored[device] = offer.digest
+            self.rows.append(self._row(offer))
+            self.received += 1
+        return Accepted(round=offer.round, received=self.received)
+
+    def _row(self, offer: Offer) -> dict[str, object]:
+        return {
+            "lineage": offer.lineage,
+            "round": offer.round,
+            "device": offer.credentials.device,
+            "digest": offer.digest,
+            "received": self.now,
+            "payload": self.vault.encrypt(offer.payload),
+            "norm": offer.norm,
+        }
+
+
+def _digests(connection: Connection, here: Round, devices: set[str]) -> dict[str, str]:
+    """Digest by device of what the open round has of them."""
+    key = (updates.c.lineage == here.lineage, updates.c.round == here.number)
+    query = select(updates.c.device, updates.c.digest).where(*key, updates.c.device.in_(devices))
+    return {row.device: row.digest for row in connection.execute(query)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
@@ -30,8 +31,8 @@ class Buckets:
             now = self.clock()
             level = self._level(key, now)
             if level < 1.0:
-                wait = (1.0 - level) * self.seconds / self.per_period
-                raise Refused("too-many", f"try again in {wait:.0f} s" if wait >= 1 else "try again in a second")
+                wait = math.ceil((1.0 - level) * self.seconds / self.per_period)
+                raise Refused("too-many", f"try again in {wait} s", wait=wait)
             if key not in self._levels and len(self._levels) >= LARGEST_TABLE:
                 self._drop_full(now)
             self._levels[key] = (level - 1.0, now)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from federation_server.rounds import Schedule
 from federation_server.settings import ServerSettingsError, Settings
 from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Method
@@ -18,6 +19,7 @@ from foltr.federated.optimizers import Optimizer
 from foltr.privacy.mechanisms import NoPrivacy
 
 FloatVector = npt.NDArray[np.float64]
+FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,17 @@ def weights(method: Method[Any, Any], messages: list[Message], *, largest: int) 
     """
     equal = isinstance(method, FPDGD) and (method.weighting == "equal" or not isinstance(method.privacy, NoPrivacy))
     return np.array([1.0 if equal else float(min(message.n_interactions, largest)) for message in messages])
+
+
+def combined(policy: Policy, rows: FloatMatrix, counts: FloatVector | None = None) -> FloatVector:
+    """One update `[n_params]` from `rows` `[n_clients, n_params]`: by the rule, or their mean where it wants more.
+
+    The floor sees to it that a round of learning has enough; forgetting works with what is left of older rounds.
+    """
+    try:
+        return policy.rule.combine(rows, counts)
+    except ValueRangeError:
+        return Mean().combine(rows, counts)
 
 
 def malicious(policy: Policy, n_updates: int) -> int:

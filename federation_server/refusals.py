@@ -28,6 +28,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "over-norm": (400, "the update is longer than the group's privacy mechanism can make it"),
     "already-reported": (409, "this device has reported another update in this round"),
     "too-large": (413, "the body is larger than the server takes"),
+    "too-slow": (408, "the body did not arrive in time"),
     "too-many": (429, "too many requests; wait and try again"),
     "not-found": (404, "there is nothing at this address"),
     "wrong-verb": (405, "this address does not take that method"),
@@ -38,10 +39,11 @@ REASONS: dict[str, tuple[int, str]] = {
 
 
 class Refused(FoltrError):
-    """A request that the server does not fulfil; `reason` is a key of REASONS."""
+    """A request that the server does not fulfil; `reason` is a key of REASONS, `wait` seconds until another try."""
 
-    def __init__(self, reason: str, detail: str = "") -> None:
+    def __init__(self, reason: str, detail: str = "", *, wait: int = 5) -> None:
         status, sentence = REASONS[reason]
         super().__init__(f"{sentence}: {detail}" if detail else sentence)
         self.reason = reason
         self.status = status
+        self.wait = wait

@@ -114,15 +114,21 @@ def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, no
     connection.execute(update(rounds).where(*_key(open_round)).values(deadline=now + schedule.seconds))
 
 
+def recount(connection: Connection, open_round: Round) -> int:
+    """How many updates are stored; the round's own number is set to it, for some may have been erased."""
+    key = (updates.c.lineage == open_round.lineage, updates.c.round == open_round.number)
+    n_updates = int(connection.execute(select(func.count()).select_from(updates).where(*key)).scalar_one())
+    connection.execute(update(rounds).where(*_key(open_round)).values(n_updates=n_updates))
+    return n_updates
+
+
 def end(connection: Connection, open_round: Round, *, now: int, state: str, **report: object) -> None:
     """Close or abandon it and destroy its private key."""
-    n_updates = connection.execute(
-        select(func.count()).where(updates.c.lineage == open_round.lineage, updates.c.round == open_round.number)
-    ).scalar_one()
+    recount(connection, open_round)
     connection.execute(
         update(rounds)
         .where(*_key(open_round), rounds.c.state == "open")
-        .values(state=state, closed=now, private_key=None, n_updates=n_updates, **report)
+        .values(state=state, closed=now, private_key=None, **report)
     )
 
 

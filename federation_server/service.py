@@ -5,15 +5,17 @@ Rounds are closed by the writer thread right after the update that makes them du
 
 from __future__ import annotations
 
-import threading
+import logging
+import re
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
-from federation_server import closing, enrolment, forgetting, group, intake, retention, rounds
+from federation_server import closing, enrolment, forgetting, group, intake, retention, rounds, scrubbing
 from federation_server.authentication import (
     Credentials,
     active_member,
@@ -22,20 +24,25 @@ from federation_server.authentication import (
     spend_nonce,
 )
 from federation_server.closing import Closed
-from federation_server.database import reading, writing
-from federation_server.intake import Expectation, Offer
+from federation_server.database import reading, told, writing
+from federation_server.expectations import Expectations
+from federation_server.intake import Offer
 from federation_server.policy import Policy
 from federation_server.refusals import Refused
 from federation_server.settings import Settings
 from federation_server.vault import Vault
 from federation_server.writer import Writer
-from foltr.errors import RecordError
+from foltr.errors import FoltrError, RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
 from foltr.federated.wire import Accepted, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
 
 Clock = Callable[[], int]
 DAY = 86_400
+HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
+"""the names of models and of requests to be forgotten"""
+LARGEST_KEYS = 100_000
+log = logging.getLogger("foltr-server")
 
 
 def now() -> int:
@@ -65,11 +72,13 @@ class Service:
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
     writer: Writer = field(init=False)
-    _expected: Expectation | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _keys: dict[str, bytes] = field(default_factory=dict)
+    """device key by pseudonym"""
+    _expectations: Expectations = field(init=False)
 
     def __post_init__(self) -> None:
         self.writer = Writer(self._keep)
+        self._expectations = Expectations(self.engine, self.vault)
 
     def start(self) -> None:
         """Open the first round where there is none, and begin to write."""
@@ -86,12 +95,12 @@ class Service:
             here = rounds.present(connection)
         if here is not None and self.clock() < here.deadline and here.n_updates < self.policy.schedule.quorum:
             return None
-        with writing(self.engine) as connection:
-            closed = closing.close_due(connection, self.vault, self.policy, now=self.clock())
-        return self._announce(closed)
+        return self._close()
 
     def clean(self) -> int:
-        """Drop old nonces, and rows whose retention has ended; how many."""
+        """Drop old nonces, and rows whose retention has ended; how many. Finishes an erasure that was hindered."""
+        if scrubbing.is_due(self.engine):
+            self._scrub()
         with writing(self.engine) as connection:
             gone = forget_old_nonces(connection, now=self.clock())
             return gone + retention.drop_old(
@@ -120,52 +129,54 @@ class Service:
 
     def announcement(self, request: Request) -> Signed:
         """The present round."""
-        with writing(self.engine) as connection:
-            self._authenticated(connection, request)
+        self._admitted(request)
+        with reading(self.engine) as connection:
             here = rounds.present(connection)
             if here is None:
                 raise Refused("unavailable", "no round is open")
-            told = rounds.announcement(here, group.terms(connection), now=self.clock())
-        return sign_document(self.vault.identity, "announcement", told)
+            announced = rounds.announcement(here, group.terms(connection), now=self.clock())
+        return sign_document(self.vault.identity, "announcement", announced)
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""
-        with writing(self.engine) as connection:
-            self._authenticated(connection, request)
-            newest = model_hash == "newest"
-            found = group.newest(connection) if newest else group.by_hash(connection, model_hash)
+        self._admitted(request)
+        if model_hash != "newest" and not HASH.fullmatch(model_hash):
+            raise Refused("not-found", "no such model")
+        with reading(self.engine) as connection:
+            found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
             if found is None:
                 raise Refused("not-found", "no such model, or it was erased")
         return sign_document(self.vault.identity, "model", found.record)
 
     def update(self, request: Request) -> Future[Accepted]:
         """Take an update; the future is done when it is on disk."""
+        self._signed(request)
         sealed = _decoded(request.body, Sealed)
-        with reading(self.engine) as connection:
-            member = active_member(connection, request.credentials.device, now=self.clock())
-        self._check(request, member.device_key)
-        return self.writer.submit(intake.check(sealed, request.credentials, self._expectation(sealed)))
+        return self.writer.submit(intake.check(sealed, request.credentials, self._expectations.of(sealed)))
 
     def farewell(self, request: Request) -> Signed:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
-        asked = _decoded(request.body, Farewell)
+        self._signed(request)
+        asked, device = _decoded(request.body, Farewell), request.credentials.device
         with writing(self.engine) as connection:
-            self._authenticated(connection, request)
+            active_member(connection, device, now=self.clock())
+            spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
             receipt = forgetting.farewell(
                 connection, self.vault, self.policy, self.settings.forgetting,
-                request.credentials.device, forget=asked.forget, now=self.clock(),
+                device, forget=asked.forget, now=self.clock(),
             )  # fmt: skip
-        self._expected = None
+        self._keys.pop(device, None)
+        self._expectations.forget()
         if asked.forget:
-            forgetting.scrub(self.engine)
+            self._scrub()
         return sign_document(self.vault.identity, "receipt", receipt)
 
     def receipt(self, name: str) -> Signed:
         """How far a forget-me request is; its random name is the only key to it."""
         with reading(self.engine) as connection:
-            found = forgetting.receipt(connection, name)
+            found = forgetting.receipt(connection, name) if REQUEST.fullmatch(name) else None
             if found is None:
                 raise Refused("not-found", "no such request")
         return sign_document(self.vault.identity, "receipt", found)
@@ -177,11 +188,25 @@ class Service:
         with reading(self.engine) as connection:
             return 4096 + 2 * payload_size(group.method_of(group.terms(connection)))
 
-    def _authenticated(self, connection: Connection, request: Request) -> None:
+    def _admitted(self, request: Request) -> None:
         """The request is a member's, is fresh, and was not sent before."""
-        member = active_member(connection, request.credentials.device, now=self.clock())
-        self._check(request, member.device_key)
-        spend_nonce(connection, request.credentials)
+        self._signed(request)
+        self.writer.admit(request.credentials).result()
+
+    def _signed(self, request: Request) -> None:
+        """The holder of the pseudonym's key signed it. Whether it is still a member, the writer asks the database."""
+        self._check(request, self._device_key(request.credentials.device))
+
+    def _device_key(self, device: str) -> bytes:
+        """The key that a pseudonym is the hash of: it never changes, so it is read once."""
+        known = self._keys.get(device)
+        if known is None:
+            with reading(self.engine) as connection:
+                known = active_member(connection, device, now=self.clock()).device_key
+            if len(self._keys) >= LARGEST_KEYS:
+                self._keys.clear()
+            self._keys[device] = known
+        return known
 
     def _check(self, request: Request, device_key: bytes) -> None:
         check_signature(
@@ -193,29 +218,31 @@ class Service:
             now=self.clock(),
         )
 
-    def _expectation(self, sealed: Sealed) -> Expectation:
-        """What the open round takes, read again when the update speaks of another one than was read last."""
-        with self._lock:
-            known = self._expected
-            if known is None or (known.open_round.lineage, known.open_round.number) != (sealed.lineage, sealed.round):
-                with reading(self.engine) as connection:
-                    self._expected = known = _read_expectation(connection, self.vault)
-            return known
-
-    def _keep(self, offers: Sequence[Offer]) -> Sequence[Accepted | Refused]:
+    def _keep(self, asked: Sequence[Offer | Credentials]) -> Sequence[Accepted | Refused | None]:
         with writing(self.engine) as connection:
-            answers = intake.keep(connection, self.vault, offers, now=self.clock())
+            answers = intake.keep(connection, self.vault, asked, now=self.clock())
         if any(isinstance(answer, Accepted) and answer.received >= self.policy.schedule.quorum for answer in answers):
-            with writing(self.engine) as connection:
-                closed = closing.close_due(connection, self.vault, self.policy, now=self.clock())
-            self._announce(closed)
+            try:
+                self._close()
+            except (SQLAlchemyError, FoltrError) as error:
+                # What was kept is kept, and is acknowledged; `tick` tries to close again.
+                log.error("a round could not be closed: %s", told(error))
         return answers
 
-    def _announce(self, closed: Closed | None) -> Closed | None:
+    def _close(self) -> Closed | None:
+        with writing(self.engine) as connection:
+            closed = closing.close_due(connection, self.vault, self.policy, now=self.clock())
         if closed is not None:
-            self._expected = None
+            self._expectations.forget()
             self.on_closed(closed)
         return closed
+
+    def _scrub(self) -> None:
+        """Take erased rows out of the files; what hinders it now is tried again by `clean`."""
+        try:
+            scrubbing.scrub(self.engine)
+        except SQLAlchemyError as error:
+            log.warning("erased rows are not out of the files yet: %s", told(error))
 
 
 def _decoded(body: bytes, kind: type[R]) -> R:
@@ -223,13 +250,3 @@ def _decoded(body: bytes, kind: type[R]) -> R:
         return decode(body, kind)
     except RecordError as error:
         raise Refused("malformed", str(error)) from error
-
-
-def _read_expectation(connection: Connection, vault: Vault) -> Expectation:
-    here, agreed = rounds.present(connection), group.terms(connection)
-    if here is None or here.sealed_key is None:
-        raise Refused("unavailable", "no round is open")
-    start = group.by_hash(connection, here.model_hash)
-    if start is None:
-        raise Refused("unavailable", "the round's model is missing")
-    return Expectation(here, vault.decrypt(here.sealed_key), agreed, group.method_of(agreed), start.model.theta)

@@ -1,31 +1,35 @@
 """One thread that writes updates: many requests, one wait for the disk (group commit).
 
 A request hands over a checked offer and waits for its answer, which comes only after the transaction is on disk. The
-thread takes whatever has gathered meanwhile into the next transaction. Several server processes on one PostgreSQL each
-have their own; the database orders them.
+thread takes whatever has gathered meanwhile into the next transaction. Requests that only read hand over their
+credentials, for their nonce must be remembered too. Several server processes on one PostgreSQL each have their own
+thread; the database orders them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
+from federation_server.authentication import Credentials
 from federation_server.intake import Offer
 from federation_server.refusals import Refused
 from foltr.federated.wire import Accepted
 
 LARGEST_BATCH = 256
-Keep = Callable[[Sequence[Offer]], Sequence[Accepted | Refused]]
-"""stores the offers durably in one transaction and answers each"""
+Keep = Callable[[Sequence[Offer | Credentials]], Sequence[Accepted | Refused | None]]
+"""stores them durably in one transaction and answers each; None for credentials alone"""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    offer: Offer
-    answer: Future[Accepted]
+    asked: Offer | Credentials
+    answer: Future[Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -41,15 +45,27 @@ class Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write what waits, then end; offers that come later are refused."""
+        """Write what waits, then end; what comes later is refused."""
         self._queue.put(None)
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        with contextlib.suppress(queue.Empty):
+            while True:
+                late = self._queue.get_nowait()
+                if late is not None:
+                    late.answer.set_exception(Refused("unavailable"))
 
     def submit(self, offer: Offer) -> Future[Accepted]:
         """A future of the answer; Refused, or whatever keeping raised, is its exception."""
-        waiting = _Waiting(offer, Future())
+        return self._wait(offer)
+
+    def admit(self, who: Credentials) -> Future[None]:
+        """A future that is done when the nonce of a request that only reads is spent."""
+        return self._wait(who)
+
+    def _wait(self, asked: Offer | Credentials) -> Future[Any]:
+        waiting = _Waiting(asked, Future())
         if self._thread is None:
             waiting.answer.set_exception(Refused("unavailable"))
         else:
@@ -74,9 +90,11 @@ class Writer:
             waiting = self._queue.get()
         return batch, False
 
-    def _write(self, batch: list[_Waiting]) -> None:
+    def _write(self, gathered: list[_Waiting]) -> None:
+        # Who gave up meanwhile is left out; who is in the batch cannot give up any more.
+        batch = [waiting for waiting in gathered if waiting.answer.set_running_or_notify_cancel()]
         try:
-            answers = self.keep([waiting.offer for waiting in batch])
+            answers = self.keep([waiting.asked for waiting in batch])
         except Exception as error:  # each request tells it; the thread serves the next ones
             for waiting in batch:
                 waiting.answer.set_exception(error)

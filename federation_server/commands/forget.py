@@ -12,7 +12,7 @@ from federation_server.commands.installation import now, opened, when
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(device: str | None, yes: bool) -> int:
     """List forget-me requests; with DEVICE (a pseudonym) forget that member, as if it had asked itself."""
-    from federation_server import forgetting
+    from federation_server import forgetting, scrubbing
     from federation_server.database import reading, writing
     from federation_server.history import requests
     from federation_server.policy import policy_of
@@ -33,6 +33,6 @@ def command(device: str | None, yes: bool) -> int:
             connection, installation.vault, policy_of(installation.settings), installation.settings.forgetting,
             device, forget=True, now=now(),
         )  # fmt: skip
-    forgetting.scrub(installation.engine)
+    scrubbing.scrub(installation.engine)
     click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
     return 0

@@ -11,15 +11,20 @@ from federation_server import authentication, enrolment
 from federation_server.authentication import CLOCK_SECONDS, Credentials
 from federation_server.database import writing
 from federation_server.refusals import Refused
-from foltr.federated.envelope import REQUEST, Identity, request_text
+from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
 
 NOW = 1_000_000
 IDENTITY = Identity(b"1" * 32)
 NONCE = "0123456789abcdef0123456789abcdef"
 
 
-def headers(*, time: str = str(NOW), nonce: str = NONCE, signature: str = "AAAA") -> dict[str, str]:
-    return {"foltr-device": "d", "foltr-time": time, "foltr-nonce": nonce, "foltr-signature": signature}
+DEVICE = pseudonym(IDENTITY.public)
+
+
+def headers(
+    *, device: str = DEVICE, time: str = str(NOW), nonce: str = NONCE, signature: str = "AAAA"
+) -> dict[str, str]:
+    return {"foltr-device": device, "foltr-time": time, "foltr-nonce": nonce, "foltr-signature": signature}
 
 
 def signed(body: bytes = b"body", time: int = NOW) -> Credentials:
@@ -39,7 +44,11 @@ def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates"
         headers(nonce="short"),
         headers(nonce="x" * 65),
         headers(nonce="0123456789abcdef/../"),
+        headers(nonce="ä" * 32),
         headers(signature="not base64!"),
+        headers(device="d"),
+        headers(device="0" * 60_000),
+        headers(device=DEVICE.upper()),
         {key: value for key, value in headers().items() if key != "foltr-nonce"},
         {},
     ],
@@ -54,7 +63,7 @@ def test_headers_of_an_odd_form_are_unsigned(odd: dict[str, str]) -> None:
 def test_headers_are_read() -> None:
     """What the device wrote arrives."""
     sent = headers(signature=base64.b64encode(b"s" * 64).decode())
-    assert authentication.credentials(sent) == Credentials("d", NOW, NONCE, b"s" * 64)
+    assert authentication.credentials(sent) == Credentials(DEVICE, NOW, NONCE, b"s" * 64)
 
 
 def test_a_signature_covers_the_whole_request() -> None:
@@ -83,6 +92,15 @@ def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:
             authentication.spend_nonce(connection, signed())
         authentication.spend_nonce(connection, Credentials("other", NOW, NONCE, b""))
     assert refused.value.reason == "replayed"
+
+
+def test_many_nonces_are_spent_at_once(engine: Engine) -> None:
+    """Each that is fresh is named once, however often it is in the batch; one that was used before is not."""
+    used, fresh = (Credentials(DEVICE, NOW, letter * 32, b"") for letter in "ab")
+    with writing(engine) as connection:
+        authentication.spend_nonce(connection, used)
+        keys = authentication.spend_nonces(connection, [fresh, used, fresh])
+    assert keys == {authentication.nonce_key(fresh)}
 
 
 def test_nonces_outlive_the_window(engine: Engine) -> None:

@@ -89,25 +89,30 @@ class Processes:
     """Several worker processes; each has a pipe of its own, so that one that dies takes nothing with it."""
 
     jobs: int
+    first_alone: bool = False
+    """whether the others wait until the first cell has done a round: what it compiles, they read"""
 
     def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
         context = multiprocessing.get_context("spawn")
         waiting = deque(cells)
+        idle = [_Worker(context, work) for _ in range(min(self.jobs, len(cells)))]
         busy: dict[Any, _Worker] = {}
         try:
-            for _ in range(min(self.jobs, len(cells))):
-                _hand_out(waiting, busy, _Worker(context, work))
+            for _ in range(1 if self.first_alone and idle else len(idle)):
+                _hand_out(waiting, busy, idle.pop())
             while busy:
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]
                     event = worker.receive()
                     yield event
+                    while idle and _past_a_round(event):
+                        _hand_out(waiting, busy, idle.pop())
                     if isinstance(event, Finished | Failed):
                         del busy[pipe]
                         died = waiting and not worker.process.is_alive()
                         _hand_out(waiting, busy, _Worker(context, work) if died else worker)
         finally:
-            for worker in busy.values():
+            for worker in (*busy.values(), *idle):
                 worker.process.terminate()
 
 
@@ -129,6 +134,12 @@ class _Worker:
             self.process.join()
             return Failed(self.cell, f"its worker process died with exit code {self.process.exitcode}")
         return event
+
+
+def _past_a_round(event: Event) -> bool:
+    """Whether the event tells that its cell has compiled what it needs."""
+    reported = isinstance(event, Reported) and event.row.round > 0
+    return reported or isinstance(event, Advanced | Finished | Failed)
 
 
 def _hand_out(waiting: deque[Cell], busy: dict[Any, _Worker], worker: _Worker) -> None:
@@ -209,10 +220,10 @@ def _next_event(ray: Any, stream: Any, cell: str) -> Event:
     return event
 
 
-def make_engine(name: str, jobs: int) -> Engine:
+def make_engine(name: str, jobs: int, *, first_alone: bool = False) -> Engine:
     """The engine of that name; one local job needs no worker process."""
     engines: dict[str, Callable[[], Engine]] = {
-        "local": lambda: Processes(jobs) if jobs > 1 else InProcess(),
+        "local": lambda: Processes(jobs, first_alone) if jobs > 1 else InProcess(),
         "ray": RayCluster,
     }
     if name not in engines:

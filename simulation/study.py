@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from simulation.batched import anything_compiled
 from simulation.captions import TITLES, metric_title
 from simulation.engines import Advanced, Engine, Event, Failed, Finished, RayCluster, Reported, make_engine
 from simulation.environment import Environment, environment, finished, keep_environment
@@ -34,12 +35,15 @@ def run_study(
     again: str,
 ) -> int:
     """Run a preset and give the exit code; `command` is what was typed, `again` what goes on with the rest."""
-    place = make_engine(engine, jobs or cores())
+    cold = not anything_compiled()
+    place = make_engine(engine, jobs or cores(), first_alone=cold)
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
     entry = environment(command)
     keep_environment(folder, entry)
+    if cold:
+        _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
     outcome = _run(experiment, place, root)
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")

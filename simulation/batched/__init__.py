@@ -21,5 +21,11 @@ def _cache_folder() -> Path:
     return platformdirs.user_cache_path("foltr-search") / "numba" / digest.hexdigest()
 
 
+def anything_compiled() -> bool:
+    """Whether an earlier run has left compiled kernels; without them a method's first round takes many seconds."""
+    folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+    return next(folder.rglob("*.nbi"), None) is not None
+
+
 if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]

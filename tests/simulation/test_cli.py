@@ -175,6 +175,16 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     assert len(read_run(tmp_path / "run").rows) > 10
 
 
+@pytest.mark.parametrize("cold", [True, False])
+def test_a_run_says_when_it_has_to_compile_first(
+    cold: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no compiled kernels are, one line says that the first rounds take long."""
+    monkeypatch.setattr("simulation.study.anything_compiled", lambda: not cold)
+    assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 0
+    assert capsys.readouterr().err.count("nothing is compiled yet") == cold
+
+
 def test_resume_needs_the_folder_alone(tmp_path: Path) -> None:
     """`--resume --out DIR` runs what is left of what DIR says, and nothing that is there already."""
     assert main([*SMALL, "--out", "run", "--jobs", "1"]) == 0

@@ -73,6 +73,15 @@ def test_rows_do_not_depend_on_the_number_of_workers() -> None:
     assert alone == together
 
 
+def test_the_others_wait_for_what_the_first_cell_compiles() -> None:
+    """With `first_alone` no second cell starts before the first has a row of a later round; the rows are the same."""
+    cells, work = cells_of(preset()), work_with(None)
+    events = list(Processes(2, first_alone=True).run(cells, work))
+    past = next(n for n, event in enumerate(events) if isinstance(event, Reported) and event.row.round > 0)
+    assert [event.cell for event in events[: past + 1] if isinstance(event, Started)] == [cells[0].id]
+    assert rows_of(events) == rows_of(InProcess().run(cells, work))
+
+
 def test_rows_do_not_depend_on_the_other_cells() -> None:
     """A cell on its own gives the rows that it gives within a study."""
     cells, work = cells_of(preset()), work_with(None)

@@ -32,12 +32,21 @@ def run_round(method: FPDGD, model: Model, population: Population, streams: Stre
     """
     if not isinstance(method.ranker, (Linear, Neural)):
         return federation.run_round(method, model, population, streams)
+    thetas, seen = reported_thetas(method, model, population, streams)
+    n_interactions = np.full(population.n_clients, float(population.n_local))
+    return method.averaged(model, thetas, n_interactions), seen
+
+
+def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
+    """What every client of a round reports `[n_clients, n_params]`, before the server joins it; Linear or Neural only.
+
+    The messages of the four verbs, with the errors of `run_round`.
+    """
     _check(method, model, population)
     start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
     thetas, sums = _learned(method, start, population, streams)
     _release(method, model.theta, thetas, streams)
-    n_interactions = np.full(population.n_clients, float(population.n_local))
-    return method.averaged(model, thetas, n_interactions), shown(sums, population.n_clients * population.n_local)
+    return thetas, shown(sums, population.n_clients * population.n_local)
 
 
 def _check(method: FPDGD, model: Model, population: Population) -> None:

@@ -14,7 +14,7 @@ Where the stored updates do not suffice for the second or third, the first is do
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server import enrolment, group, rounds
-from federation_server.lineage import before, path_to
+from federation_server.lineage import before, influenced
 from federation_server.policy import Policy, combined
 from federation_server.received import Received, norms, received
 from federation_server.rounds import Round
@@ -56,6 +56,7 @@ def farewell(
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     touched = before(connection, device)
     kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
+    learned_with = influenced(connection, device)
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None:
@@ -76,6 +77,7 @@ def farewell(
     )
     if touched is not None:
         lineage = _new_lineage(connection, vault, policy, method, touched, kept, now=now)
+        _erase_models(connection, learned_with)
         _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
     found = receipt(connection, request)
     if found is None:
@@ -120,7 +122,7 @@ def _new_lineage(
     *,
     now: int,
 ) -> int:
-    """Abandon the open round, begin again without the member, erase the models that it has touched."""
+    """Abandon the open round and begin again without the member."""
     agreed = group.terms(connection)
     start = group.at(connection, *touched)
     if start is None:
@@ -132,7 +134,6 @@ def _new_lineage(
     begun = group.begin_lineage(connection, agreed, Model(theta), reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
     rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
-    _erase_models(connection, touched, keep=begun)
     if method == "federaser":
         group.set_fact(connection, f"replay {begun}", msgspec.json.encode((touched[0], list(kept))).decode())
     return begun
@@ -186,13 +187,10 @@ def _follow(connection: Connection, request: str, lineage: int, n_rounds: int) -
         connection.execute(under_way.values(state="done", done=forgettings.c.asked))
 
 
-def _erase_models(connection: Connection, touched: tuple[int, int], *, keep: int) -> None:
-    """Delete the models that were learned with the member: all after `touched` on its lineage and those that follow."""
-    lineage, number = touched
-    connection.execute(delete(models).where(models.c.lineage == lineage, models.c.round > number))
-    for later in path_to(connection, keep):
-        if lineage < later < keep:
-            connection.execute(delete(models).where(models.c.lineage == later))
+def _erase_models(connection: Connection, learned_with: Mapping[int, int]) -> None:
+    """Delete the models from these rounds of these lineages on, also of branches that were given up."""
+    for lineage, number in learned_with.items():
+        connection.execute(delete(models).where(models.c.lineage == lineage, models.c.round >= number))
 
 
 def abandon(connection: Connection, here: Round | None, *, now: int) -> None:

@@ -40,3 +40,20 @@ def before(connection: Connection, device: str) -> tuple[int, int] | None:
         if lineage > known.first_lineage:
             return branches[lineage] if branches[lineage][0] is not None else (lineage, 0)
     return path[-1], 0
+
+
+def influenced(connection: Connection, device: str) -> dict[int, int]:
+    """By lineage the first round whose model the member may have influenced, on every branch; empty: on none.
+
+    A lineage that began from such a model is influenced from its beginning; any other that is younger than the
+    member's first round, from its own first round on.
+    """
+    known = member(connection, device)
+    if known is None or known.first_round is None or known.first_lineage is None:
+        return {}
+    found = {known.first_lineage: known.first_round}
+    later = select(lineages).where(lineages.c.lineage > known.first_lineage).order_by(lineages.c.lineage)
+    for row in connection.execute(later):
+        parent = found.get(row.parent_lineage)
+        found[row.lineage] = 0 if parent is not None and row.parent_round >= parent else 1
+    return found

@@ -11,6 +11,7 @@ from sqlalchemy import Engine, select
 from federation_server import enrolment, forgetting, group, rounds, scrubbing
 from federation_server.closing import close_due
 from federation_server.database import connect, reading, upgrade, writing
+from federation_server.rollback import roll_back
 from federation_server.settings import ForgettingSection
 from federation_server.tables import models
 from foltr.federated.wire import Receipt
@@ -142,6 +143,22 @@ def test_a_member_of_a_branch_that_was_given_up(engine: Engine) -> None:
     forget(engine, 2, "rollback")
     np.testing.assert_allclose(theta(engine), START)
     assert lineage(engine) == 3
+
+
+def test_models_of_every_branch_are_erased(engine: Engine) -> None:
+    """After rollbacks to models with and without the member, none that was learned with it can be gone back to."""
+    make_group(engine, settings=OPEN, n_members=2)
+    run_round(engine, {0: EAST})
+    run_round(engine, {0: NORTH, 1: UP})
+    for number in (2, 1):  # lineage 2 begins with member 1's influence, lineage 3 without
+        with writing(engine) as connection:
+            roll_back(connection, VAULT, POLICY, 1, number, now=NOW)
+        run_round(engine, {0: NORTH, 1: UP})
+    forget(engine, 1, "rollback")
+    with reading(engine) as connection:
+        stored = connection.execute(select(models.c.lineage, models.c.round).order_by(models.c.lineage)).all()
+    assert [tuple(row) for row in stored] == [(1, 0), (1, 1), (3, 0), (4, 0)]
+    np.testing.assert_allclose(theta(engine), START + EAST)
 
 
 def test_the_open_round_is_abandoned(engine: Engine) -> None:

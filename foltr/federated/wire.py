@@ -125,11 +125,15 @@ class Update(Record, frozen=True):
     """What a device reports in one round; travels sealed to the round's key."""
 
     group_id: str
+    """the group's random name, so that no other group's server can use it"""
     lineage: int
+    """of the round that it answers; rises when someone was forgotten or the ranker was rolled back"""
     round: int
+    """that it answers"""
     model_hash: str
     """of the model it began from"""
     manifest_hash: str
+    """of the feature manifest: which features the weights belong to"""
     payload: bytes
     """the method's message (foltr.federated.registry), already clipped and noised"""
 
@@ -138,8 +142,11 @@ class Sealed(Record, frozen=True):
     """An Update in an anonymous box that only the round's key opens."""
 
     round: int
+    """whose key opens the box"""
     lineage: int
+    """of that round"""
     box: bytes
+    """the Update, encrypted: an ephemeral X25519 public key [32], then the ciphertext"""
 
 
 class Accepted(Record, frozen=True):
@@ -154,7 +161,9 @@ class Farewell(Record, frozen=True):
     """A member leaves. With `forget`, what it sent is erased and its influence unlearned."""
 
     group_id: str
+    """the group's random name"""
     forget: bool
+    """whether to be forgotten, too"""
 
 
 class Receipt(Record, frozen=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import queue
 import random
 import secrets
 import threading
@@ -25,6 +24,7 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError
 
+from app.federation.deadline import within
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.what_leaves import HEADERS
@@ -93,7 +93,11 @@ class Transport:
     def _once(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
         """One request with fresh time and nonce; its answer, or what it stands for."""
         headers = self._signature(method, path, body) if signed else {}
-        answer = _within(self.patience.seconds, lambda gone: self._exchange(method, path, body, headers, gone))
+        seconds = self.patience.seconds
+        try:
+            answer = within(seconds, lambda gone: self._exchange(method, path, body, headers, gone))
+        except TimeoutError:
+            raise _Later(f"no answer within {seconds:g} seconds") from None
         if 300 <= answer.status < 400:
             raise Distrusted(f"{self._host()} sends this device elsewhere (status {answer.status}); not followed")
         if answer.status == 200:
@@ -194,30 +198,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _within(seconds: float, exchange: Callable[[threading.Event], _Answer]) -> _Answer:
-    """What `exchange` gives, if it does so in time: a server that sends a byte now and then outlasts any other clock.
-
-    A thread that is given up ends with its next byte, or with the program.
-    """
-    gone, outcome = threading.Event(), queue.SimpleQueue[_Answer | BaseException]()
-
-    def run() -> None:
-        try:
-            outcome.put(exchange(gone))
-        except BaseException as error:  # raised again by whoever waits
-            outcome.put(error)
-
-    threading.Thread(target=run, name="foltr-request", daemon=True).start()
-    try:
-        found = outcome.get(timeout=seconds)
-    except queue.Empty:
-        gone.set()
-        raise _Later(f"no answer within {seconds:g} seconds") from None
-    if isinstance(found, BaseException):
-        raise found
-    return found
 
 
 def _read(response: requests.Response, gone: threading.Event) -> bytes:

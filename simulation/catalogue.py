@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
+import msgspec
+
+from foltr.federated.aggregation.registry import RULES
 from foltr.federated.registry import METHODS
+from foltr.privacy.mechanisms import Mechanism
 from simulation.dataset_info import DATASETS
 from simulation.dataset_places import folds_present
 from simulation.errors import DatasetError, PresetError
@@ -34,9 +40,22 @@ def catalogue(root: Path | None) -> str:
         [
             _section(f"Data sets ({where}), or the path of a folder or file in LETOR's format", datasets),
             _section("Methods", methods),
+            _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
+            _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]
     )
+
+
+def _records(kinds: Iterable[type[msgspec.Struct]]) -> list[tuple[str, str, str]]:
+    """Tagged records: their names and their fields, with the default of each that has one."""
+    lines = []
+    for kind in kinds:
+        fields = [
+            field.name if field.required else f"{field.name}={field.default}" for field in msgspec.structs.fields(kind)
+        ]
+        lines.append((str(kind.__struct_config__.tag), "", ", ".join(fields)))
+    return lines
 
 
 def _section(heading: str, lines: list[tuple[str, str, str]]) -> str:

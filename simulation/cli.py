@@ -43,7 +43,6 @@ KEYS = {
     "local": "federation.local",
     "rounds": "federation.rounds",
     "evaluate_every": "federation.evaluate_every",
-    "aggregation": "federation.aggregation.rule",
 }
 """options that stand for one key of a preset"""
 
@@ -89,7 +88,7 @@ class _WithExamples(click.Command):
 @click.option("--local", metavar="N", help="Interactions of each client in a round.")
 @click.option("--rounds", metavar="N", help="How many rounds.")
 @click.option("--learning-rate", metavar="RATE", help="The method's learning rate.")
-@click.option("--aggregation", metavar="RULE", help="The server's rule.")
+@click.option("--aggregation", metavar="RULE,...|RULE:KEY=VALUE,...", help="The server's rule.")
 @click.option("--privacy", metavar="MECHANISM:KEY=VALUE,...", multiple=True, help="What protects the messages.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any other key of a preset.")
 @click.option("--folds", metavar="1,2|1-5|all", help="Which folds of the data set.")
@@ -171,7 +170,7 @@ def _again(folder: Path, options: dict[str, Any]) -> str:
 
 def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
     """The options as dotted keys with their values; --set has the last word."""
-    from simulation.overrides import parse_assignment, parse_numbers, parse_privacy, parse_values
+    from simulation.overrides import parse_assignment, parse_numbers, parse_tagged, parse_values
 
     found: dict[str, list[Any]] = {}
     if dataset is not None:
@@ -185,9 +184,20 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
         seeds = parse_numbers(options["seeds"])
         found["seeds"] = [seeds[0] if options["seeds"].isdecimal() else seeds]
     if options["privacy"]:
-        found["method.privacy"] = [parse_privacy(options["privacy"], tag="mechanism")]
+        found["method.privacy"] = [parse_tagged(options["privacy"], tag="mechanism")]
+    if options["aggregation"] is not None:
+        found |= _aggregation(options["aggregation"])
     found.update(parse_assignment(text) for text in options["assignments"])
     return found
+
+
+def _aggregation(text: str) -> dict[str, list[Any]]:
+    """One rule with its settings, or the names of several that have none."""
+    from simulation.overrides import parse_tagged, parse_values
+
+    if ":" in text:
+        return {"federation.aggregation": [parse_tagged([text], tag="rule")]}
+    return {"federation.aggregation.rule": parse_values(text)}
 
 
 def _need_extra() -> None:

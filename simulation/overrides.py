@@ -69,8 +69,8 @@ def parse_numbers(text: str) -> list[int]:
     return numbers
 
 
-def parse_privacy(texts: Sequence[str], *, tag: str) -> dict[str, Any]:
-    """`gaussian:clip=1,noise_multiplier=2`, or its parts one by one, as a table; `tag` names the mechanism's key."""
+def parse_tagged(texts: Sequence[str], *, tag: str) -> dict[str, Any]:
+    """`gaussian:clip=1,noise_multiplier=2`, or its parts one by one, as a table; `tag` is the key of the first word."""
     table: dict[str, Any] = {}
     for text in texts:
         for part in text.replace(":", ",", 1).split(","):

@@ -64,6 +64,8 @@ def check_method(cell: Cell) -> None:
     info = DATASETS.get(cell.preset.data.dataset)
     ranker = _ranker(cell.method, info.n_features if info else 2)
     if cell.method.name in LABEL_RANKERS:
+        if cell.method.ranker != "linear":
+            raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
     else:
         _method(cell, ranker)

@@ -18,6 +18,7 @@ from simulation.data_folder import data_folder
 from simulation.errors import PresetError
 from simulation.preset import decode_preset
 from simulation.results import read_run
+from simulation.resumption import stored_preset
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["sample", "--rounds", "4", "--evaluate-every", "2", "--clients", "3", "--local", "2", "--folds", "1"]
@@ -173,6 +174,15 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     assert {"rows.csv", "offline_ndcg.png", "offline_ndcg.svg"} <= {path.name for path in (tmp_path / "run").iterdir()}
     assert "--resume --out run" in err
     assert len(read_run(tmp_path / "run").rows) > 10
+
+
+def test_an_aggregation_rule_with_its_settings(tmp_path: Path) -> None:
+    """Of one rule the settings follow its name; names alone are tried one after the other."""
+    few = [*SMALL, "--clicks", "perfect", "--jobs", "1"]
+    assert main([*few, "--aggregation", "trimmed-mean:n_malicious=1", "--out", "one"]) == 0
+    assert stored_preset(tmp_path / "one").federation.aggregation == {"rule": "trimmed-mean", "n_malicious": 1}
+    assert main([*few, "--aggregation", "mean,median", "--out", "two"]) == 0
+    assert stored_preset(tmp_path / "two").sweep == {"federation.aggregation.rule": ["mean", "median"]}
 
 
 @pytest.mark.parametrize("cold", [True, False])

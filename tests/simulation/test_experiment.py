@@ -237,6 +237,7 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
         ({"method": {"name": "fpdgd", "learning_rate": -1}}, "learning_rate must be positive"),
         ({"method": {"name": "fpdgd", "ranker": "tree"}}, "no ranker 'tree'"),
         ({"method": {"name": "foltr-es"}, "federation": {"aggregation": {"rule": "median"}}}, "no choice of a rule"),
+        ({"method": {"name": "ranksvm", "ranker": "neural"}}, "ranksvm learns a linear ranker, not 'neural'"),
         ({"users": {"logging_share": 0.01}}, "users.logging_share: fpdgd shows the pages of what it learns"),
         ({"data": {"dataset": "sample", "folds": [9]}}, "fold 9 is not there"),
         ({"data": {"dataset": "samples"}}, "neither a data set"),

@@ -10,7 +10,7 @@ import pytest
 
 from simulation.cell import assigned, assignments, expand, method_choice
 from simulation.errors import PresetError
-from simulation.overrides import overridden, parse_assignment, parse_numbers, parse_privacy, parse_values
+from simulation.overrides import overridden, parse_assignment, parse_numbers, parse_tagged, parse_values
 from simulation.preset import Preset, decode_preset, load_tables, preset_names, preset_tables
 
 SMALL: dict[str, Any] = {"data": {"dataset": "sample", "folds": [1]}, "method": {"name": "fpdgd"}}
@@ -241,5 +241,5 @@ def test_ranges_of_numbers() -> None:
 def test_privacy_in_one_word_or_in_parts() -> None:
     """The first word is the mechanism, the rest its settings."""
     table = {"mechanism": "gaussian", "clip": 1, "noise_multiplier": 2.5}
-    assert parse_privacy(["gaussian:clip=1,noise_multiplier=2.5"], tag="mechanism") == table
-    assert parse_privacy(["gaussian", "clip=1", "noise_multiplier=2.5"], tag="mechanism") == table
+    assert parse_tagged(["gaussian:clip=1,noise_multiplier=2.5"], tag="mechanism") == table
+    assert parse_tagged(["gaussian", "clip=1", "noise_multiplier=2.5"], tag="mechanism") == table

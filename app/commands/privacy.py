@@ -65,4 +65,7 @@ def _print_ledger(*, spent_rounds: int, summary: dict[str, object]) -> None:
         click.echo("  nothing was ever sent")
         return
     click.echo(f"  {spent_in_words(summary)}")
+    if summary["epsilon_zero_out"] is None:
+        click.echo("  Nothing is guaranteed: a server could work out which results were opened.")
+        return
     click.echo("  This holds against the servers themselves, for all that this device ever sent, taken together.")

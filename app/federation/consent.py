@@ -33,7 +33,7 @@ def told(member: Membership, terms: Terms, settings: FederationSettings, spent: 
         f"{terms.n_local} of your newest result pages. Never a query, a path or a text."
     )
     yield f"The records are {names}; `foltr-search privacy` lists every field."
-    yield "The server can open each update: it sees whose it is, and the numbers with their noise."
+    yield "The server can open each update: it sees whose it is, and the numbers as they leave this device."
     protection = protection_of(terms)
     yield from in_words(protection, delta=settings.delta)
     if protection.hides:

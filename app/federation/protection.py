@@ -107,7 +107,8 @@ def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
     absent, other = (protection.epsilon(delta, neighbours) for neighbours in ("zero-out", "replace"))
     yield (
         f"One round costs epsilon {absent:.2f} against your absence, {other:.2f} against any other contribution in "
-        f"place of yours (delta {delta:g}). Rounds add up; the smaller the sum, the less the server can tell of you."
+        f"place of yours (delta {delta:g}). Rounds add up; the smaller the sum, the less the server can tell of you: "
+        "below 1 is strong protection, above 10 little."
     )
     noise, needed = protection.relative_noise, protection.members_needed
     if noise is not None and needed is not None:
@@ -134,11 +135,17 @@ def _what_it_does(mechanism: Mechanism) -> str:
 
 
 def _why_not(protection: Protection) -> str:
-    if protection.exact_count:
-        return "Each update also tells exactly how many pages it was learned from, which no noise hides."
-    if is_share(protection.mechanism):
+    if isinstance(protection.mechanism, NoPrivacy):
         return (
-            "The noise is shared out among the members: it hides you in their sum, but this server opens each update "
-            "by itself, where almost nothing is hidden. Counted as infinite epsilon."
+            "There is no protection: whoever runs the server can work out from an update which results you opened, "
+            "when they know the features of your results. Counted as infinite epsilon."
         )
-    return "The server can work out from an update which results you opened. Counted as infinite epsilon."
+    if protection.exact_count:
+        return (
+            "Each update also tells exactly how many pages it was learned from, which no noise hides. Counted as "
+            "infinite epsilon."
+        )
+    return (
+        "The noise is shared out among the members: it hides you in their sum, but this server opens each update "
+        "by itself, where almost nothing is hidden. Counted as infinite epsilon."
+    )

@@ -12,7 +12,7 @@ from app.federation import membership
 from app.store import Store
 from indexer.features import MANIFEST_HASH
 from tests.app.conftest import Device
-from tests.app.federation.groups import Group, pages, serving
+from tests.app.federation.groups import OPEN, Group, pages, serving
 
 
 @pytest.fixture
@@ -111,6 +111,20 @@ def test_a_link_that_is_none(device: Device, link: str) -> None:
     done = device.run("join", link)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_path: Path) -> None:
+    """join says what the server can work out, and afterwards privacy claims no guarantee."""
+    see_pages(device, 30)
+    with serving(tmp_path / "open", privacy=OPEN) as bare:
+        joined = device.run("join", bare.link(), "--yes")
+        assert "can work out from an update which results you opened" in joined.stderr
+        assert "noise" not in joined.stderr.partition("as they leave this device.")[0]
+        device.run("sync", "--set", "federation.allow_unprotected=true")
+    shown = device.run("privacy").stdout
+    assert "epsilon is infinite after 1 round" in shown
+    assert "Nothing is guaranteed" in shown
+    assert "This holds" not in shown
 
 
 def test_privacy_without_a_group(device: Device) -> None:

@@ -97,7 +97,9 @@ def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact
         ledger.check((), bare, FederationSettings())
     ledger.check((), bare, FederationSettings(allow_unprotected=True))
     protection = Protection(mechanism, exact_count, n_params=56, floor=3)
-    assert "allow_unprotected" in " ".join(in_words(protection, delta=1e-5))
+    told = " ".join(in_words(protection, delta=1e-5))
+    assert "allow_unprotected" in told
+    assert "infinite epsilon" in told
 
 
 def test_after_an_unprotected_round_no_budget_is_left() -> None:

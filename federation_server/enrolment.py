@@ -139,7 +139,13 @@ def end_membership(connection: Connection, device: str, *, now: int) -> bool:
 
 
 def erase(connection: Connection, device: str) -> dict[str, int]:
-    """Delete the member and everything it sent; how many rows of each table."""
+    """Delete the member and everything it sent; how many rows of each table.
+
+    The invite that let it in goes, too: its note may say who that was. It is found by the second in which it was used;
+    another one of that second is worth nothing either.
+    """
+    joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
+    connection.execute(delete(invites).where(invites.c.used == joined))
     return {
         "updates": int(connection.execute(delete(updates).where(updates.c.device == device)).rowcount),
         "members": int(connection.execute(delete(members).where(members.c.device == device)).rowcount),

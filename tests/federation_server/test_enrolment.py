@@ -100,3 +100,13 @@ def test_erasing_leaves_no_row(engine: Engine) -> None:
     with writing(engine) as connection:
         assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
         assert enrolment.member(connection, pseudonym(KEY)) is None
+
+
+def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
+    """The used invite, whose note may be a name, goes with the member that it let in; others stay."""
+    first, second = make_invite(engine), make_invite(engine)
+    redeem(engine, first, KEY)
+    redeem(engine, second, OTHER, NOW + 1)
+    with writing(engine) as connection:
+        assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert [state.used for state in enrolment.all_invites(connection)] == [NOW + 1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import os
 import secrets
 import signal
 import socket
@@ -127,6 +128,13 @@ class ServerProcess:
             command = [*PROGRAM, "--folder", str(self.folder), "serve"]
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         _wait(self.port, self.process)
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far (Linux)."""
+        if self.process is None:
+            return 0.0
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         """End it without warning."""

@@ -131,6 +131,7 @@ def run(kind: str, options: argparse.Namespace) -> bool:
                     n_rounds=options.rounds, n_connections=options.connections, rate=options.rate,
                 )
             )  # fmt: skip
+            cpu = server.cpu_seconds() / (len(fetched.seconds) + len(sent.seconds))
         finally:
             server.stop()
         kept, closed = stored(made)
@@ -139,6 +140,7 @@ def run(kind: str, options: argparse.Namespace) -> bool:
     print(fetched.line("  announcements"))
     print(sent.line("  updates"))
     acknowledged = len(sent.seconds) - sent.refused
+    print(f"  {cpu * 1000:.2f} ms of the server's processor a request, its start included")
     print(f"  rows {kept}, acknowledged {acknowledged}, rounds closed {closed} of {options.rounds}")
     return kept == acknowledged and closed == options.rounds and sent.refused == 0
 

@@ -32,7 +32,7 @@ from federation_server.refusals import Refused
 from federation_server.settings import Settings
 from federation_server.vault import Vault
 from federation_server.writer import Writer
-from foltr.errors import FoltrError, RecordError
+from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
 from foltr.federated.wire import Accepted, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
@@ -77,7 +77,7 @@ class Service:
     _expectations: Expectations = field(init=False)
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self._keep)
+        self.writer = Writer(self._keep, self._close_if_enough)
         self._expectations = Expectations(self.engine, self.vault)
 
     def start(self) -> None:
@@ -220,14 +220,15 @@ class Service:
 
     def _keep(self, asked: Sequence[Offer | Credentials]) -> Sequence[Accepted | Refused | None]:
         with writing(self.engine) as connection:
-            answers = intake.keep(connection, self.vault, asked, now=self.clock())
+            return intake.keep(connection, self.vault, asked, now=self.clock())
+
+    def _close_if_enough(self, answers: Sequence[Accepted | Refused | None]) -> None:
+        """Right after the update that makes a round due: no request waits for it but those that come next."""
         if any(isinstance(answer, Accepted) and answer.received >= self.policy.schedule.quorum for answer in answers):
             try:
                 self._close()
-            except (SQLAlchemyError, FoltrError) as error:
-                # What was kept is kept, and is acknowledged; `tick` tries to close again.
+            except Exception as error:  # the writer's thread goes on, and `tick` tries to close again
                 log.error("a round could not be closed: %s", told(error))
-        return answers
 
     def _close(self) -> Closed | None:
         with writing(self.engine) as connection:

@@ -37,6 +37,8 @@ class Writer:
     """Start it before use, stop it after the last request."""
 
     keep: Keep
+    afterwards: Callable[[Sequence[Accepted | Refused | None]], None] = lambda answers: None
+    """what the answers of a transaction make due, once they are given and before the next one; raises nothing"""
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
 
@@ -104,3 +106,4 @@ class Writer:
                 waiting.answer.set_exception(answer)
             else:
                 waiting.answer.set_result(answer)
+        self.afterwards(answers)

@@ -12,8 +12,10 @@ from sqlalchemy import text
 from federation_server import enrolment, group, rounds
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.serve import LOOPBACK, Installation
+from federation_server.settings import Settings
+from federation_server.setup import terms_of
 from federation_server.tls import TlsError, certificate_fingerprint
-from foltr.privacy.mechanisms import NoPrivacy
+from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000
 
@@ -54,8 +56,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
         agreed, here = group.terms(connection), rounds.present(connection)
         active = enrolment.count_active(connection, now=now)
-    private = not isinstance(installation.settings.method.privacy, NoPrivacy)
-    yield Check("privacy", private, str(agreed.settings.get("privacy")))
+    yield from _terms(installation.settings, agreed)
     yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
     if here is None:
         yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
@@ -64,6 +65,18 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         state = f"{here.lineage}.{here.number} with {here.n_updates} updates"
         overdue = f", {late} s past its deadline: is the server running?" if late > 0 else ""
         yield Check("round", late < 3600, state + overdue)
+
+
+def _terms(settings: Settings, agreed: Terms) -> Iterator[Check]:
+    """What members agreed to: its privacy, and whether the settings file says something else since."""
+    privacy = agreed.settings["privacy"]
+    yield Check("privacy", privacy["mechanism"] != "none", str(privacy))
+    written = terms_of(settings, agreed.group_id, n_features=agreed.n_features, manifest_hash=agreed.manifest_hash)
+    other = [name for name in Terms.__struct_fields__ if getattr(written, name) != getattr(agreed, name)]
+    text = "as the settings say"
+    if other:
+        text = f"the settings say otherwise about {', '.join(other)}, without effect: fixed when the group was made"
+    yield Check("terms", not other, text)
 
 
 def _certificate(installation: Installation) -> Check:

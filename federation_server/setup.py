@@ -37,6 +37,16 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
     if keys.exists():
         raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
     Vault.generate().write(keys)
+    try:
+        return _begun(settings_file, settings, name=name, start=start, now=now)
+    except BaseException:  # without its group the key file would look like a server
+        keys.unlink()
+        raise
+
+
+def _begun(settings_file: Path, settings: Settings, *, name: str, start: Start, now: int) -> Installation:
+    """The certificate, the tables, the group and its first model."""
+    folder = settings_file.parent
     if settings.tls.mode == "self-signed":
         names = tuple({settings.server.address, "localhost", "127.0.0.1"})
         tls.make_self_signed(folder / settings.tls.certificate, folder / settings.tls.private_key, names=names)
@@ -47,15 +57,15 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
         group_id = group.create(
             connection, name=name, server_key=fingerprint(installation.vault.identity.public), now=now
         )
-        agreed = terms_of(settings, group_id, start)
+        agreed = terms_of(settings, group_id, n_features=len(start.features), manifest_hash=start.manifest_hash)
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
 
 
-def terms_of(settings: Settings, group_id: str, start: Start) -> Terms:
+def terms_of(settings: Settings, group_id: str, *, n_features: int, manifest_hash: str) -> Terms:
     """What members will compute by; equal weights wherever privacy is accounted."""
-    section, n_features = settings.method, len(start.features)
+    section = settings.method
     private = not isinstance(section.privacy, NoPrivacy)
     return Terms(
         group_id=group_id,
@@ -68,7 +78,7 @@ def terms_of(settings: Settings, group_id: str, start: Start) -> Terms:
         ranker=section.ranker,
         n_features=n_features,
         n_params=make_ranker(section.ranker, n_features).n_params,
-        manifest_hash=start.manifest_hash,
+        manifest_hash=manifest_hash,
         n_local=settings.rounds.n_local,
         n_unlearn=min(settings.forgetting.n_unlearn, settings.rounds.n_local),
         floor=settings.rounds.floor,

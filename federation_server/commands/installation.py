@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import click
+from sqlalchemy import Connection
 
 from federation_server.serve import Installation, open_installation
-from federation_server.settings import ServerSettingsError
+from federation_server.settings import ServerSettingsError, read
 
 SETTINGS_FILE = "server.toml"
 
@@ -19,15 +20,30 @@ def folder() -> Path:
     return chosen
 
 
-def exists() -> bool:
-    return (folder() / SETTINGS_FILE).exists()
+def is_made() -> bool:
+    """Whether there is a group; settings that an operator wrote beforehand are not one yet."""
+    settings_file = folder() / SETTINGS_FILE
+    return settings_file.exists() and (folder() / read(settings_file).server.keys).exists()
 
 
 def opened() -> Installation:
     """The installation; ServerSettingsError says how to make one."""
-    if not exists():
-        raise ServerSettingsError(f"there is no server in {folder()}; make one with `foltr-server init`")
+    if not is_made():
+        raise ServerSettingsError(
+            f"there is no group in {folder()}, or its key file is gone: make one with `foltr-server init`, or bring "
+            "the key file back"
+        )
     return open_installation(folder() / SETTINGS_FILE)
+
+
+def the_member(connection: Connection, beginning: str) -> str:
+    """The pseudonym that begins so; ClickException when there is none, or more than one."""
+    from federation_server.enrolment import all_members
+
+    found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]
+    if len(found) != 1:
+        raise click.ClickException(f"{beginning} is the beginning of {len(found)} pseudonyms, wanted one")
+    return found[0]
 
 
 def now() -> int:

@@ -32,6 +32,8 @@ def _line(row: dict[str, object]) -> str:
     if row["state"] == "open":
         deadline = int(str(row["deadline"]))
         return f"{name} {row['n_updates']:>4} updates, until {when(deadline)}{' (over)' if deadline <= now() else ''}"
+    if row["state"] == "abandoned":
+        return f"{name} given up: the ranker was rolled back, or somebody forgotten"
     moved = (
         f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}" if row["update_norm"] is not None else ""
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import exists, folder, now, opened
+from federation_server.commands.installation import folder, is_made, now, opened
 
 INVITE_SECONDS = 3600
 
@@ -15,7 +15,7 @@ def command(group: str) -> None:
     """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
     from federation_server import serve, setup, start
 
-    if exists():
+    if is_made():
         installation = opened()
     else:
         installation = setup.make(folder(), name=group, start=start.shipped(), now=now())

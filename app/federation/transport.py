@@ -34,8 +34,8 @@ from foltr.federated.wire import Refusal, decode
 
 LARGEST_ANSWER = 1 << 20
 """bytes; twice the largest model in base64, and more"""
-BUSY = (429, 502, 503, 504)
-"""statuses that mean: later"""
+BUSY = (429, 500, 502, 503, 504)
+"""statuses that mean: later, or when the server's fault is mended"""
 STRANGER = ("Fingerprints did not match", "CERTIFICATE_VERIFY_FAILED")
 """how urllib3 and OpenSSL say that somebody else answered"""
 LONGEST_PAUSE = 30.0

@@ -281,7 +281,7 @@ def door(address: str, *, retries: int = 0, seconds: float = 0.5) -> Transport:
         (says(b"nonsense\r\n\r\n"), Unreachable, "127.0.0.1"),
         (says(b""), Unreachable, "127.0.0.1"),
         (says(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), Unreachable, "status 503"),
-        (says(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\n\x1b[2J"), FederationError, "status 500"),
+        (says(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\n\x1b[2J"), Unreachable, "status 500"),
     ],
 )  # fmt: skip
 def test_answers_that_no_honest_server_gives(

@@ -1,0 +1,260 @@
+"""A server on a loopback port, and a small device that signs its own requests, for the server's tests."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import requests
+import uvicorn
+
+from federation_server import setup, start
+from federation_server.application import Server
+from federation_server.counters import Counters
+from federation_server.serve import Installation, service_of
+from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
+from foltr.federated.fpdgd import Message
+from foltr.federated.invite_link import from_link
+from foltr.federated.payload import encode_message
+from foltr.federated.registry import make_method
+from foltr.federated.wire import (
+    Announcement,
+    Enrolled,
+    Enrolment,
+    ModelRecord,
+    Record,
+    Refusal,
+    Sealed,
+    Signed,
+    Update,
+    decode,
+    decode_vector,
+    encode,
+)
+from foltr.ranking.rankers import make_ranker
+
+FloatVector = npt.NDArray[np.float64]
+SETTINGS = """
+[server]
+port = {port}
+database = "{database}"
+shutdown_seconds = 5
+[rounds]
+quorum = {quorum}
+floor = 1
+[method]
+privacy = {{ mechanism = "none" }}
+[limits]
+device_per_minute = 100000
+address_per_minute = 100000
+joins_per_hour = 100000
+[operations]
+metrics_port = 0
+log = "json"
+dashboard = false
+{more}
+"""
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    """One device."""
+
+    address: str
+    identity: Identity = field(default_factory=Identity.generate)
+    session: requests.Session = field(default_factory=requests.Session)
+
+    @property
+    def device(self) -> str:
+        return pseudonym(self.identity.public)
+
+    def headers(
+        self, method: str, path: str, body: bytes = b"", *, at: int | None = None, nonce: str = ""
+    ) -> dict[str, str]:
+        moment, nonce = at or int(time.time()), nonce or secrets.token_hex(16)
+        signature = self.identity.sign(REQUEST, request_text(method, path, body, time=moment, nonce=nonce))
+        return {
+            "Foltr-Device": self.device,
+            "Foltr-Time": str(moment),
+            "Foltr-Nonce": nonce,
+            "Foltr-Signature": base64.b64encode(signature).decode(),
+        }
+
+    def send(
+        self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None
+    ) -> requests.Response:
+        """A request, signed unless other headers are given."""
+        given = self.headers(method, path, body) if headers is None else headers
+        return self.session.request(method, self.address + path, data=body, headers=given, timeout=30)
+
+    def join(self, token: str) -> requests.Response:
+        return self.send("POST", "/v1/members", encode(Enrolment(token=token, device_key=self.identity.public)))
+
+    def announcement(self) -> Announcement:
+        return decode(opened(self.send("GET", "/v1/round")).body, Announcement)
+
+    def theta(self, name: str = "newest") -> FloatVector:
+        """The common ranker `[n_params]`."""
+        record = decode(opened(self.send("GET", f"/v1/models/{name}")).body, ModelRecord)
+        return decode_vector(record.theta, len(record.theta) // 8)
+
+    def update(self, change: float, told: Announcement | None = None) -> requests.Response:
+        """Report the present model with `change` added to its first weight."""
+        told = told or self.announcement()
+        theta = self.theta(told.model_hash)
+        theta[0] += change
+        return self.send("POST", "/v1/updates", encode(sealed(told, update_record(told, theta))))
+
+
+def opened(answer: requests.Response) -> Signed:
+    assert answer.status_code == 200, answer.text
+    return decode(answer.content, Signed)
+
+
+def reason(answer: requests.Response) -> str:
+    """The code of a refusal."""
+    assert answer.status_code >= 400, answer.text
+    return decode(answer.content, Refusal).reason
+
+
+def update_record(told: Announcement, theta: FloatVector) -> Update:
+    agreed = told.terms
+    method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
+    return Update(
+        group_id=agreed.group_id,
+        lineage=told.lineage,
+        round=told.round,
+        model_hash=told.model_hash,
+        manifest_hash=agreed.manifest_hash,
+        payload=encode_message(method, Message(theta, 1)),
+    )
+
+
+def sealed(told: Announcement, inner: Record) -> Sealed:
+    return Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(inner)))
+
+
+def make_server(
+    folder: Path, *, quorum: int = 3, database: str = "sqlite:///group.sqlite", more: str = "", tls: str = "off"
+) -> Installation:
+    """A group in a folder, on a free port, that is not served yet."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    folder.mkdir(parents=True, exist_ok=True)
+    text = SETTINGS.format(port=port, database=database, quorum=quorum, more=f'[tls]\nmode = "{tls}"\n{more}')
+    (folder / "server.toml").write_text(text, encoding="utf-8")
+    return setup.make(folder, name="herons", start=start.shipped(), now=int(time.time()))
+
+
+def token(made: Installation) -> str:
+    return from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time()))).token
+
+
+def member(made: Installation) -> Client:
+    """A device that has joined."""
+    client = Client(made.public_address)
+    enrolled = decode(opened(client.join(token(made))).body, Enrolled)
+    assert enrolled.device == client.device
+    return client
+
+
+def document(made: Installation, answer: requests.Response, kind: str, record: type[Record]) -> Record:
+    """A signed answer, its signature checked."""
+    return open_document(made.vault.identity.public, opened(answer), kind, record)
+
+
+@dataclass(slots=True, eq=False)
+class Running:
+    """A server in a thread of this process."""
+
+    made: Installation
+    server: Server
+    uvicorn: uvicorn.Server
+    thread: threading.Thread
+
+    def stop(self) -> None:
+        self.uvicorn.should_exit = True
+        self.thread.join(30)
+        assert not self.thread.is_alive()
+
+    def refused(self, reason: str) -> float:
+        """How often, as the metrics tell."""
+        return self.server.counters.registry.get_sample_value("foltr_refused_total", {"reason": reason}) or 0.0
+
+
+@contextmanager
+def running(made: Installation, prepare: Callable[[Server], None] = lambda server: None) -> Iterator[Running]:
+    """Serve an installation as the program does, but in a thread."""
+    from federation_server.serve import _configuration
+
+    counters = Counters()
+    server = Server(service_of(made, counters), counters)
+    prepare(server)
+    serving = uvicorn.Server(_configuration(made, server))
+    thread = threading.Thread(target=serving.run, daemon=True)
+    thread.start()
+    while not serving.started:
+        assert thread.is_alive()
+        time.sleep(0.01)
+    live = Running(made, server, serving, thread)
+    try:
+        yield live
+    finally:
+        live.stop()
+        made.engine.dispose()
+
+
+SERVE = "from federation_server.cli import main; sys.exit(main(['--folder', sys.argv[1], 'serve']))"
+
+
+@dataclass(slots=True, eq=False)
+class ServerProcess:
+    """`foltr-server serve` in a process of its own; `before` is Python that runs first, to make it die at a point."""
+
+    made: Installation
+    before: str = ""
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self, before: str | None = None) -> ServerProcess:
+        code = f"import os, signal, sys\n{self.before if before is None else before}\n{SERVE}"
+        with open(self.made.folder / "log", "ab") as log:
+            command = [sys.executable, "-c", code, str(self.made.folder)]
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ)
+        return self
+
+    def wait_until_ready(self) -> ServerProcess:
+        for _ in range(600):
+            assert self.process is not None
+            assert self.process.poll() is None, self.log()
+            try:
+                if requests.get(self.made.public_address + "/readyz", timeout=5).ok:
+                    return self
+            except requests.RequestException:
+                pass
+            time.sleep(0.05)
+        raise AssertionError(self.log())
+
+    def log(self) -> str:
+        return (self.made.folder / "log").read_text()
+
+    def ended(self, seconds: float = 30.0) -> int:
+        """Its exit code, once it has ended."""
+        assert self.process is not None
+        return self.process.wait(seconds)
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(30)

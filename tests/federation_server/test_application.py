@@ -1,0 +1,263 @@
+"""Every address over HTTP, and every refusal with its own code and counter."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+import requests
+from sqlalchemy import select
+
+from federation_server import enrolment
+from federation_server.authentication import CLOCK_SECONDS
+from federation_server.database import reading, writing
+from federation_server.refusals import REASONS
+from federation_server.tables import updates
+from foltr.federated.wire import Accepted, Announcement, Farewell, ModelRecord, Receipt, Refusal, Sealed, decode, encode
+from tests.federation_server.client import (
+    Client,
+    Running,
+    document,
+    make_server,
+    member,
+    opened,
+    reason,
+    running,
+    sealed,
+    token,
+    update_record,
+)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server whose rounds these tests never close."""
+    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
+        yield server
+
+
+@pytest.fixture
+def ada(live: Running) -> Client:
+    return member(live.made)
+
+
+def test_a_group_from_joining_to_being_forgotten(tmp_path: Path, database_url: str) -> None:
+    """Two members join, fetch, report; the round closes to their mean; one leaves and is forgotten, with a receipt."""
+    made = make_server(tmp_path / "server", quorum=2, database=database_url)
+    with running(made):
+        ada, bob = member(made), member(made)
+        told = document(made, ada.send("GET", "/v1/round"), "announcement", Announcement)
+        assert isinstance(told, Announcement)
+        assert (told.lineage, told.round) == (1, 1)
+        first = ada.theta()
+        assert [decode(who.update(x).content, Accepted).received for who, x in ((ada, 0.2), (bob, 0.6))] == [1, 2]
+        record = document(made, ada.send("GET", "/v1/models/newest"), "model", ModelRecord)
+        assert isinstance(record, ModelRecord)
+        assert record.round == 1
+        np.testing.assert_allclose(ada.theta() - first, [0.4, *[0.0] * (len(first) - 1)], atol=1e-15)
+        farewell = encode(Farewell(group_id=told.terms.group_id, forget=True))
+        receipt = document(made, ada.send("POST", "/v1/farewell", farewell), "receipt", Receipt)
+        assert isinstance(receipt, Receipt)
+        assert receipt.erased == {"updates": 1, "members": 1}
+        again = bob.send("GET", f"/v1/receipts/{receipt.request}", headers={})
+        assert document(made, again, "receipt", Receipt) == receipt
+        assert reason(ada.send("GET", "/v1/round")) == "unknown-device"
+        assert bob.announcement().lineage == 2
+        np.testing.assert_array_equal(bob.theta(), first)
+
+
+def test_the_same_update_again_is_acknowledged_and_counted_once(live: Running, ada: Client) -> None:
+    """The same sealed bytes under a new nonce, and the same update sealed anew, get the former answer."""
+    told = ada.announcement()
+    inner = update_record(told, ada.theta())
+    body = encode(sealed(told, inner))
+    answers = [ada.send("POST", "/v1/updates", one) for one in (body, body, encode(sealed(told, inner)))]
+    assert [answer.status_code for answer in answers] == [200, 200, 200]
+    with reading(live.made.engine) as connection:
+        assert len(connection.execute(select(updates).where(updates.c.device == ada.device)).all()) == 1
+
+
+def test_a_replayed_request_is_refused(live: Running, ada: Client) -> None:
+    """The very same request a second time is refused, whether it reads or writes."""
+    for method, path, body in (
+        ("GET", "/v1/round", b""),
+        ("GET", "/v1/models/newest", b""),
+        ("POST", "/v1/updates", encode(sealed(told := ada.announcement(), update_record(told, ada.theta())))),
+    ):
+        headers = ada.headers(method, path, body)
+        assert ada.send(method, path, body, headers).status_code == 200
+        before = live.refused("replayed")
+        assert reason(ada.send(method, path, body, headers)) == "replayed"
+        assert live.refused("replayed") == before + 1
+
+
+def test_a_signature_is_for_one_request(ada: Client) -> None:
+    """Another path, query, body, method or time than the signed one is refused, and so is another's key."""
+    moment = int(time.time())
+    nothing = ada.headers("GET", "/v1/round")
+    for method, path, body, headers in (
+        ("GET", "/v1/round", b"", ada.headers("GET", "/v1/models/newest")),
+        ("GET", "/v1/round?x=1", b"", ada.headers("GET", "/v1/round")),
+        ("POST", "/v1/updates", b"{}", ada.headers("POST", "/v1/updates", b"{ }")),
+        ("GET", "/v1/round", b"", ada.headers("POST", "/v1/round")),
+        ("GET", "/v1/round", b"", nothing | {"Foltr-Time": str(moment - 1)}),
+        ("GET", "/v1/round", b"", Client(ada.address).headers("GET", "/v1/round") | {"Foltr-Device": ada.device}),
+    ):
+        assert reason(ada.send(method, path, body, headers)) == "bad-signature", (method, path)
+
+
+def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:
+    """A request for one address with a Host that contains another is judged by the address it is for."""
+    headers = ada.headers("GET", "/v1/models/newest") | {"Host": "x/v1/models/newest?"}
+    assert reason(ada.send("GET", "/v1/round", headers=headers)) == "bad-signature"
+    broken = ada.headers("GET", "/v1/round") | {"Host": "[::1"}
+    assert ada.send("GET", "/v1/round", headers=broken).status_code == 200
+
+
+def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Response]]:
+    """Each reason with a request that earns it."""
+    told, theta = ada.announcement(), ada.theta()
+    good = update_record(told, theta)
+
+    def post(inner: object = good, **outside: object) -> requests.Response:
+        record = inner if isinstance(inner, Sealed) else sealed(told, inner)  # type: ignore[arg-type]
+        return ada.send("POST", "/v1/updates", encode(msgspec.structs.replace(record, **outside)))
+
+    def but(**inside: object) -> requests.Response:
+        return post(msgspec.structs.replace(good, **inside))
+
+    payload = good.payload
+    yield "malformed", ada.send("POST", "/v1/updates", b"{}")
+    yield "malformed", ada.send("POST", "/v1/members", b"[1]")
+    yield "malformed", ada.send("POST", "/v1/farewell", b"\xff")
+    yield "unsigned", ada.send("GET", "/v1/round", headers={})
+    yield "unknown-device", Client(ada.address).send("GET", "/v1/round")
+    for late in (-CLOCK_SECONDS - 5, CLOCK_SECONDS + 5):
+        headers = ada.headers("GET", "/v1/round", at=int(time.time()) + late)
+        yield "clock", ada.send("GET", "/v1/round", headers=headers)
+    yield "bad-invite", Client(ada.address).join("no such invite")
+    yield "bad-signature", ada.send("POST", "/v1/members", b'{"token":"t","device_key":"AAAA"}')
+    yield "stale-round", post(round=told.round + 1)
+    yield "wrong-lineage", post(lineage=told.lineage + 1)
+    yield "stale-round", but(round=told.round + 1)
+    yield "wrong-model", but(model_hash="0" * 64)
+    yield "wrong-manifest", but(manifest_hash="other")
+    yield "wrong-group", but(group_id="other")
+    yield "wrong-group", ada.send("POST", "/v1/farewell", encode(Farewell(group_id="other", forget=True)))
+    yield "sealed-wrongly", post(box=b"0" * 100)
+    yield "wrong-length", but(payload=payload[:-8])
+    yield "not-finite", but(payload=payload[:-8] + np.array([np.nan]).tobytes())
+    yield "over-norm", but(payload=payload[:-8] + np.array([1e9]).tobytes())
+    yield "malformed", post(sealed(told, Farewell(group_id="g", forget=False)))
+    yield "too-large", ada.send("POST", "/v1/updates", b"x" * 100_000)
+    assert post().status_code == 200
+    yield "already-reported", but(payload=payload[:-8] + np.array([0.5]).tobytes())
+    yield "not-found", ada.send("GET", "/v1/models/" + "0" * 64)
+    yield "not-found", ada.send("GET", "/v1/models/%00")
+    yield "not-found", ada.send("GET", "/v1/receipts/%00", headers={})
+    yield "not-found", ada.send("GET", "/v1/receipts/" + "0" * 32, headers={})
+    yield "not-found", ada.send("GET", "/v1/round/")
+    yield "not-found", ada.send("GET", "/elsewhere")
+    yield "wrong-verb", ada.send("PUT", "/v1/round")
+    with writing(live.made.engine) as connection:
+        enrolment.end_membership(connection, ada.device, now=int(time.time()))
+    yield "revoked", ada.send("GET", "/v1/round")
+    yield "revoked", post()
+    yield "bad-invite", ada.join(token(live.made))
+
+
+def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, ada: Client) -> None:
+    """Each answer is a Refusal of the announced status, and its counter rises by one."""
+    counts = {name: live.refused(name) for name in REASONS}
+    seen = set()
+    for wanted, answer in refusals(live, ada):
+        refusal = decode(answer.content, Refusal)
+        assert (refusal.reason, answer.status_code) == (wanted, REASONS[wanted][0]), (wanted, answer.text)
+        assert refusal.message.startswith(REASONS[wanted][1])
+        counts[wanted] += 1
+        assert live.refused(wanted) == counts[wanted], wanted
+        seen.add(wanted)
+    # The others have tests of their own: replays, floods, slow bodies, a database that is away, and the dashboard's.
+    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "not-admin"}
+
+
+def test_an_invite_works_once_but_for_its_own_device(live: Running) -> None:
+    """The device whose answer was lost asks again and gets it; another device does not."""
+    invite, ada = token(live.made), Client(live.made.public_address)
+    assert opened(ada.join(invite)).body == opened(ada.join(invite)).body
+    assert reason(Client(live.made.public_address).join(invite)) == "bad-invite"
+
+
+def test_health_readiness_and_description_need_no_signature(live: Running) -> None:
+    """They answer to anyone, and the description names every address."""
+    address = live.made.public_address
+    assert requests.get(f"{address}/healthz", timeout=5).text == "ok\n"
+    assert requests.get(f"{address}/readyz", timeout=5).text == "ready\n"
+    paths = json.loads(requests.get(f"{address}/openapi.json", timeout=5).content)["paths"]
+    assert {"/v1/members", "/v1/round", "/v1/models/{hash}", "/v1/updates", "/v1/farewell"} < set(paths)
+
+
+def test_without_its_database_the_server_is_not_ready(tmp_path: Path) -> None:
+    """/readyz says 503 and so does every signed request, with a time to try again; /healthz goes on answering."""
+    made = make_server(tmp_path, database=f"sqlite:///{tmp_path}/group.sqlite")
+    with running(made) as live:
+        ada = member(made)
+        live.server.service.engine.dispose()
+        for path in tmp_path.glob("group.sqlite*"):
+            path.unlink()
+        (tmp_path / "group.sqlite").mkdir()
+        assert requests.get(f"{made.public_address}/readyz", timeout=60).status_code == 503
+        assert requests.get(f"{made.public_address}/healthz", timeout=5).status_code == 200
+        answer = ada.send("GET", "/v1/round")
+        assert (reason(answer), answer.headers["Retry-After"]) == ("unavailable", "5")
+
+
+def raw(live: Running, head: bytes, body: bytes = b"") -> bytes:
+    """What the server answers to these very bytes, while the connection stays open."""
+    port = live.made.settings.server.port
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(head)
+        try:
+            for start in range(0, len(body), 8192):
+                connection.sendall(body[start : start + 8192])
+        except OSError:
+            pass  # the server has closed its side; its answer may still be read
+        return connection.recv(65536)
+
+
+def head(ada: Client, line: str) -> bytes:
+    """The beginning of a signed request to send an update, with this header."""
+    signed = [f"{name}: {value}" for name, value in ada.headers("POST", "/v1/updates").items()]
+    return "\r\n".join(["POST /v1/updates HTTP/1.1", "Host: x", line, *signed, "", ""]).encode()
+
+
+def test_a_large_body_is_refused_before_it_is_there(live: Running, ada: Client) -> None:
+    """A request that only announces ten gigabytes has its refusal at once, without sending a byte of them."""
+    assert raw(live, head(ada, "Content-Length: 10000000000")).startswith(b"HTTP/1.1 413")
+
+
+def test_a_large_body_in_pieces_is_refused_where_it_exceeds(live: Running, ada: Client) -> None:
+    """Chunked transfer announces no length: reading stops at the limit."""
+    chunk = b"1000\r\n" + b"x" * 0x1000 + b"\r\n"
+    assert raw(live, head(ada, "Transfer-Encoding: chunked"), chunk * 64).startswith(b"HTTP/1.1 413")
+
+
+def test_a_body_shorter_than_announced_harms_nobody(live: Running, ada: Client) -> None:
+    """A device that goes away in the middle of its body is no error, and the server answers the next one."""
+    with socket.create_connection(("127.0.0.1", live.made.settings.server.port), timeout=20) as connection:
+        connection.sendall(head(ada, "Content-Length: 900") + b"abc")
+    assert ada.send("GET", "/v1/round").status_code == 200
+
+
+def test_a_slow_body_is_given_up(live: Running, ada: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A body that does not arrive in time is refused."""
+    monkeypatch.setattr("federation_server.application.BODY_SECONDS", 0.1)
+    answer = raw(live, head(ada, "Content-Length: 900"), b"abc")
+    assert answer.startswith(b"HTTP/1.1 408")
+    assert live.refused("too-slow") == 1

@@ -94,7 +94,7 @@ def test_the_length_scales_the_update_alone() -> None:
 
 
 def test_the_same_seed_gives_the_same_outcome() -> None:
-    """A study of the sample: repeatable, four numbers between 0 and 1, the poisoned ranker no best of all."""
+    """A study of the sample: repeatable, and four numbers between 0 and 1."""
     plan = Plan(n_rounds=60)
     found = outcome(FOLD, USERS, plan, seed=2)
     assert found == outcome(FOLD, USERS, plan, seed=2)

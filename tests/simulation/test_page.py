@@ -1,0 +1,44 @@
+"""docs/simulation.md tells what is there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from simulation.cell import expand
+from simulation.cli import command
+from simulation.preset import decode_preset
+from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
+from simulation.summary import SUMMARY_DATA, SUMMARY_TEXT
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+
+
+@pytest.fixture(scope="module")
+def words() -> set[str]:
+    """Everything that stands as code on the page, word by word."""
+    return set(re.findall(r"[\w.-]+", " ".join(re.findall(r"`([^`\n]+)`", PAGE.read_text(encoding="utf-8")))))
+
+
+def test_the_page_has_every_option(words: set[str]) -> None:
+    """No option of the command is left out, and none is there that the command does not take."""
+    options = {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    on_page = {word for word in words if word.startswith("--")}
+    assert on_page - {"--simulate"} == options
+
+
+def test_the_page_has_every_field_of_a_row_and_every_file(words: set[str]) -> None:
+    """What a program reads from the folder of a run is explained."""
+    assert set(Row.__struct_fields__) <= words
+    assert {PRESET, ROWS, CELLS, TABLE, SUMMARY_TEXT, SUMMARY_DATA} <= words
+
+
+def test_the_preset_of_the_page_is_one() -> None:
+    """The example is accepted: three learning rates and two kinds of users on two folds with three seeds, 36 cells."""
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    study = decode_preset(tomllib.loads(example), source="page")
+    assert len(expand(study, folds_of=lambda dataset: (1,))) == 3 * 2 * 2 * 3

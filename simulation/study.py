@@ -89,17 +89,26 @@ def _report(experiment: Experiment, outcome: Outcome, entry: Environment) -> Non
     whole = [row for row in rows if row.cell in complete]
     if not outcome.interrupted:
         keep_environment(folder, finished(entry))
+    try:
+        _show(experiment, rows, whole)
+    finally:  # whoever reads stdout may be gone, as `head` is after ten lines; the files are for later
+        if rows:
+            from simulation.plots import write_plots  # matplotlib takes longer to load than a small study to run
+
+            write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+
+
+def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
+    """Tables of finished cells, in the folder and on stdout, and a curve."""
+    preset = experiment.preset
     if whole:
         notes = [preset.expect.note] if preset.expect.note else []
         report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
-        write_summary(folder, report)
+        write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
         _show_curve(whole or rows, preset)
-        sys.stdout.flush()
-        from simulation.plots import write_plots  # matplotlib takes longer to load than a small study to run
-
-        write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+    sys.stdout.flush()
 
 
 def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: Sequence[Row]) -> list[ExpectedValue]:

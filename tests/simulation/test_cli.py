@@ -176,6 +176,17 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     assert len(read_run(tmp_path / "run").rows) > 10
 
 
+def test_a_reader_who_leaves_costs_no_file(tmp_path: Path) -> None:
+    """`| head -1`: whatever becomes of stdout, the pictures are in the folder."""
+    running = process([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"], cwd=tmp_path)
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.stderr is not None
+    running.stderr.read()
+    running.wait(timeout=60)
+    assert (tmp_path / "run" / "offline_ndcg.svg").exists()
+
+
 def test_an_aggregation_rule_with_its_settings(tmp_path: Path) -> None:
     """Of one rule the settings follow its name; names alone are tried one after the other."""
     few = [*SMALL, "--clicks", "perfect", "--jobs", "1"]

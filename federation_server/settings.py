@@ -77,7 +77,7 @@ class MethodSection(Section, frozen=True):
     learning_rate: Annotated[float, Meta(gt=0, description="eta of the devices.")] = 0.05
     privacy: Annotated[
         Mechanism, Meta(description="What devices do to an update before it leaves them; see docs/server.md.")
-    ] = Gaussian(clip=0.5, noise_multiplier=1.0)
+    ] = Gaussian(clip=0.1, noise_multiplier=4.0)
 
 
 class AggregationSection(Section, frozen=True):

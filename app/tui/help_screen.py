@@ -66,8 +66,9 @@ class HelpScreen(ModalScreen[None]):
         text.append("\nHow the order learns\n", style="bold")
         text.append(
             "Text decides first. What you open moves up a little for this and similar questions, and for documents\n"
-            "like it; one stray opening hardly counts, two or three do. Everything learned stays on this device;\n"
-            "`foltr-search model` shows, saves or resets it, and x on a result says what moved it.\n"
+            "like it; one stray opening hardly counts, two or three do. It stays on this device, unless you join a\n"
+            "group: then noised changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows,\n"
+            "saves or resets what was learned, and x on a result says what moved it.\n"
         )
         text.append("\nNames for screen.keys\n", style="bold")
         text.append(", ".join(action.id for action in ACTIONS) + "\n", style="dim")

@@ -47,9 +47,7 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
 def _begun(settings_file: Path, settings: Settings, *, name: str, start: Start, now: int) -> Installation:
     """The certificate, the tables, the group and its first model."""
     folder = settings_file.parent
-    if settings.tls.mode == "self-signed":
-        names = tuple({settings.server.address, "localhost", "127.0.0.1"})
-        tls.make_self_signed(folder / settings.tls.certificate, folder / settings.tls.private_key, names=names)
+    make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
         if group.fact(connection, "group_id") is not None:
@@ -61,6 +59,14 @@ def _begun(settings_file: Path, settings: Settings, *, name: str, start: Start, 
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
+
+
+def make_certificate(folder: Path, settings: Settings) -> None:
+    """A self-signed certificate where the settings want one and there is none, as when they were changed later."""
+    certificate = folder / settings.tls.certificate
+    if settings.tls.mode == "self-signed" and not certificate.exists():
+        names = tuple({settings.server.address, "localhost", "127.0.0.1"})
+        tls.make_self_signed(certificate, folder / settings.tls.private_key, names=names)
 
 
 def terms_of(settings: Settings, group_id: str, *, n_features: int, manifest_hash: str) -> Terms:

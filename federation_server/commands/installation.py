@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from sqlalchemy import Connection
 
-from federation_server.serve import Installation, open_installation
+from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 
 SETTINGS_FILE = "server.toml"
@@ -33,7 +34,11 @@ def opened() -> Installation:
             f"there is no group in {folder()}, or its key file is gone: make one with `foltr-server init`, or bring "
             "the key file back"
         )
-    return open_installation(folder() / SETTINGS_FILE)
+    from federation_server.setup import make_certificate
+
+    settings_file = folder() / SETTINGS_FILE
+    make_certificate(folder(), read(settings_file))
+    return open_installation(settings_file)
 
 
 def the_member(connection: Connection, beginning: str) -> str:
@@ -44,6 +49,12 @@ def the_member(connection: Connection, beginning: str) -> str:
     if len(found) != 1:
         raise click.ClickException(f"{beginning} is the beginning of {len(found)} pseudonyms, wanted one")
     return found[0]
+
+
+def warn_of_loopback(installation: Installation) -> None:
+    """Say on stderr that an invite names an address that other machines do not reach."""
+    if urlsplit(installation.public_address).hostname in LOOPBACK:
+        click.echo("(this link works on this machine only: docs/server.md, Start, says how to let others in)", err=True)
 
 
 def now() -> int:

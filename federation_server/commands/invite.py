@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, opened, when
+from federation_server.commands.installation import now, opened, warn_of_loopback, when
 
 
 @click.group(invoke_without_command=True)
@@ -17,7 +17,9 @@ def command(ctx: click.Context, note: str, hours: float) -> None:
         return
     from federation_server import setup
 
-    click.echo(setup.invitation(opened(), note=note, seconds=round(hours * 3600), now=now()))
+    installation = opened()
+    click.echo(setup.invitation(installation, note=note, seconds=round(hours * 3600), now=now()))
+    warn_of_loopback(installation)
 
 
 @command.command("list")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import folder, is_made, now, opened
+from federation_server.commands.installation import folder, is_made, now, opened, warn_of_loopback
 
 INVITE_SECONDS = 3600
 
@@ -22,6 +22,7 @@ def command(group: str) -> None:
         link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
         click.echo(f"made group {group!r} in {installation.folder}")
         click.echo(f"first member, within the hour:  foltr-search join {link}")
+        warn_of_loopback(installation)
     metrics = installation.settings.operations
     click.echo(f"serving on {installation.public_address}", err=True)
     if metrics.metrics_port:

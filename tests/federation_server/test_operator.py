@@ -10,7 +10,9 @@ from federation_server import enrolment, group, serve
 from federation_server.cli import main
 from federation_server.database import reading, writing
 from federation_server.serve import Installation, open_installation
+from federation_server.tls import certificate_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
+from foltr.federated.invite_link import from_link
 
 KEY = Identity(b"1" * 32).public
 
@@ -80,3 +82,26 @@ def test_the_doctor_compares_settings_with_what_members_agreed_to(
     shown = capsys.readouterr().out
     assert "ok   privacy: {'mechanism': 'gaussian'" in shown
     assert "FAIL terms: the settings say otherwise about settings, n_local, n_unlearn" in shown
+
+
+def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With tls.mode changed to self-signed a certificate is made, once, and invites carry its fingerprint."""
+    (folder / "server.toml").write_text('[tls]\nmode = "self-signed"\n')
+    found = []
+    for _ in range(2):
+        capsys.readouterr()
+        assert run(folder, "invite") == 0
+        found.append(from_link(capsys.readouterr().out).certificate)
+    assert found == [certificate_fingerprint(folder / "certificate.pem")] * 2
+
+
+def test_an_invite_for_this_machine_alone_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """stdout is the link and nothing else; the warning goes to stderr, and away with a public address."""
+    for settings, warned in (("", True), ('[server]\npublic = "https://ranker.example"\n', False)):
+        (folder / "server.toml").write_text(settings)
+        capsys.readouterr()
+        run(folder, "invite")
+        said = capsys.readouterr()
+        assert said.out.startswith("foltr://join/")
+        assert len(said.out.splitlines()) == 1
+        assert ("on this machine only" in said.err) == warned

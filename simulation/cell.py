@@ -89,6 +89,7 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
         chosen = decode_preset(assigned(tables, assignment), source="preset, [sweep]")
         settings = _settings(assignment, method_choice(chosen))
         folds = folds_of(chosen.data.dataset) if isinstance(chosen.data.folds, str) else chosen.data.folds
+        _check_once(data_folds=folds, seeds=chosen.seed_list)
         cells += [
             Cell(_id(settings, fold, seed), settings, chosen, fold, seed) for fold in folds for seed in chosen.seed_list
         ]
@@ -99,6 +100,12 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
                 f"two cells are both called `{cell.title}`; give each method in the sweep a label of its own"
             )
     return tuple(cells)
+
+
+def _check_once(*, data_folds: Sequence[int], seeds: Sequence[int]) -> None:
+    for key, numbers in (("data.folds", data_folds), ("seeds", seeds)):
+        if len(set(numbers)) < len(numbers):
+            raise PresetError(f"{key}: a number stands there twice: {', '.join(map(str, numbers))}")
 
 
 def assignments(sweep: Mapping[str, Any]) -> list[Assignment]:

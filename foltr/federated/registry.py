@@ -47,10 +47,13 @@ def settings_type(name: str) -> type[msgspec.Struct]:
 
 def make_method(name: str, ranker: Ranker, settings: Mapping[str, object]) -> Method[Any, Any]:
     """The method of that name; ValueRangeError names an unknown method, or the setting that does not fit."""
+    kind = settings_type(name)
     try:
-        record = msgspec.convert(dict(settings), settings_type(name))
+        record = msgspec.convert(dict(settings), kind)
     except msgspec.ValidationError as error:
-        raise ValueRangeError(f"settings of {name}: {error}") from error
+        known = ", ".join(kind.__struct_fields__)
+        hint = f"; there are {known}" if not set(settings) <= set(kind.__struct_fields__) else ""
+        raise ValueRangeError(f"settings of {name}: {error}{hint}") from error
     values = {field: getattr(record, field) for field in record.__struct_fields__}
     return METHODS[name](ranker, **values)
 

@@ -233,7 +233,9 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
     ("tables", "message"),
     [
         ({"method": {"name": "fpdg"}}, "there is no method 'fpdg'; there are pdgd, fpdgd"),
-        ({"method": {"name": "fpdgd", "eta": 1}}, "settings of fpdgd: .*eta"),
+        ({"method": {"name": "fpdgd", "eta": 1}}, "settings of fpdgd: .*eta.*; there are learning_rate, temperature"),
+        ({"seeds": [1, 1]}, "seeds: a number stands there twice: 1, 1"),
+        ({"data": {"dataset": "sample", "folds": [2, 2]}}, "data.folds: a number stands there twice: 2, 2"),
         ({"method": {"name": "fpdgd", "learning_rate": -1}}, "learning_rate must be positive"),
         ({"method": {"name": "fpdgd", "ranker": "tree"}}, "no ranker 'tree'"),
         ({"method": {"name": "foltr-es"}, "federation": {"aggregation": {"rule": "median"}}}, "no choice of a rule"),

@@ -47,7 +47,11 @@ def run_study(
     outcome = _run(experiment, place, root)
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
-    _report(experiment, outcome, entry)
+    try:
+        _report(experiment, outcome, entry)
+    except KeyboardInterrupt:
+        _say(f"interrupted before all tables and pictures were made; to make them: {again}")
+        return INTERRUPTED
     if outcome.interrupted or outcome.failed:
         _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
     else:

@@ -176,6 +176,22 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     assert len(read_run(tmp_path / "run").rows) > 10
 
 
+def test_an_interrupt_of_the_pictures_says_how_to_make_them(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after the last cell costs no row, and the printed command makes the rest without running a cell."""
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simulation.plots.write_plots", interrupted)
+    assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 130
+    assert "to make them:" in capsys.readouterr().err
+    monkeypatch.setattr("simulation.plots.write_plots", lambda *arguments, **options: [])
+    assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
+    assert "done in" not in capsys.readouterr().err
+
+
 def test_a_reader_who_leaves_costs_no_file(tmp_path: Path) -> None:
     """`| head -1`: whatever becomes of stdout, the pictures are in the folder."""
     running = process([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"], cwd=tmp_path)

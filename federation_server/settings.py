@@ -64,9 +64,11 @@ class RoundsSection(Section, frozen=True):
     """When a round closes."""
 
     quorum: Annotated[Count, Meta(description="Updates that close a round at once.")] = 5
-    floor: Annotated[Count, Meta(description="A round never closes with fewer updates.")] = 3
+    floor: Annotated[Count, Meta(description="A round never closes with fewer updates; fixed with the group.")] = 3
     hours: Annotated[float, Meta(gt=0, description="Until a round's deadline.")] = 24.0
-    n_local: Annotated[Count, Meta(description="A device replays at most so many of its newest interactions.")] = 200
+    n_local: Annotated[
+        Count, Meta(description="A device replays at most so many of its newest interactions; fixed with the group.")
+    ] = 200
 
 
 class MethodSection(Section, frozen=True):
@@ -103,9 +105,9 @@ class ForgettingSection(Section, frozen=True):
         Literal["rollback", "federaser", "reaggregate"], Meta(description="See docs/server.md, Forget-me.")
     ] = "rollback"
     every: Annotated[Count, Meta(description="FedEraser: every so many rounds the server keeps the updates.")] = 10
-    n_unlearn: Annotated[Count, Meta(description="FedEraser: interactions a device replays in a forgetting round.")] = (
-        50
-    )
+    n_unlearn: Annotated[
+        Count, Meta(description="FedEraser: interactions a device replays in a forgetting round; fixed with the group.")
+    ] = 50
 
 
 class RetentionSection(Section, frozen=True):

@@ -17,8 +17,8 @@ from federation_server.commands.installation import folder, now
 def command(group: str, model: Path | None) -> None:
     """Write commented settings and keys, make the tables and the first model.
 
-    To choose a method, privacy or PostgreSQL before the group is made: run init once, edit server.toml in the folder,
-    remove keys.json and the database, and run init again; settings that are already there are taken as they are.
+    To choose method, privacy or PostgreSQL, write a server.toml with just those keys into the folder before: settings
+    that are already there are taken as they are.
     """
     from federation_server import setup, start
 

@@ -33,4 +33,7 @@ def from_link(text: str) -> Invite:
         data = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
         raise RecordError("the invite link is damaged: it is not base64url") from error
-    return decode(data, Invite)
+    try:
+        return decode(data, Invite)
+    except RecordError as error:
+        raise RecordError(f"the invite link is damaged, or of another version of foltr-search: {error}") from error

@@ -171,11 +171,13 @@ def make_server(
     return installation, ServerProcess(folder, port), devices
 
 
-async def present_round(connection: Connection, server_key: bytes, device: Device) -> tuple[Announcement, FloatVector]:
+async def present_round(
+    connection: Connection, server_key: bytes, device: Device, *, skew: int = 0
+) -> tuple[Announcement, FloatVector]:
     """The announcement and the theta `[n_params]` that it begins from, their signatures checked."""
-    _, body = await connection.ask(device.request("GET", "/v1/round"))
+    _, body = await connection.ask(device.request("GET", "/v1/round", skew=skew))
     told = open_document(server_key, decode(body, Signed), "announcement", Announcement)
-    _, body = await connection.ask(device.request("GET", f"/v1/models/{told.model_hash}"))
+    _, body = await connection.ask(device.request("GET", f"/v1/models/{told.model_hash}", skew=skew))
     record = open_document(server_key, decode(body, Signed), "model", ModelRecord)
     return told, decode_vector(record.theta, told.terms.n_params)
 

@@ -54,7 +54,7 @@ class Joining:
                 membership.erase(self.store)
                 raise ConsentError("not joined: the server was told to forget this device, its key is erased") from None
             standing.save(self.store, Standing().seen(told))
-            considered(self.store, self.settings, server.newest_model(told), now=int(self.clock()))
+            considered(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
         return member
 
     def leave(self, *, forget: bool) -> Kept | None:

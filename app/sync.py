@@ -71,7 +71,7 @@ class Sync:
             sent, sentence = self._answer(server, told)
         except SpentError as error:  # the group's ranker is still of use
             sent, sentence, refused = False, "", str(error)
-        verdict = considered(self.store, self.settings, server.newest_model(told), now=int(self.clock()))
+        verdict = considered(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
         return Report(told.round, sent, tuple(line for line in (sentence, verdict) if line), refused)
 
     def _told(self, server: Correspondence) -> Announcement:

@@ -23,7 +23,7 @@ from foltr.ranking.interaction import Interaction
 FloatVector = npt.NDArray[np.float64]
 
 FEWEST_PAGES = 20
-"""with fewer the test could hardly find anything, and the ranker is taken over"""
+"""with fewer the test could hardly find anything: the ranker is taken over on trust, or not at all"""
 MOST_PAGES = 500
 """the newest, for time's sake"""
 SMALLEST_PROPENSITY = 0.1
@@ -46,7 +46,10 @@ class Verdict:
     def sentence(self) -> str:
         """One line for a person."""
         if self.n_pages < FEWEST_PAGES:
-            return f"adopted the group's ranker (only {self.n_pages} of your pages to test it on)"
+            untested = f"only {self.n_pages} of your pages to test it on"
+            if self.adopt:
+                return f"adopted the group's ranker ({untested})"
+            return f"kept the present ranker: the group's may be mostly noise ({untested})"
         tested = f"on {self.n_pages} of your pages, utility {self.difference:+.3f}, p = {self.p_value:.3f}"
         if self.adopt:
             return f"adopted the group's ranker ({tested})"
@@ -62,10 +65,12 @@ def utility(page: Interaction, scores: FloatVector) -> float:
     return float((1.0 / propensities[page.clicks] / np.log2(1.0 + opened)).sum())
 
 
-def judged(pages: Sequence[Interaction], new: Sequence[FloatVector], present: Sequence[FloatVector]) -> Verdict:
-    """Compare two rankers by their scores of each page `[n_docs]`."""
+def judged(
+    pages: Sequence[Interaction], new: Sequence[FloatVector], present: Sequence[FloatVector], *, trusted: bool = True
+) -> Verdict:
+    """Compare two rankers by their scores of each page `[n_docs]`; with too few pages the new one must be trusted."""
     if len(pages) < FEWEST_PAGES:
-        return Verdict(adopt=True, n_pages=len(pages), difference=0.0, p_value=1.0)
+        return Verdict(adopt=trusted, n_pages=len(pages), difference=0.0, p_value=1.0)
     scored = zip(pages, new, present, strict=True)
     differences = np.array([utility(page, n) - utility(page, p) for page, n, p in scored])
     p_value = worse_p_value(differences)

@@ -11,13 +11,14 @@ from app.federation import group_ranker, standing
 from app.federation.adoption import MOST_PAGES, Verdict, judged
 from app.federation.answers import theta_of
 from app.federation.blend import chosen_alpha
+from app.federation.protection import protection_of
 from app.federation.replay import newest_pages
 from app.learner import Learner
 from app.pace import Pace
 from app.prior import theta_prior
 from app.settings import Settings
 from app.store import Store
-from foltr.federated.wire import ModelRecord, digest
+from foltr.federated.wire import ModelRecord, Terms, digest
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
 from indexer.features import MANIFEST_HASH, NAMES
@@ -25,13 +26,17 @@ from indexer.features import MANIFEST_HASH, NAMES
 FloatVector = npt.NDArray[np.float64]
 
 
-def considered(store: Store, settings: Settings, offered: ModelRecord, *, now: int) -> str:
-    """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new."""
+def considered(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:
+    """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new.
+
+    Where the noise in the mean may be longer than all that devices can say, no ranker is taken over untested.
+    """
     present = group_ranker.load(store)
     pages = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES).interactions
     sentence, chosen = "", present.record if present else None
     if digest(offered) != standing.load(store).tested:
-        verdict = compared(pages, offered, chosen)
+        noise = protection_of(terms).relative_noise
+        verdict = compared(pages, offered, chosen, trusted=noise is None or noise < 1.0)
         sentence = verdict.sentence
         standing.note(store, tested=digest(offered), verdict=sentence)
         chosen = offered if verdict.adopt else chosen
@@ -43,9 +48,11 @@ def considered(store: Store, settings: Settings, offered: ModelRecord, *, now: i
     return sentence
 
 
-def compared(pages: Sequence[Interaction], offered: ModelRecord, present: ModelRecord | None) -> Verdict:
+def compared(
+    pages: Sequence[Interaction], offered: ModelRecord, present: ModelRecord | None, *, trusted: bool
+) -> Verdict:
     """The test of `offered` against the adopted ranker, or against the shipped one where none was adopted."""
-    return judged(pages, common_scores(offered, pages), common_scores(present, pages))
+    return judged(pages, common_scores(offered, pages), common_scores(present, pages), trusted=trusted)
 
 
 def common_scores(model: ModelRecord | None, pages: Sequence[Interaction]) -> list[FloatVector]:

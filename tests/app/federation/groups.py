@@ -33,6 +33,8 @@ from foltr.ranking.interaction import Interaction
 from indexer.features import MANIFEST_HASH, NAMES
 
 PRIVATE = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0 }'
+QUIET = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 0.1 }'
+"""noise that one update drowns; it takes a large budget"""
 OPEN = 'privacy = { mechanism = "none" }'
 SETTINGS = """
 [server]

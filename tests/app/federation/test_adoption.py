@@ -19,7 +19,7 @@ from app.pace import Pace
 from app.prior import theta_prior
 from app.settings import LearningSettings, Settings
 from app.store import Store
-from foltr.federated.wire import ModelRecord, encode_vector
+from foltr.federated.wire import ModelRecord, Terms, encode_vector
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Neural
 from indexer.features import MANIFEST_HASH, NAMES
@@ -27,6 +27,12 @@ from tests.app.federation.groups import Person, pages
 
 FloatVector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Make = Callable[..., Person]
+
+
+TERMS = Terms(
+    group_id="g", method="fpdgd", settings={}, ranker="linear", n_features=len(NAMES), n_params=len(NAMES),
+    manifest_hash=MANIFEST_HASH, n_local=50, n_unlearn=5, floor=1,
+)  # fmt: skip
 
 
 def model(theta: FloatVector, *, lineage: int = 1, number: int = 1) -> ModelRecord:
@@ -76,12 +82,13 @@ def test_the_p_value_is_honest() -> None:
 
 
 def test_few_pages_adopt_anything() -> None:
-    """With fewer pages than the test needs, the group's ranker is adopted."""
+    """With fewer pages than the test needs, the group's ranker is adopted if it is trusted."""
     seen = pages(FEWEST_PAGES - 1)
     scores = [np.zeros(12)] * len(seen)
     verdict = judged(seen, scores, scores)
     assert verdict.adopt
     assert "only 19 of your pages" in verdict.sentence
+    assert not judged(seen, scores, scores, trusted=False).adopt
 
 
 def test_a_worse_ranker_is_not_adopted_and_a_better_one_is(make_person: Make) -> None:
@@ -89,8 +96,8 @@ def test_a_worse_ranker_is_not_adopted_and_a_better_one_is(make_person: Make) ->
     person = make_person()
     person.see_pages(60, feature="recent_week")
     good, bad = model(lover_of("recent_week")), model(-lover_of("recent_week"), number=2)
-    assert considered(person.store, person.settings, good, now=1).startswith("adopted")
-    assert "would serve you worse" in considered(person.store, person.settings, bad, now=2)
+    assert considered(person.store, person.settings, TERMS, good, now=1).startswith("adopted")
+    assert "would serve you worse" in considered(person.store, person.settings, TERMS, bad, now=2)
     adopted = group_ranker.load(person.store)
     assert adopted is not None
     assert adopted.record == good
@@ -101,9 +108,9 @@ def test_a_refused_ranker_leaves_the_device_its_own(make_person: Make) -> None:
     person = make_person()
     person.see_pages(60, feature="bm25f")
     bad = model(-lover_of("bm25f"))
-    assert "kept the present ranker" in considered(person.store, person.settings, bad, now=1)
+    assert "kept the present ranker" in considered(person.store, person.settings, TERMS, bad, now=1)
     assert group_ranker.load(person.store) is None
-    assert considered(person.store, person.settings, bad, now=2) == ""
+    assert considered(person.store, person.settings, TERMS, bad, now=2) == ""
     assert CommonRanker(person.store).blend() is None
 
 

@@ -29,7 +29,7 @@ from foltr.federated.payload import decode_message
 from foltr.federated.wire import Sealed, decode
 from foltr.ranking.rankers import Linear
 from indexer.features import MANIFEST_HASH
-from tests.app.federation.groups import NAMES, OPEN, Group, Person, pages, serving
+from tests.app.federation.groups import NAMES, OPEN, QUIET, Group, Person, pages, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
@@ -96,18 +96,28 @@ def test_a_sync_answers_the_round_once(group: Group, person: Person) -> None:
     assert len(stored_digests(group)) == 1
 
 
-def test_two_devices_close_a_round_and_the_next_begins_from_their_ranker(group: Group, make_person: Make) -> None:
+def test_two_devices_close_a_round_and_the_next_begins_from_their_ranker(tmp_path: Path, make_person: Make) -> None:
     """With two updates the group's ranker moves on, and a device that syncs again is offered it."""
-    people = [make_person(), make_person()]
-    for number, person in enumerate(people):
-        person.see_pages(10, seed=number)  # fewer than the adoption test needs
-        person.join(group)
-        assert person.sync().sent
-    person = people[0]
-    person.sync()
-    adopted = group_ranker.load(person.store)
+    people = [make_person(epsilon_budget=500), make_person(epsilon_budget=500)]
+    with serving(tmp_path / "quiet", privacy=QUIET) as group:
+        for number, person in enumerate(people):
+            person.see_pages(10, seed=number)  # fewer than the adoption test needs
+            person.join(group)
+            assert person.sync().sent
+        people[0].sync()
+    adopted = group_ranker.load(people[0].store)
     assert adopted is not None
     assert adopted.record.round == 1
+
+
+def test_a_ranker_that_may_be_noise_is_not_taken_untested(group: Group, make_person: Make) -> None:
+    """Where noise may be longer than all that is said, a device with few pages keeps its own ranker, and says why."""
+    person = make_person()
+    person.see_pages(10)
+    person.join(group)
+    said = person.sync().said
+    assert group_ranker.load(person.store) is None
+    assert "may be mostly noise" in " ".join([*said, standing.load(person.store).verdict])
 
 
 def test_each_page_teaches_a_lineage_once(group: Group, make_person: Make) -> None:
@@ -336,16 +346,17 @@ def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make
     assert receipts.all_kept(people[0].store) == [kept]
 
 
-def test_the_others_follow_to_the_new_lineage(group: Group, make_person: Make) -> None:
+def test_the_others_follow_to_the_new_lineage(tmp_path: Path, make_person: Make) -> None:
     """After someone was forgotten a device drops the abandoned ranker, and its pages count as new."""
-    people = [make_person(), make_person()]
-    for number, person in enumerate(people):
-        person.see_pages(10, seed=number)
-        person.join(group)
-        person.sync()
-    people[1].sync()
-    people[0].joining().leave(forget=True)
-    report = people[1].sync()
+    people = [make_person(epsilon_budget=500), make_person(epsilon_budget=500)]
+    with serving(tmp_path / "quiet", privacy=QUIET) as group:
+        for number, person in enumerate(people):
+            person.see_pages(10, seed=number)
+            person.join(group)
+            person.sync()
+        people[1].sync()
+        people[0].joining().leave(forget=True)
+        report = people[1].sync()
     assert report.sent
     assert "learned from 10 pages" in report.said[0]
     adopted = group_ranker.load(people[1].store)

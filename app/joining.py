@@ -52,7 +52,9 @@ class Joining:
             except ConsentError:
                 server.farewell(forget=True)
                 membership.erase(self.store)
-                raise ConsentError("not joined: the server was told to forget this device, its key is erased; the invite is used up") from None
+                raise ConsentError(
+                    "not joined: the server was told to forget this device, its key is erased; the invite is used up"
+                ) from None
             standing.save(self.store, Standing().seen(told))
             considered(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
         return member

@@ -206,9 +206,8 @@ def main(data: Path | None, dataset: str, rounds: int, every: int, unlearn_steps
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             found = list(pool.map(partial(cell, dataset=dataset, root=data, plan=plan), cases))
     except FoltrError as error:
-        failure = click.ClickException(str(error))
-        failure.exit_code = 2
-        raise failure from error
+        click.echo(f"simulation.unlearning: {error}", err=True)
+        raise SystemExit(2) from error
     per_kind = len(cases) // len(USERS)
     outcomes = [found[n : n + per_kind] for n in range(0, len(found), per_kind)]
     show([table(outcomes, plan, kinds=USERS, title=f"{dataset}, {per_kind} runs")], sys.stdout)

@@ -120,5 +120,6 @@ def test_counts_below_one_are_refused() -> None:
 def test_a_data_set_that_is_not_there_is_one_line() -> None:
     """The command ends with a message, no traceback."""
     result = CliRunner().invoke(main, ["--dataset", "no/such/folder"])
-    assert result.exit_code == 1
-    assert result.output.startswith("Error: ")
+    assert result.exit_code == 2
+    assert result.output.startswith("simulation.unlearning: ")
+    assert len(result.output.splitlines()) == 1

@@ -49,6 +49,8 @@ class Follower:
     _folders: set[str] = field(default_factory=set)
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
+    _late: list[str] = field(default_factory=list)
+    """what former watches had seen when new ones took their place"""
     _note: str = ""
     _cannot_watch: bool = False
     _trouble: float = FIRST_TROUBLE
@@ -94,6 +96,9 @@ class Follower:
         return SAFETY_SECONDS if watching else self.scan_seconds
 
     def _wait(self) -> list[str] | None:
+        if self._late:
+            late, self._late = self._late, []
+            return late
         now = time.monotonic()
         until_scan = self._scanned + self._scan_pause() - now
         due = self._pacer.seconds_to_next(now)
@@ -151,7 +156,7 @@ class Follower:
         self._scanned = time.monotonic() - self._scan_pause()
 
     def _watch_anew(self) -> None:
-        """Watch the folders known now; the old watches end only when the new ones are there."""
+        """Watch the folders known now; the old watches end only when the new ones are there, and tell what they saw."""
         old, self._notifier = self._notifier, None
         try:
             self._notifier = self._new_notifier()
@@ -162,8 +167,17 @@ class Follower:
             self._note = f"changes cannot be watched ({error}); looking for them every {minutes:g} minutes instead"
         finally:
             if old is not None:
-                old.close()
+                self._hear_out(old)
         self._say()
+
+    def _hear_out(self, old: Notifier) -> None:
+        """Keep what the old watches have not told yet: a folder may have been moved while the new ones were made."""
+        seen = old.wait(0.0, self.stop)
+        old.close()
+        if seen is None:
+            self._scanned = time.monotonic() - self._scan_pause()
+        else:
+            self._late += seen
 
     def _new_notifier(self) -> Notifier:
         for _ in range(5):

@@ -17,6 +17,7 @@ from indexer.catalogue import Catalogue
 from indexer.crawl import CrawlRules
 from indexer.extract import WorkerPool
 from indexer.index import Index, IndexWriter
+from indexer.notifier import Notifier
 from indexer.prepare import PreparedFile
 from indexer.progress import Progress
 from indexer.update import Updater, open_catalogue
@@ -94,6 +95,24 @@ def test_changes_are_followed_one_after_the_other(watched: Watched) -> None:
         watched.until(lambda: "c/b/later.txt" in watched.known())
         shutil.rmtree(watched.files / "c")
         watched.until(lambda: watched.known() == {"first.txt", "new.txt"})
+
+
+def test_a_folder_moved_while_new_watches_are_made(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only the old watches could see is not lost: the moved folder's file is found under its new name."""
+    moved = threading.Event()
+
+    def slow(folders: set[str], roots: tuple[str, ...]) -> Notifier:
+        if (watched.files / "a").is_dir() and str(watched.files / "a") in folders:
+            (watched.files / "a").rename(watched.files / "c")
+            moved.set()
+        return Notifier(folders, roots)
+
+    monkeypatch.setattr("indexer.watch.Notifier", slow)
+    with watched.follow():
+        (watched.files / "a").mkdir()
+        (watched.files / "a" / "deep.txt").write_text("deep")
+        watched.until(lambda: watched.known() == {"first.txt", "c/deep.txt"})
+    assert moved.is_set()
 
 
 def test_ignored_paths_never_wake_the_indexer(watched: Watched) -> None:

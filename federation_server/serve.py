@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
 
+LARGEST_CROWD = 1000
+"""connections at once; more are told to come later"""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -95,7 +98,20 @@ def serve(installation: Installation) -> None:
         start_http_server(
             settings.operations.metrics_port, settings.operations.metrics_address, registry=counters.registry
         )
-    uvicorn.Server(_configuration(installation, server)).run()
+    listening = _listen(settings.server.address, settings.server.port)
+    running = uvicorn.Server(_configuration(installation, server))
+    running.run(sockets=[listening])
+    if not running.started:
+        raise ServerSettingsError("the server did not start; the log above says why")
+
+
+def _listen(address: str, port: int) -> socket.socket:
+    """OSError names the address that is taken or not this machine's."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return socket.create_server((address, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OSError(f"cannot listen on {address} port {port}: {error.strerror}") from error
 
 
 def service_of(installation: Installation, counters: Counters) -> Service:
@@ -123,7 +139,10 @@ def _configuration(installation: Installation, server: Server) -> uvicorn.Config
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=settings.server.shutdown_seconds,
+        http="h11",  # bounds the headers; the faster parser, where it is installed, does not
+        ws="none",
         h11_max_incomplete_event_size=64 * 1024,
+        limit_concurrency=LARGEST_CROWD,
     )
     if settings.tls.mode != "off":
         config.ssl_certfile, config.ssl_keyfile = str(installation.certificate), str(installation.private_key)

@@ -1,0 +1,63 @@
+"""The operator's commands: what they say, their exit codes, and errors of one line."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from federation_server.cli import main
+from foltr.federated.invite_link import from_link
+
+Output = pytest.CaptureFixture[str]
+
+
+def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
+    """init, invites, lists, keys, backup and its check: each succeeds, or says 1 where there is nothing to list."""
+
+    def call(*arguments: str) -> tuple[int, str]:
+        code = main(["--folder", str(tmp_path / "server"), *arguments])
+        return code, capsys.readouterr().out
+
+    assert call("init", "--group", "herons")[0] == 0
+    assert call("members")[0] == call("rounds")[0] == call("forget")[0] == call("invite", "list")[0] == 1
+    code, link = call("invite", "--note", "Ada")
+    assert (code, from_link(link.strip()).address) == (0, "http://127.0.0.1:8421")
+    code, listed = call("invite", "list")
+    assert (code, "open" in listed, "Ada" in listed) == (0, True, True)
+    assert call("invite", "revoke", listed.split()[0]) == (0, "1 revoked\n")
+    assert call("invite", "revoke", listed.split()[0])[0] == 1
+    assert call("model")[1].startswith("1.0")
+    assert call("model", "rollback", "1.0") == (0, "lineage 2 begins from 1.0\n")
+    assert "column keys 1" in call("keys")[1]
+    assert call("keys", "rotate")[0] == 0
+    assert "column keys 2" in call("keys")[1]
+    assert len(call("keys", "dashboard")[1].strip()) == 32
+    backup = tmp_path / "backup"
+    assert call("backup", "--to", str(backup))[0] == 0
+    assert call("restore", "--verify", str(backup))[1].startswith("whole")
+    assert "tables" in call("doctor")[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["members"], ["model", "rollback", "x"], ["serve", "--nonsense"], ["nonsense"], ["restore", "/nowhere"]],
+)
+def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, arguments: list[str]) -> None:
+    """No traceback, the last line says what is wrong."""
+    assert main(["--folder", str(tmp_path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.strip()
+    assert "Traceback" not in error
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """Without the server's packages the program says how to install them."""
+
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'sqlalchemy'", name="sqlalchemy")
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+    assert main(["members"]) == 2
+    assert "pip install 'foltr-search[server]'" in capsys.readouterr().err

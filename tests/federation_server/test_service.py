@@ -1,0 +1,59 @@
+"""What the addresses rest on: counting after an erasure, errors in the log, and a rule that wants more updates."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from federation_server import enrolment, forgetting, rounds, scrubbing
+from federation_server.database import connect, reading, told, writing
+from federation_server.policy import combined
+from federation_server.settings import ForgettingSection
+from foltr.federated.aggregation.krum import Krum
+from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, identity, make_group, send
+
+
+def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine) -> None:
+    """Of two updates in the open round one is erased with its member: one is left, and the files are to be scrubbed."""
+    make_group(engine, n_members=2)
+    send(engine, 0, START)
+    send(engine, 1, START)
+    with writing(engine) as connection:
+        forgetting.farewell(connection, VAULT, POLICY, ForgettingSection(), device(0), forget=True, now=NOW)
+        here = rounds.present(connection)
+    assert here is not None
+    assert here.n_updates == 1
+    assert scrubbing.is_due(engine)
+    scrubbing.scrub(engine)
+    assert not scrubbing.is_due(engine)
+
+
+def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
+    """Its key is refused, as that of a member who left."""
+    make_group(engine, n_members=0)
+    with writing(engine) as connection:
+        tokens = [enrolment.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
+        enrolment.redeem(connection, tokens[0], identity(0).public, lifetime=10, now=NOW)
+        with pytest.raises(enrolment.Refused):
+            enrolment.redeem(connection, tokens[1], identity(0).public, lifetime=10, now=NOW + 11)
+
+
+def test_an_error_of_the_database_quotes_no_row() -> None:
+    """Neither the log's text nor the error's own has the parameters of the statement."""
+    engine = connect("sqlite://")
+    with pytest.raises(SQLAlchemyError) as error, reading(engine) as connection:
+        connection.execute(text("SELECT * FROM nowhere WHERE device = :device"), {"device": "a pseudonym"})
+    assert "a pseudonym" not in str(error.value)
+    assert told(error.value) == "OperationalError"
+    assert isinstance(error.value, OperationalError)
+
+
+def test_a_rule_that_wants_more_updates_gives_way_to_the_mean() -> None:
+    """Krum against one attacker wants five; three are averaged instead of holding the group up."""
+    rows = np.array([[1.0, 0.0], [2.0, 0.0], [6.0, 3.0]])
+    krum = dataclasses.replace(POLICY, rule=Krum(n_malicious=1))
+    np.testing.assert_allclose(combined(krum, rows), [3.0, 1.0])

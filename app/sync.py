@@ -126,7 +126,7 @@ class Sync:
             return f"sat out round {told.round}: {len(pages.interactions)} new pages, wanted {fewest}"
         ledger.check(spent, cost, self.settings.federation)
         theta = theta_of(server.announced_model(told))
-        body = encode(sealed_update(told, theta, pages))
+        body = encode(sealed_update(told, theta, pages, device=server.member.device))
         last = 0 if forgets else pages.last
         upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions))
         return outbox.write(self.store, upload, cost)

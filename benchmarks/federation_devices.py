@@ -182,14 +182,15 @@ async def present_round(
     return told, decode_vector(record.theta, told.terms.n_params)
 
 
-def sealed_update(told: Announcement, theta: FloatVector) -> bytes:
-    """The body of an update with this theta `[n_params]`."""
+def sealed_update(told: Announcement, theta: FloatVector, device: Device) -> bytes:
+    """The body of the device's update with this theta `[n_params]`."""
     agreed = told.terms
     method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
     inner = Update(
         group_id=agreed.group_id,
         lineage=told.lineage,
         round=told.round,
+        device=device.name,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
         payload=encode_message(method, Message(theta, 1)),

@@ -124,7 +124,7 @@ async def honest(run: Run, device: Device, number: int, skew: int) -> None:
             await asyncio.sleep(PAUSE)
             continue
         run.round = max(run.round, told.round)
-        body = seal(told, theta_of(start, number, told.round))
+        body = seal(told, theta_of(start, number, told.round), device)
         while not run.over and (device.name, told.round) not in run.acknowledged:
             try:
                 request = device.request("POST", "/v1/updates", body, skew=skew)

@@ -90,7 +90,7 @@ async def measure(
         fetched.add(await send_all(connections, asks, rate))
         told, start = await present_round(connections[0], server_key, devices[0])
         thetas = start + rng.normal(scale=0.1, size=(len(devices), len(start)))
-        bodies = [sealed_update(told, theta) for theta in thetas]
+        bodies = [sealed_update(told, theta, d) for theta, d in zip(thetas, devices, strict=True)]
         posts = [d.request("POST", "/v1/updates", b) for d, b in zip(devices, bodies, strict=True)]
         sent.add(await send_all(connections, posts, rate))
     for connection in connections:

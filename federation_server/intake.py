@@ -71,6 +71,8 @@ def check(sealed: Sealed, credentials: Credentials, expected: Expectation) -> Of
         raise Refused("sealed-wrongly") from error
     except RecordError as error:
         raise Refused("malformed", "inside the seal") from error
+    if found.device != credentials.device:
+        raise Refused("wrong-device")
     _check_context(found, expected)
     return Offer(
         credentials=credentials,

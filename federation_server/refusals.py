@@ -21,6 +21,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "wrong-lineage": (409, "the group began a new lineage; fetch the announcement again"),
     "wrong-model": (409, "the update does not begin from the announced model"),
     "wrong-manifest": (409, "the update speaks of other features than the group's"),
+    "wrong-device": (403, "the update was sealed by another device"),
     "wrong-group": (409, "the update is for another group"),
     "sealed-wrongly": (400, "the update was not sealed to this round's key"),
     "wrong-length": (400, "the update has another number of parameters than the group's ranker"),

@@ -65,7 +65,7 @@ class RoundsSection(Section, frozen=True):
 
     quorum: Annotated[Count, Meta(description="Updates that close a round at once.")] = 5
     floor: Annotated[Count, Meta(description="A round never closes with fewer updates; fixed with the group.")] = 3
-    hours: Annotated[float, Meta(gt=0, description="Until a round's deadline.")] = 24.0
+    hours: Annotated[float, Meta(gt=0, le=8760, description="Until a round's deadline.")] = 24.0
     n_local: Annotated[
         Count, Meta(description="A device replays at most so many of its newest interactions; fixed with the group.")
     ] = 200

@@ -43,7 +43,7 @@ def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int) ->
     return Pages(tuple(decode(record) for _, record in reversed(rows)), int(rows[0][0]) if rows else 0)
 
 
-def sealed_update(told: Announcement, theta: FloatVector, pages: Pages) -> Sealed:
+def sealed_update(told: Announcement, theta: FloatVector, pages: Pages, *, device: str) -> Sealed:
     """Begin from `theta`, learn from each page, report with noise from the operating system, seal for this round."""
     method = method_of(told.terms)
     rng = os_entropy_generator()
@@ -54,6 +54,7 @@ def sealed_update(told: Announcement, theta: FloatVector, pages: Pages) -> Seale
         group_id=told.terms.group_id,
         lineage=told.lineage,
         round=told.round,
+        device=device,
         model_hash=told.model_hash,
         manifest_hash=told.terms.manifest_hash,
         payload=encode_message(method, method.report(local, rng)),

@@ -68,7 +68,7 @@ class Dashboard:
         session = secrets.token_urlsafe(32)
         self._sessions[hashed(session)] = time.monotonic() + SESSION_SECONDS
         answer = RedirectResponse("/dashboard", 303, HEADERS)
-        secure = http.url.scheme == "https"
+        secure = http.scope["scheme"] == "https"
         answer.set_cookie(
             COOKIE, session, SESSION_SECONDS, path="/dashboard", secure=secure, httponly=True, samesite="strict"
         )

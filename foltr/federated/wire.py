@@ -130,6 +130,8 @@ class Update(Record, frozen=True):
     """of the round that it answers; rises when someone was forgotten or the ranker was rolled back"""
     round: int
     """that it answers"""
+    device: str
+    """the member's pseudonym: nobody else can pass the box off as their own"""
     model_hash: str
     """of the model it began from"""
     manifest_hash: str

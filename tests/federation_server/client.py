@@ -115,7 +115,7 @@ class Client:
         told = told or self.announcement()
         theta = self.theta(told.model_hash)
         theta[0] += change
-        return self.send("POST", "/v1/updates", encode(sealed(told, update_record(told, theta))))
+        return self.send("POST", "/v1/updates", encode(sealed(told, update_record(told, theta, self.device))))
 
 
 def opened(answer: requests.Response) -> Signed:
@@ -129,13 +129,14 @@ def reason(answer: requests.Response) -> str:
     return decode(answer.content, Refusal).reason
 
 
-def update_record(told: Announcement, theta: FloatVector) -> Update:
+def update_record(told: Announcement, theta: FloatVector, device: str) -> Update:
     agreed = told.terms
     method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
     return Update(
         group_id=agreed.group_id,
         lineage=told.lineage,
         round=told.round,
+        device=device,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
         payload=encode_message(method, Message(theta, 1)),

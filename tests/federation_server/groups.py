@@ -87,11 +87,12 @@ def expectation(engine: Engine) -> Expectation:
     return Expectation(here, VAULT.decrypt(here.sealed_key), agreed, group.method_of(agreed), start.model.theta)
 
 
-def update_for(expected: Expectation, theta: FloatVector, count: int = 1) -> Update:
+def update_for(expected: Expectation, theta: FloatVector, count: int = 1, *, number: int = 0) -> Update:
     return Update(
         group_id=expected.agreed.group_id,
         lineage=expected.open_round.lineage,
         round=expected.open_round.number,
+        device=device(number),
         model_hash=expected.open_round.model_hash,
         manifest_hash="manifest",
         payload=encode_message(expected.method, Message(theta, count)),
@@ -111,7 +112,7 @@ def send(engine: Engine, number: int, theta: FloatVector, *, count: int = 1, non
     """One member's update, checked and kept."""
     expected = expectation(engine)
     who = credentials(number, nonce or f"{expected.open_round.lineage:08}{expected.open_round.number:08}")
-    offer = intake.check(sealed(expected, encode(update_for(expected, theta, count))), who, expected)
+    offer = intake.check(sealed(expected, encode(update_for(expected, theta, count, number=number))), who, expected)
     with writing(engine) as connection:
         (answer,) = intake.keep(connection, VAULT, [offer], now=NOW)
     return answer

@@ -75,7 +75,7 @@ def test_a_group_from_joining_to_being_forgotten(tmp_path: Path, database_url: s
 def test_the_same_update_again_is_acknowledged_and_counted_once(live: Running, ada: Client) -> None:
     """The same sealed bytes under a new nonce, and the same update sealed anew, get the former answer."""
     told = ada.announcement()
-    inner = update_record(told, ada.theta())
+    inner = update_record(told, ada.theta(), ada.device)
     body = encode(sealed(told, inner))
     answers = [ada.send("POST", "/v1/updates", one) for one in (body, body, encode(sealed(told, inner)))]
     assert [answer.status_code for answer in answers] == [200, 200, 200]
@@ -85,10 +85,12 @@ def test_the_same_update_again_is_acknowledged_and_counted_once(live: Running, a
 
 def test_a_replayed_request_is_refused(live: Running, ada: Client) -> None:
     """The very same request a second time is refused, whether it reads or writes."""
+    told = ada.announcement()
+    update = encode(sealed(told, update_record(told, ada.theta(), ada.device)))
     for method, path, body in (
         ("GET", "/v1/round", b""),
         ("GET", "/v1/models/newest", b""),
-        ("POST", "/v1/updates", encode(sealed(told := ada.announcement(), update_record(told, ada.theta())))),
+        ("POST", "/v1/updates", update),
     ):
         headers = ada.headers(method, path, body)
         assert ada.send(method, path, body, headers).status_code == 200
@@ -123,7 +125,7 @@ def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:
 def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Response]]:
     """Each reason with a request that earns it."""
     told, theta = ada.announcement(), ada.theta()
-    good = update_record(told, theta)
+    good = update_record(told, theta, ada.device)
 
     def post(inner: object = good, **outside: object) -> requests.Response:
         record = inner if isinstance(inner, Sealed) else sealed(told, inner)  # type: ignore[arg-type]
@@ -149,6 +151,7 @@ def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Respons
     yield "wrong-model", but(model_hash="0" * 64)
     yield "wrong-manifest", but(manifest_hash="other")
     yield "wrong-group", but(group_id="other")
+    yield "wrong-device", but(device="0" * 32)
     yield "wrong-group", ada.send("POST", "/v1/farewell", encode(Farewell(group_id="other", forget=True)))
     yield "sealed-wrongly", post(box=b"0" * 100)
     yield "wrong-length", but(payload=payload[:-8])

@@ -50,6 +50,7 @@ def test_each_fault_has_its_own_reason(engine: Engine) -> None:
     good = update_for(expected, START)
     for changed, wanted in [
         ({"group_id": "another"}, "wrong-group"),
+        ({"device": "another"}, "wrong-device"),
         ({"round": 9}, "stale-round"),
         ({"lineage": 9}, "stale-round"),
         ({"model_hash": "another"}, "wrong-model"),

@@ -107,7 +107,7 @@ def test_a_request_that_runs_is_finished_when_the_server_stops(process: ServerPr
 
 def update_body(client: Client) -> bytes:
     told = client.announcement()
-    return encode(sealed(told, update_record(told, client.theta())))
+    return encode(sealed(told, update_record(told, client.theta(), client.device)))
 
 
 def test_a_self_signed_server_is_known_by_its_fingerprint(tmp_path: Path) -> None:

@@ -123,6 +123,7 @@ def test_two_updates_of_equal_pages_differ(group: Group, person: Person) -> None
     assert here is not None
     assert here.sealed_key is not None
     key = group.installation.vault.decrypt(here.sealed_key)
-    payloads = [decode(unseal(key, sealed_update(told, theta_prior(), pages).box), Update).payload for _ in range(2)]
+    boxes = [sealed_update(told, theta_prior(), pages, device=member.device).box for _ in range(2)]
+    payloads = [decode(unseal(key, box), Update).payload for box in boxes]
     one, other = (np.frombuffer(payload[4:]) for payload in payloads)
     assert (one != other).all()

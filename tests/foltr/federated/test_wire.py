@@ -6,7 +6,7 @@ import pytest
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.wire import WIRE_VERSION, Farewell, Update, decode, decode_vector, digest, encode, encode_vector
 
-UPDATE = Update(group_id="g", lineage=1, round=7, model_hash="m", manifest_hash="f", payload=b"\x00\x01")
+UPDATE = Update(group_id="g", lineage=1, round=7, device="d", model_hash="m", manifest_hash="f", payload=b"\x00\x01")
 
 
 def test_a_record_comes_back_as_it_was_sent() -> None:
@@ -43,7 +43,7 @@ def test_another_version_is_named() -> None:
 
 def test_a_digest_depends_on_every_field() -> None:
     """Two records that differ in one field have different digests."""
-    other = Update(group_id="g", lineage=1, round=8, model_hash="m", manifest_hash="f", payload=b"\x00\x01")
+    other = Update(group_id="g", lineage=1, round=8, device="d", model_hash="m", manifest_hash="f", payload=b"\x00\x01")
     assert digest(UPDATE) != digest(other)
     assert digest(UPDATE) == digest(decode(encode(UPDATE), Update))
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL that is started for one measurement and removed afterwards, from Debian's or PATH's programs."""
+"""A PostgreSQL for one measurement or test run, from Debian's or PATH's programs; removed afterwards."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ def binaries() -> Path | None:
 
 
 @contextmanager
-def temporary_postgresql() -> Iterator[str]:
-    """The address of an empty database on a Unix socket; every commit waits for the disk, as in earnest."""
+def temporary_postgresql(*, durable: bool = True) -> Iterator[str]:
+    """The address of an empty database on a Unix socket; `durable`: every commit waits for the disk, as in earnest.
+
+    LookupError where it is not installed, or will not run because this is root and there is no user for it.
+    """
     programs = binaries()
     if programs is None:
-        raise FileNotFoundError("PostgreSQL is not installed")
+        raise LookupError("PostgreSQL is not installed")
+    owner = _owner()
     folder = Path(tempfile.mkdtemp(prefix="foltr-pg-"))
-    if os.geteuid() == 0:
-        owner = pwd.getpwnam("postgres")
+    if owner is not None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
     data, options = str(folder / "data"), f"-c listen_addresses='' -c unix_socket_directories={folder}"
+    options += "" if durable else " -c fsync=off"
     try:
         _run(programs, "initdb", "-D", data, "-U", "foltr", "-A", "trust")
         _run(programs, "pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
@@ -39,8 +43,17 @@ def temporary_postgresql() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _owner() -> pwd.struct_passwd | None:
+    """Whose the database must be: PostgreSQL refuses to run as root, and Debian's package brings a user for it."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam("postgres")
+    except KeyError as error:
+        raise LookupError("PostgreSQL will not run as root, and there is no user postgres") from error
+
+
 def _run(programs: Path, name: str, *arguments: str, check: bool = True) -> None:
-    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
     command = [str(programs / name), *arguments]
     as_another = ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
     subprocess.run(as_another, check=check, capture_output=True)

@@ -3,56 +3,26 @@
 from __future__ import annotations
 
 import os
-import pwd
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
 
+from benchmarks.postgresql import temporary_postgresql
 from federation_server.database import connect, upgrade
-
-
-def _binaries() -> Path | None:
-    """Where Debian keeps PostgreSQL's programs, or where PATH does."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    on_path = shutil.which("initdb")
-    return found[-1].parent if found else Path(on_path).parent if on_path else None
-
-
-def _as_another(command: list[str]) -> list[str]:
-    """PostgreSQL refuses to run as root; Debian's package brings a user for it."""
-    return ["runuser", "-u", "postgres", "--", *command] if os.geteuid() == 0 else command
 
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """The address of a PostgreSQL on a Unix socket in a temporary folder."""
-    binaries = _binaries()
-    if binaries is None:
-        pytest.skip("PostgreSQL is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="foltr-pg-"))
-    if os.geteuid() == 0:
+    with ExitStack() as stack:
         try:
-            owner = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("PostgreSQL will not run as root, and there is no user postgres")
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-    data = folder / "data"
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    setup = ["initdb", "-D", str(data), "-U", "foltr", "-A", "trust", "--no-sync"]
-    start = ["pg_ctl", "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start"]
-    try:
-        for command in (setup, start):
-            subprocess.run(_as_another([str(binaries / command[0]), *command[1:]]), check=True, capture_output=True)
-        yield f"postgresql+psycopg://foltr@/postgres?host={folder}"
-    finally:
-        stop = [str(binaries / "pg_ctl"), "-D", str(data), "-m", "immediate", "stop"]
-        subprocess.run(_as_another(stop), check=False, capture_output=True)
-        shutil.rmtree(folder, ignore_errors=True)
+            address = stack.enter_context(temporary_postgresql(durable=False))
+        except LookupError as error:
+            pytest.skip(str(error))
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

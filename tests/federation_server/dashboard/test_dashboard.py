@@ -113,6 +113,7 @@ def test_the_page_in_a_browser(address: str, tmp_path: Path) -> None:
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service as Driver
     from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.wait import WebDriverWait
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
@@ -125,6 +126,7 @@ def test_the_page_in_a_browser(address: str, tmp_path: Path) -> None:
         browser.get(f"{address}/dashboard")
         browser.find_element(By.NAME, "token").send_keys(TOKEN)
         browser.find_element(By.TAG_NAME, "button").click()
+        WebDriverWait(browser, 30).until(lambda page: page.find_elements(By.TAG_NAME, "h2"))
         text = browser.find_element(By.TAG_NAME, "body").text
         picture = Path(os.environ.get("FOLTR_SCREENSHOTS", tmp_path)) / "dashboard.png"
         browser.save_screenshot(str(picture))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, get_type_hints
 
@@ -53,7 +54,7 @@ def make_method(name: str, ranker: Ranker, settings: Mapping[str, object]) -> Me
     except msgspec.ValidationError as error:
         known = ", ".join(kind.__struct_fields__)
         hint = f"; there are {known}" if not set(settings) <= set(kind.__struct_fields__) else ""
-        raise ValueRangeError(f"settings of {name}: {error}{hint}") from error
+        raise ValueRangeError(f"settings of {name}: {_with_names(str(error), kind)}{hint}") from error
     values = {field: getattr(record, field) for field in record.__struct_fields__}
     return METHODS[name](ranker, **values)
 
@@ -62,3 +63,16 @@ def _known(name: str) -> str:
     if name not in METHODS:
         raise ValueRangeError(f"no method {name!r}; there are {', '.join(METHODS)}")
     return name
+
+
+def _with_names(message: str, kind: type[msgspec.Struct]) -> str:
+    """The message, and which names there are where it refuses the name of a rule, a mechanism or an optimiser."""
+    found = re.search(r"Invalid value '([^']*)' - at `\$\.(\w+)\.(\w+)`", message)
+    if found is None:
+        return message
+    name, field, tag_field = found.groups()
+    hint = msgspec.inspect.type_info(get_type_hints(kind)[field])
+    choices = hint.types if isinstance(hint, msgspec.inspect.UnionType) else (hint,)
+    structs = [one for one in choices if isinstance(one, msgspec.inspect.StructType) and one.tag_field == tag_field]
+    names = ", ".join(str(struct.tag) for struct in structs)
+    return f"{field}: no {tag_field} {name!r}; there are {names}" if names else message

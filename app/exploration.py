@@ -12,13 +12,10 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from app.store import Store
+from foltr.arrays import FloatVector, IntVector
 from foltr.ranking.plackett_luce import rank_with_noise
-
-FloatVector = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""

@@ -10,14 +10,11 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from app.pick_keys import QueryKey
 from app.store import Store
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

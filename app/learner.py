@@ -28,14 +28,11 @@ from app.model_versions import LARGEST_WEIGHT, Model
 from app.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ModelError, ShapeError
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,11 @@ from datetime import date, timedelta
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from app.store import Store
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ModelError
 from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 KEPT_DAYS = 31
 LARGEST_WEIGHT = 1e6

@@ -15,12 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 SHIPPED_ONLY = ("same_query", "similar_query")
 """features whose weights are as shipped, always"""

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from app.results import FloatMatrix, Hit
+from app.results import Hit
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.catalogue import DocumentRow
 
@@ -22,7 +22,7 @@ class Ranked:
     """[n_docs]"""
     features: FloatMatrix
     """[n_docs, n_features]"""
-    scores: npt.NDArray[np.float64]
+    scores: FloatVector
     """[n_docs] the user's ranker"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
@@ -49,7 +49,7 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(rows: Sequence[DocumentRow], scores: npt.NDArray[np.float64]) -> dict[int, int]:
+def bm25_ranks(rows: Sequence[DocumentRow], scores: FloatVector) -> dict[int, int]:
     """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
     ranks: dict[int, int] = {}
     order = np.argsort(-scores, kind="stable").tolist()

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from app.pick_keys import QueryKey, folder_of, packed, unpacked
 from app.store import Store
+from foltr.arrays import FloatVector
 
 HALF_LIFE = 60 * 86400.0
 """seconds after which half of a pick is left"""
@@ -48,7 +49,7 @@ def decayed(cell: Cell | None, now: float) -> float:
     return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
 
 
-def strength(n: npt.ArrayLike, *, half: float) -> npt.NDArray[np.float64]:
+def strength(n: npt.ArrayLike, *, half: float) -> FloatVector:
     """n^4 / (n^4 + half^4): next to nothing for one pick, one half at `half`, below 1 always."""
     steep = np.asarray(n, dtype=np.float64) ** 4
     return np.asarray(steep / (steep + half**4))

@@ -12,11 +12,11 @@ import sqlite3
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from app.pick_keys import Hasher, QueryKey, folder_of, moved, packed
 from app.pick_table import Cell, PickTable, decayed, strength
 from app.store import Store
+from foltr.arrays import FloatVector
 from indexer.usage import Usage
 
 RECENT_HALF_LIFE = 14 * 86400.0
@@ -35,7 +35,6 @@ MAX_PICKS = 20_000
 MAX_DOCUMENTS = 10_000
 MAX_COMPLETIONS = 20
 
-FloatVector = npt.NDArray[np.float64]
 
 Document = tuple[str, str, str]
 """path, part, type"""

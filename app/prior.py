@@ -7,8 +7,8 @@ from importlib import resources
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ModelError
 from indexer.features import NAMES
 
@@ -32,7 +32,7 @@ def load_prior() -> Prior:
     return prior
 
 
-def theta_prior() -> npt.NDArray[np.float64]:
+def theta_prior() -> FloatVector:
     """theta0 [n_features] in the order of the manifest."""
     weights = load_prior().weights
     return np.array([weights.get(name, 0.0) for name in NAMES])

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-FloatMatrix = npt.NDArray[np.float64]
+from foltr.arrays import FloatMatrix
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""

@@ -21,13 +21,13 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import insert
 
 from federation_server.database import writing
 from federation_server.serve import Installation, open_installation
 from federation_server.start import Start
 from federation_server.tables import members
+from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
 from foltr.federated.fpdgd import Message
 from foltr.federated.payload import encode_message
@@ -35,7 +35,6 @@ from foltr.federated.registry import make_method
 from foltr.federated.wire import Announcement, ModelRecord, Sealed, Signed, Update, decode, decode_vector, encode
 from foltr.ranking.rankers import make_ranker
 
-FloatVector = npt.NDArray[np.float64]
 N_FEATURES = 136
 """as in MSLR-WEB"""
 PROGRAM = [sys.executable, "-c", "import sys; from federation_server.cli import main; sys.exit(main())"]

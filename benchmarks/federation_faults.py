@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import select
 
-from benchmarks.federation_devices import Connection, Device, FloatVector, ServerProcess, make_server, present_round
+from benchmarks.federation_devices import Connection, Device, ServerProcess, make_server, present_round
 from benchmarks.federation_devices import sealed_update as seal
 from benchmarks.federation_garbage import garbage
 from federation_server import closing, group
@@ -33,6 +33,7 @@ from federation_server.database import reading
 from federation_server.policy import policy_of
 from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
+from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.guard import GuardState
 from foltr.federated.wire import Refusal, decode

@@ -25,6 +25,7 @@ from benchmarks.devices import Library, device, libraries, new_session, with_lea
 from benchmarks.judged import graded, ndcg, precision
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import whoosh_ndcg
+from foltr.arrays import FloatVector
 from simulation.click_models import CASCADES, make_users
 from simulation.users import Users
 
@@ -34,7 +35,6 @@ N_FOLDS = 5
 GAIN, LOSS = 0.02, -0.01
 """the aims: at least this much more on average, on no collection less than that"""
 
-Row = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def interact(search: Search, library: Library, query: str, users: Users, rng: np
     search.leave(page)
 
 
-def judge(search: Search, library: Library, queries: Sequence[str], *, order: str) -> Row:
+def judge(search: Search, library: Library, queries: Sequence[str], *, order: str) -> FloatVector:
     """(nDCG@10, average precision) of each query, `[n_queries, 2]`, without exploration."""
     rows = []
     for query in queries:
@@ -75,7 +75,7 @@ def judge(search: Search, library: Library, queries: Sequence[str], *, order: st
     return np.array(rows)
 
 
-def simulate(job: Job) -> list[Row]:
+def simulate(job: Job) -> list[FloatVector]:
     """[BM25F, prior, after each mark], each `[n_queries, 2]` over the fold's held-out queries."""
     queries = list(job.library.collection.queries)
     fold = folds(queries)
@@ -96,19 +96,19 @@ def simulate(job: Job) -> list[Row]:
 
 def measure(
     found: dict[str, Library], *, users: str, marks: tuple[int, ...], n_folds: int, settings: Settings
-) -> dict[str, Row]:
+) -> dict[str, FloatVector]:
     """collection -> `[2 + n_marks, 2]`: the mean over its queries at each stage."""
     jobs = [Job(library, fold, users, marks, settings) for library in found.values() for fold in range(n_folds)]
     with multiprocessing.get_context("spawn").Pool(max(multiprocessing.cpu_count(), 1)) as pool:
         results = pool.map(simulate, jobs, chunksize=1)
-    means: dict[str, Row] = {}
+    means: dict[str, FloatVector] = {}
     for i, name in enumerate(found):
         own = results[i * n_folds : (i + 1) * n_folds]
         means[name] = np.array([np.concatenate(stage).mean(axis=0) for stage in zip(*own, strict=True)])
     return means
 
 
-def report(means: dict[str, Row], whoosh: dict[str, float], marks: tuple[int, ...]) -> Table:
+def report(means: dict[str, FloatVector], whoosh: dict[str, float], marks: tuple[int, ...]) -> Table:
     """nDCG@10 (MAP) at each stage, with both references."""
     stages = ("our BM25F", "prior", *(f"after {mark:,}" for mark in marks))
     table = Table(("collection", "Whoosh BM25F", *stages, "against Whoosh", "against our BM25F"))

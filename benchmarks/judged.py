@@ -6,15 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from app.results import ResultPage, SearchRequest
 from app.search import Search
 from benchmarks.devices import Library
+from foltr.arrays import FloatArray, FloatVector
 from foltr.ranking.metrics import average_precision, dcg_at_k, ndcg_at_k
-
-FloatVector = npt.NDArray[np.float64]
-FloatArray = npt.NDArray[np.float64]
 
 CUTOFF = 10
 """the rank at which nDCG is cut"""

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 import app
 from app.prior import Prior
@@ -30,12 +29,11 @@ from benchmarks.devices import Library, device, libraries
 from benchmarks.judged import Batch, judged_pages, known_item_page
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.whoosh_baseline import stemmed
+from foltr.arrays import FloatVector
 from foltr.ranking.metrics import ndcg_at_k
 from indexer.catalogue import Catalogue
 from indexer.features import MANIFEST_HASH, NAMES
 from indexer.language import is_function_word
-
-Theta = npt.NDArray[np.float64]
 
 START = {
     "bm25f": 8.0, "title_exact": 3.0, "name_exact": 2.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,
@@ -64,7 +62,7 @@ N_KNOWN = 60
 """known items of each kind and collection"""
 
 
-def vector(weights: dict[str, float]) -> Theta:
+def vector(weights: dict[str, float]) -> FloatVector:
     """Named weights in the order of the manifest."""
     return np.array([weights.get(name, 0.0) for name in NAMES])
 
@@ -120,10 +118,10 @@ def whoosh_ndcg(library: Library) -> float:
     return float(np.mean(values))
 
 
-def ascend(parts: list[Training], start: Theta) -> Theta:
+def ascend(parts: list[Training], start: FloatVector) -> FloatVector:
     """Coordinate ascent from `start`, as the module describes."""
 
-    def worth(theta: Theta) -> float:
+    def worth(theta: FloatVector) -> float:
         known = [batch for part in parts for batch in part.known]
         found = float(np.mean([part.queries.ndcg(theta).mean() for part in parts]))
         items = float(np.mean([batch.reciprocal_rank(theta).mean() for batch in known]))

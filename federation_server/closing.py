@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
@@ -20,12 +19,10 @@ from federation_server.received import received
 from federation_server.rounds import Round
 from federation_server.tables import members
 from federation_server.vault import Vault
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.guard import Guard, GuardState, Verdict, guarded
 from foltr.federated.method import Model
 from foltr.federated.wire import Terms
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server import enrolment, group, rounds
@@ -30,11 +28,11 @@ from federation_server.scrubbing import note_erasure
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, models, updates
 from federation_server.vault import Vault
+from foltr.arrays import FloatMatrix
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
 from foltr.federated.wire import Receipt
 
-FloatMatrix = npt.NDArray[np.float64]
 APPROXIMATE = ("federaser", "reaggregate")
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, func, insert, select, update
 
 from federation_server.tables import facts, lineages, models
@@ -17,8 +16,6 @@ from foltr.federated.method import Method, Model
 from foltr.federated.registry import make_method
 from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector, digest, encode, encode_vector
 from foltr.ranking.rankers import make_ranker
-
-FloatVector = npt.NDArray[np.float64]
 
 
 class GroupError(FoltrError):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server import rounds
@@ -23,13 +22,12 @@ from federation_server.rounds import Round
 from federation_server.tables import rounds as rounds_table
 from federation_server.tables import updates
 from federation_server.vault import Vault
+from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, unseal
 from foltr.federated.method import Method
 from foltr.federated.payload import decode_message, largest_update
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, decode
-
-FloatVector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

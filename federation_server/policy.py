@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from federation_server.rounds import Schedule
 from federation_server.settings import ServerSettingsError, Settings
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
@@ -17,9 +17,6 @@ from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Method
 from foltr.federated.optimizers import Optimizer
 from foltr.privacy.mechanisms import NoPrivacy
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

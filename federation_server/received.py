@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, select
 
 from federation_server.tables import updates
 from federation_server.vault import Vault
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import Message
 from foltr.federated.method import Method
 from foltr.federated.payload import decode_message
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatArray
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.users import Users
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ByGrade(NamedTuple):

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, discounts, gains
 from foltr.ranking.rankers import Ranker
@@ -29,9 +30,6 @@ from simulation.click_models import expected_max_rr
 from simulation.queries import QuerySet
 from simulation.users import Users
 
-FloatVector = npt.NDArray[np.float64]
-BoolVector = npt.NDArray[np.bool_]
-IntVector = npt.NDArray[np.int64]
 NoRelevant = Literal["skip", "zero", "one"]
 Ties = Literal["first", "last"]
 
@@ -96,7 +94,7 @@ class Judged:
             n_queries=len(each.ndcg),
         )
 
-    def values(self, order: IntVector) -> QueryValues:
+    def values(self, order: Int64Vector) -> QueryValues:
         """nDCG, reciprocal rank and average precision of each query under `order` (see `ranked_rows`)."""
         starts = self.queries.offsets[:-1]
         dcg = np.add.reduceat(self.gain[order] * self.discount, starts)
@@ -182,12 +180,12 @@ def scores(ranker: Ranker, theta: FloatVector, queries: QuerySet) -> FloatVector
     return found
 
 
-def ranked_rows(scores: FloatVector, offsets: IntVector, *, ties: Ties = "first") -> IntVector:
+def ranked_rows(scores: FloatVector, offsets: Int64Vector, *, ties: Ties = "first") -> Int64Vector:
     """The rows of each query by falling score `[n_docs]`: query q's best stands at offsets[q], and so on."""
     return _sorted_rows(scores, offsets, ties == "last")
 
 
-def pages(queries: QuerySet, order: IntVector, *, k: int) -> npt.NDArray[np.int8]:
+def pages(queries: QuerySet, order: Int64Vector, *, k: int) -> npt.NDArray[np.int8]:
     """The grades of the first k documents of every query `[n_queries, k]`, -1 where a query has fewer."""
     columns = np.arange(k)
     there = columns < np.diff(queries.offsets)[:, None]
@@ -196,7 +194,7 @@ def pages(queries: QuerySet, order: IntVector, *, k: int) -> npt.NDArray[np.int8
 
 
 @njit(cache=True)
-def _sorted_rows(scores: FloatVector, offsets: IntVector, last_first: bool) -> IntVector:
+def _sorted_rows(scores: FloatVector, offsets: Int64Vector, last_first: bool) -> Int64Vector:
     rows = np.empty(len(scores), dtype=np.int64)
     for q in range(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]

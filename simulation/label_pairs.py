@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import Int64Vector
 from simulation.queries import QuerySet
 
-Rows = npt.NDArray[np.int64]
 
-
-def label_pairs(data: QuerySet) -> tuple[Rows, Rows]:
+def label_pairs(data: QuerySet) -> tuple[Int64Vector, Int64Vector]:
     """The rows `[n_pairs]` of the better and of the worse document of every such pair, query by query."""
     better, worse = [], []
     for query in range(data.n_queries):

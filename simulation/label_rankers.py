@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from simulation.lambdarank import LambdaRank
 from simulation.least_squares import LeastSquares
 from simulation.queries import QuerySet
@@ -17,7 +17,7 @@ from simulation.ranksvm import RankSVM
 class LabelRanker(Protocol):
     """A frozen dataclass whose fields are its settings."""
 
-    def fit(self, train: QuerySet, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]` of foltr.ranking.rankers.Linear."""
 
 

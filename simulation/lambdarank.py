@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
 from simulation.queries import QuerySet
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

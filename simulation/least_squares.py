@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from simulation.queries import QuerySet
 
 
@@ -19,7 +19,7 @@ class LeastSquares:
     published program's theta has a length of 10^14, made of rounding errors, and is no least-squares solution.
     """
 
-    def fit(self, train: QuerySet, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]`; draws nothing."""
         x = train.features.astype(np.float64)
         grades = train.grades.astype(np.float64)

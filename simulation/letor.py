@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import Int64Vector
 from simulation import letor_lines
 from simulation.errors import DataFileError
 from simulation.letor_lines import Outcome, Spans, read_lines
@@ -215,7 +215,7 @@ def _room_for(block: bytes) -> Spans:
 
 def _put_together(
     runs: list[tuple[str, int, int]], n_docs: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], tuple[str, ...], tuple[str, int] | None]:
+) -> tuple[Int64Vector, Int64Vector, tuple[str, ...], tuple[str, int] | None]:
     """The order of the rows, where queries begin in it, their ids, and the first query that returns."""
     numbers: dict[str, int] = {}
     returning = None

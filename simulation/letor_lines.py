@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import BoolVector, Int64Vector
+
 Bytes = npt.NDArray[np.uint8]
-Integers = npt.NDArray[np.int64]
 
 DONE, WIDER, BAD_GRADE, BAD_QID, BAD_FEATURE, TWICE, BAD_NUMBER = range(7)
 """Statuses: all lines read; a feature id beyond the matrix; and what a bad line has at the place that comes back."""
@@ -36,15 +37,15 @@ _FULL = 10**18
 class Spans(NamedTuple):
     """Places in a block that are words, not numbers; filled by `read_lines`, one row per document of the block."""
 
-    queries: Integers
+    queries: Int64Vector
     """[n, 2] where the query id of a document begins and ends"""
-    opens: npt.NDArray[np.bool_]
+    opens: BoolVector
     """[n] True where the query id is not that of the document before, and for the first"""
-    comments: Integers
+    comments: Int64Vector
     """[n, 2] the comment behind the `#`; begin = end where there is none"""
-    lines: Integers
+    lines: Int64Vector
     """[n] the line of the block, from 1"""
-    hard: Integers
+    hard: Int64Vector
     """[m, 4] numbers that need more than one rounding: row, column, begin, end"""
 
 
@@ -98,7 +99,7 @@ def read_lines(
 
 
 @njit(cache=True, nogil=True)
-def _largest(seen: Integers) -> int:
+def _largest(seen: Int64Vector) -> int:
     """The largest feature id that any line had, 0 without one."""
     for feature in range(len(seen) - 1, 0, -1):
         if seen[feature] >= 0:
@@ -114,7 +115,7 @@ def _document(
     features: npt.NDArray[np.float32],
     grades: npt.NDArray[np.int8],
     spans: Spans,
-    seen: Integers,
+    seen: Int64Vector,
     hard: int,
 ) -> tuple[int, int, int, int]:
     """Grade, query id and features of one line: (status, place, feature id, hard numbers so far)."""
@@ -204,7 +205,7 @@ def _same(text: Bytes, begin: int, end: int, former: int, former_end: int) -> bo
 
 
 @njit(cache=True, nogil=True)
-def _comment(text: Bytes, at: int, row: int, comments: Integers) -> int:
+def _comment(text: Bytes, at: int, row: int, comments: Int64Vector) -> int:
     """Note what stands behind the `#`, without the blanks around it: the place of the line feed."""
     begin = end = _blank(text, at + 1) if text[at] == _HASH else at
     at = begin

@@ -12,11 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from simulation.queries import QuerySet
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 SHARE = 0.01
 
@@ -43,7 +41,7 @@ def logging_policy(
     return theta
 
 
-def differing(data: QuerySet) -> npt.NDArray[np.intp]:
+def differing(data: QuerySet) -> IntVector:
     """The queries that have documents of different grades, `[n]`."""
     starts = data.offsets[:-1]
     return np.flatnonzero(np.maximum.reduceat(data.grades, starts) > np.minimum.reduceat(data.grades, starts))

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatArray, Int64Vector
 from simulation.errors import DatasetError
 from simulation.queries import QuerySet
 
-Values = npt.NDArray[np.float64]
 OneDocument = Literal["zero", "raw"]
 
 
@@ -44,7 +43,7 @@ def normalise_queries(data: QuerySet, how: str, *, one_document: OneDocument = "
     return replace(data, features=scaled)
 
 
-def min_max(features: Values, offsets: npt.NDArray[np.int64], *, one_document: OneDocument = "zero") -> Values:
+def min_max(features: FloatArray, offsets: Int64Vector, *, one_document: OneDocument = "zero") -> FloatArray:
     """Each feature from 0 to 1 within each query: x' = (x - min) / (max - min).
 
     features  [n_docs, n_features], finite
@@ -58,11 +57,11 @@ def min_max(features: Values, offsets: npt.NDArray[np.int64], *, one_document: O
         lowest[counts == 1], span[counts == 1] = 0.0, 1.0
     moved = features - np.repeat(lowest, counts, axis=0)
     span = np.repeat(span, counts, axis=0)
-    scaled: Values = np.divide(moved, span, out=np.zeros_like(moved), where=span > 0)
+    scaled: FloatArray = np.divide(moved, span, out=np.zeros_like(moved), where=span > 0)
     return scaled
 
 
-def signed_log(features: Values) -> Values:
+def signed_log(features: FloatArray) -> FloatArray:
     """sign(x) log(1 + |x|): log(1 + x) for counts that span orders of magnitude, its mirror image below 0.
 
     Order, sign and 0 stay, so rankings by one feature stay; a value within [0, 1] hardly moves.
@@ -70,11 +69,11 @@ def signed_log(features: Values) -> Values:
     return np.copysign(np.log1p(np.abs(features)), features)
 
 
-def _as_it_is(features: Values) -> Values:
+def _as_it_is(features: FloatArray) -> FloatArray:
     return features
 
 
-NORMALISATIONS: dict[str, Callable[[Values], Values] | None] = {
+NORMALISATIONS: dict[str, Callable[[FloatArray], FloatArray] | None] = {
     "none": None,
     "min-max": _as_it_is,
     "log-min-max": signed_log,

@@ -18,10 +18,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from foltr.arrays import FloatArray
 from simulation.captions import TITLES, caption, condition_keys, grouped, key_titles, metric_title, short_number
 from simulation.preset import ExpectedValue
 from simulation.results import Row
-from simulation.statistics import Curve, Floats, Settings, curves
+from simulation.statistics import Curve, Settings, curves
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
 STYLES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
@@ -186,7 +187,7 @@ def _look(number: int) -> _Look:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
-def _x(curve: Curve, x: str) -> Floats:
+def _x(curve: Curve, x: str) -> FloatArray:
     return curve.interactions if x == "interactions" else curve.rounds
 
 

@@ -15,13 +15,12 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution
 from foltr.privacy.randomised_response import randomised_response_epsilon
 from simulation.click_models import make_users
 from simulation.users import Users
-
-FloatMatrix = npt.NDArray[np.float64]
 
 TABLE_LENGTH = 5
 """documents in the lists of Table 2, whose MaxRR therefore has 6 values"""

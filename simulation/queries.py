@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import Int64Vector
 from foltr.errors import ShapeError
 
 
@@ -18,7 +19,7 @@ class QuerySet:
     """[n_docs, n_features], row by row in memory; may be memory-mapped and read-only"""
     grades: npt.NDArray[np.int8]
     """[n_docs] relevance, 0 is none"""
-    offsets: npt.NDArray[np.int64]
+    offsets: Int64Vector
     """[n_queries + 1]: query q has the rows offsets[q] to offsets[q + 1] - 1"""
     qids: tuple[str, ...]
     """[n_queries] as the file names them"""

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import Int64Vector
 from simulation.queries import QuerySet
 
 
@@ -46,6 +47,6 @@ def selected(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -
     )
 
 
-def _offsets(sizes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _offsets(sizes: npt.NDArray[np.integer]) -> Int64Vector:
     """Where queries of these sizes begin, and the end."""
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

@@ -18,15 +18,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.label_pairs import Rows, label_pairs
+from simulation.label_pairs import label_pairs
 from simulation.queries import QuerySet
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 _SMOOTHINGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """the values of h"""
@@ -66,9 +63,9 @@ class Problem:
 
     features: FloatMatrix
     """[n_docs, n_features]"""
-    better: Rows
+    better: Int64Vector
     """[n_pairs]"""
-    worse: Rows
+    worse: Int64Vector
     """[n_pairs]"""
     weight: float
     """C / n_queries"""
@@ -108,7 +105,7 @@ def _newton_step(problem: Problem, theta: FloatVector, h: float, before: float) 
 
 @njit(cache=True)
 def _pair_terms(
-    features: FloatMatrix, better: Rows, worse: Rows, scores: FloatVector, h: float
+    features: FloatMatrix, better: Int64Vector, worse: Int64Vector, scores: FloatVector, h: float
 ) -> tuple[FloatVector, FloatMatrix]:
     """By how much the loss falls with each document's score `[n_docs]`, and the loss's Hessian by theta."""
     n_features = features.shape[1]

@@ -21,16 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.payload import decode_message, encode_message
 from foltr.ranking.interaction import Interaction
 from simulation.users import Users
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-BoolVector = npt.NDArray[np.bool_]
 
 WEIGHT_SPREAD = 0.1
 """how large a document's weight w usually is, which an attacker can simulate; PDGD's stay below 10 / 4"""

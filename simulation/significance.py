@@ -10,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from foltr.arrays import FloatArray
 from foltr.errors import ShapeError
-from simulation.statistics import Floats, Runs, Settings
+from simulation.statistics import Runs, Settings
 
 ROUNDING = 1e-12
 """a spread below this part of the values is that of rounding: there is none"""
@@ -92,7 +93,7 @@ def compare(values: Mapping[Settings, Runs], groups: Iterable[Sequence[Settings]
     return [Comparison(*pair, tests[pair], bonferroni(tests[pair].p, len(tests))) for pair in pairs if pair in tests]
 
 
-def _paired(first: Floats, second: Floats) -> list[TTest]:
+def _paired(first: FloatArray, second: FloatArray) -> list[TTest]:
     """The paired tests of the rows of two [n_tests, n_runs], all at once: a study may have thousands of pairs."""
     n_tests, n_runs = first.shape
     size = np.maximum(np.abs(first), np.abs(second)).max(axis=1)

@@ -14,8 +14,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatArray
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.results import METRICS, Row, Setting
 
@@ -28,7 +28,6 @@ Runs = dict[tuple[int, int], float]
 MIN_SEEDS = 3
 """seeds from which on the spread between them says something; below, the spread over all runs is reported"""
 
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,10 @@ class Curve:
     """A metric over time for one combination of settings, the mean of its runs."""
 
     settings: Settings
-    rounds: Floats
-    interactions: Floats
-    mean: Floats
-    se: Floats
+    rounds: FloatArray
+    interactions: FloatArray
+    mean: FloatArray
+    se: FloatArray
     """NaN where there is a single run"""
     n_runs: int
 
@@ -158,7 +157,7 @@ def _summary(values: Sequence[float], over: Literal["runs", "seeds"]) -> Summary
     return Summary(math.fsum(values) / len(values), sd, len(values), over)
 
 
-def _mean_height(points: Floats) -> float:
+def _mean_height(points: FloatArray) -> float:
     """[n, 2] of x and y."""
     x, y = points.T
     return float(np.trapezoid(y, x) / (x[-1] - x[0])) if x[-1] > x[0] else float(y[-1])

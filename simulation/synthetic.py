@@ -17,12 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatArray, Int64Vector
 from simulation.normalisation import min_max
 from simulation.queries import QuerySet
-
-Values = npt.NDArray[np.float64]
 
 N_TRAITS = 8
 _WORLD, _QUERIES = range(2)
@@ -60,15 +58,15 @@ MQ2007_SHAPE = Shape(46, (0.74, 0.20, 0.06), 40.0, 0.2, 6, (1017, 339, 339), que
 class World:
     """What relates documents, features and grades."""
 
-    weights: Values
+    weights: FloatArray
     """[N_TRAITS]"""
-    loadings: Values
+    loadings: FloatArray
     """[N_TRAITS, n_features]"""
-    families: npt.NDArray[np.int64]
+    families: Int64Vector
     """[n_features] index into FAMILIES"""
-    levels: Values
+    levels: FloatArray
     """[n_features] where the feature's values lie, in units of its family"""
-    thresholds: Values
+    thresholds: FloatArray
     """[top_grade], ascending"""
 
 
@@ -115,14 +113,14 @@ _SHIFT, _EASE = 0.4, 1.2
 """standard deviations between queries: of traits, and of how many relevant documents there are"""
 
 
-def _relevance(traits: Values, ease: Values, weights: Values) -> Values:
+def _relevance(traits: FloatArray, ease: FloatArray, weights: FloatArray) -> FloatArray:
     """The noiseless part of r, [n_docs]."""
     bent = 0.5 * traits[:, 0] * traits[:, 1] + 0.4 * np.maximum(traits[:, 2], 0.0) ** 2
-    found: Values = traits @ weights + bent + ease
+    found: FloatArray = traits @ weights + bent + ease
     return found
 
 
-def _features(world: World, traits: Values, rng: np.random.Generator) -> Values:
+def _features(world: World, traits: FloatArray, rng: np.random.Generator) -> FloatArray:
     """What the features show, [n_docs, n_features], rounded to six decimals as LETOR files are."""
     seen = traits @ world.loadings + rng.normal(size=(len(traits), world.loadings.shape[1]))
     for family, show in enumerate(FAMILIES):
@@ -131,25 +129,27 @@ def _features(world: World, traits: Values, rng: np.random.Generator) -> Values:
     return np.round(seen, 6)
 
 
-def _count(seen: Values, level: Values) -> Values:
+def _count(seen: FloatArray, level: FloatArray) -> FloatArray:
     return np.floor(np.exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0)))
 
 
-def _score(seen: Values, level: Values) -> Values:
+def _score(seen: FloatArray, level: FloatArray) -> FloatArray:
     return np.maximum(40 * level * (0.5 - level) + 6 * seen, 0.0)
 
 
-def _log_probability(seen: Values, level: Values) -> Values:
+def _log_probability(seen: FloatArray, level: FloatArray) -> FloatArray:
     return np.minimum(-5 - 20 * level + 3 * seen, 0.0)
 
 
-def _ratio(seen: Values, level: Values) -> Values:
+def _ratio(seen: FloatArray, level: FloatArray) -> FloatArray:
     return 1 / (1 + np.exp(1 + 2 * level - seen))
 
 
-def _switch(seen: Values, level: Values) -> Values:
+def _switch(seen: FloatArray, level: FloatArray) -> FloatArray:
     return (seen > level).astype(np.float64)
 
 
-FAMILIES: tuple[Callable[[Values, Values], Values], ...] = (_count, _score, _log_probability, _ratio, _switch)
+FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
+    _count, _score, _log_probability, _ratio, _switch,
+)  # fmt: skip
 """How a feature shows what it sees: (s, level) -> values"""

@@ -30,8 +30,8 @@ if __name__ == "__main__":
 
 import click
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
@@ -49,8 +49,6 @@ from simulation.streams import Streams, make_streams
 from simulation.tables import Grid, show
 from simulation.users import Users
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 Alter = Callable[[FloatMatrix, FloatVector, int], FloatMatrix]
 """honest updates `[n_clients, n_params]`, the global theta and the round's number to the updates that are averaged"""
 

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatVector
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Users:
     """The probabilities of a population of users."""
 
-    click: npt.NDArray[np.float64]
+    click: FloatVector
     """[n_grades]"""
-    stop: npt.NDArray[np.float64]
+    stop: FloatVector
     """[n_grades]"""
-    examination: npt.NDArray[np.float64]
+    examination: FloatVector
     """[n_clients, k], or [1, k] when all users look alike"""
 
     @property
@@ -29,7 +31,7 @@ class Users:
         """How many results a page shows."""
         return int(self.examination.shape[1])
 
-    def clicks(self, grades: npt.NDArray[np.int8], client: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    def clicks(self, grades: npt.NDArray[np.int8], client: int, rng: np.random.Generator) -> BoolVector:
         """Which of the shown results `[k']`, k' <= k, `client` opens; `grades` are in ranked order.
 
         Draws, in this order and no others: one `rng.random()` for each result looked at, and one more after each

@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.online.ips import clipped_propensities, position_propensities
 from foltr.ranking.interaction import Interaction
-
-FloatVector = npt.NDArray[np.float64]
 
 FEWEST_PAGES = 20
 """with fewer the test could hardly find anything: the ranker is taken over on trust, or not at all"""

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.standing import Standing
 from app.model_versions import LARGEST_WEIGHT
+from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, fingerprint, open_document
 from foltr.federated.wire import (
@@ -35,7 +35,6 @@ from foltr.federated.wire import (
 from foltr.ranking.rankers import make_ranker
 from indexer.features import MANIFEST_HASH, NAMES
 
-FloatVector = npt.NDArray[np.float64]
 CLOCK_SECONDS = 300
 """how far the server's clock may be from this device's: as the server's own rule"""
 

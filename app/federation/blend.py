@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from app.federation.adoption import FEWEST_PAGES, utility
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 

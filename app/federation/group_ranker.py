@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from app.federation.blend import Blend
 from app.federation.failures import FederationError
@@ -14,8 +12,6 @@ from app.store import Store
 from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker
 from indexer.features import MANIFEST_HASH, NAMES
-
-FloatVector = npt.NDArray[np.float64]
 
 
 class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

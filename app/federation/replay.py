@@ -10,19 +10,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from app.federation.protection import method_of
 from app.store import Store
+from foltr.arrays import FloatVector
 from foltr.federated.envelope import seal
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
 from foltr.federated.wire import Announcement, Sealed, Update, encode
 from foltr.privacy.noise import os_entropy_generator
 from foltr.ranking.interaction import Interaction, decode
-
-FloatVector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

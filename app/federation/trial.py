@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from app.federation import group_ranker, standing
 from app.federation.adoption import MOST_PAGES, Verdict, judged
 from app.federation.answers import theta_of
@@ -18,12 +15,11 @@ from app.pace import Pace
 from app.prior import theta_prior
 from app.settings import Settings
 from app.store import Store
+from foltr.arrays import FloatVector
 from foltr.federated.wire import ModelRecord, Terms, digest
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
 from indexer.features import MANIFEST_HASH, NAMES
-
-FloatVector = npt.NDArray[np.float64]
 
 
 def considered(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Model
@@ -25,10 +25,6 @@ from foltr.online.dueling_bandit import directions
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

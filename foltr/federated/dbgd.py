@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Model
@@ -24,10 +24,6 @@ from foltr.online import dueling_bandit
 from foltr.online.interleaving import Interleaved
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,8 +26,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer
@@ -36,10 +36,6 @@ from foltr.online.propensity import Impressions, attraction, estimated_propensit
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

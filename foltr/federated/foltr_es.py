@@ -31,8 +31,8 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
@@ -43,9 +43,6 @@ from foltr.privacy.randomised_response import randomised_response_epsilon
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 FalseAnswers = Literal["uniform", "click-count"]
 
 _ANTITHETIC, _PLAIN = struct.Struct("<Iff"), struct.Struct("<If")

@@ -29,6 +29,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.krum import scores_by_distance
@@ -37,9 +38,6 @@ from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import checked, origin, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 DEVIATIONS = 6.0
 """standard deviations that a device may differ by"""

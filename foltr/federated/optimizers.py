@@ -15,11 +15,10 @@ from collections.abc import Sequence
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
-FloatVector = npt.NDArray[np.float64]
 Moments = tuple[FloatVector, ...]
 
 

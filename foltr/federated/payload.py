@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Method
-from foltr.federated.wire import FloatVector, decode_vector, encode_vector
+from foltr.federated.wire import decode_vector, encode_vector
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, NoPrivacy
 
 _COUNT = struct.Struct("<I")

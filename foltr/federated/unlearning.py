@@ -20,10 +20,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 Combine = Callable[[FloatMatrix], FloatVector]
 """an aggregation rule: rows `[n_clients, n_params]` to one update `[n_params]`"""
 

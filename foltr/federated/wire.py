@@ -14,11 +14,9 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
 
 WIRE_VERSION = 1
 LARGEST_BODY = 64 * 1024 * 1024

@@ -14,13 +14,11 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts
 
-FloatVector = npt.NDArray[np.float64]
-BoolVector = npt.NDArray[np.bool_]
 Reward = Literal["max-rr", "dcg", "ndcg"]
 
 LONGEST_PATTERN = 16
@@ -58,6 +56,6 @@ def reward_values(reward: Reward, k: int) -> FloatVector:
     return values
 
 
-def click_patterns(k: int) -> npt.NDArray[np.int64]:
+def click_patterns(k: int) -> Int64Vector:
     """Whether rank r + 1 is clicked in each pattern `[2^k, k]`."""
     return (np.arange(1 << k)[:, None] >> np.arange(k)) & 1

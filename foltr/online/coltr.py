@@ -20,15 +20,11 @@ needed. (V is the published program's; the usual estimate divides by the square 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-BoolVector = npt.NDArray[np.bool_]
 
 
 def passed_over(clicks: BoolVector) -> FloatVector:

@@ -13,11 +13,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import SECOND, Interleaved, team_draft, winner
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 def directions(n: int, n_params: int, rng: np.random.Generator) -> FloatMatrix:

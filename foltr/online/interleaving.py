@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import IntVector
 from foltr.errors import ShapeError, ValueRangeError
-
-IntVector = npt.NDArray[np.intp]
 
 FIRST, SECOND = 0, 1
 """The two teams, as they appear in `Interleaved.owner`."""

@@ -16,11 +16,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
 
 
 def position_propensities(gamma: float, *, k: int) -> FloatVector:

@@ -18,14 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import log_denominators
 from foltr.ranking.rankers import Ranker
-
-FloatVector = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
-BoolVector = npt.NDArray[np.bool_]
 
 
 class Pairs(NamedTuple):

@@ -19,12 +19,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
-BoolVector = npt.NDArray[np.bool_]
 
 LEAST = 1e-3
 """the smallest estimate: an inverse of at most 1,000"""

@@ -8,12 +8,9 @@ L2 for Gaussian noise, L1 for Laplace noise: the norm must be the one that the n
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatArray = npt.NDArray[np.float64]
 
 ROUNDING_MARGIN = 2.0**-40
 """A radius shrunk by this share holds in exact arithmetic too: the norm, the factor and the product are each wrong by

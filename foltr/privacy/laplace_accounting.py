@@ -15,12 +15,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.privacy.gaussian_accounting import check_delta
-
-FloatVector = npt.NDArray[np.float64]
 
 N_BINS = 1 << 20
 """of the grid of privacy losses"""

@@ -18,13 +18,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.privacy.clipping import ROUNDING_MARGIN, clip_l1, clip_l2
 from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamma_shares, laplace_shares, to_steps
-
-FloatVector = npt.NDArray[np.float64]
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="mechanism"):

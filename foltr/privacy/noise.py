@@ -18,13 +18,9 @@ import os
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
 
 STEPS = 1 << 20
 """grid steps in one scale (Laplace) or one standard deviation (Gaussian) of a device's noise"""
@@ -43,7 +39,7 @@ def os_entropy_generator() -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
 
-def to_steps(x: FloatVector, step: float) -> IntArray:
+def to_steps(x: FloatVector, step: float) -> Int64Vector:
     """`x` `[n_params]` in whole steps, cut towards 0; ValueRangeError when it is too long to be counted."""
     counts = x / step
     if not np.abs(counts).max(initial=0.0) < LARGEST_STEPS:
@@ -51,19 +47,19 @@ def to_steps(x: FloatVector, step: float) -> IntArray:
     return np.trunc(counts).astype(np.int64)
 
 
-def discrete_laplace(scale: int, size: int, rng: np.random.Generator) -> IntArray:
+def discrete_laplace(scale: int, size: int, rng: np.random.Generator) -> Int64Vector:
     """P(X = x) proportional to exp(-|x| / scale), exactly, `[size]` (Canonne et al., Algorithm 2)."""
     return _first_accepted(lambda n: _laplace_proposals(scale, n, rng), size)
 
 
-def discrete_gaussian(deviation: int, size: int, rng: np.random.Generator) -> IntArray:
+def discrete_gaussian(deviation: int, size: int, rng: np.random.Generator) -> Int64Vector:
     """P(X = x) proportional to exp(-x^2 / (2 deviation^2)), exactly, `[size]` (Canonne et al., Algorithm 3).
 
     Their Laplace proposal has scale floor(deviation) + 1; here it has scale `deviation`, which is also exact and keeps
     all fractions within 64 bits.
     """
 
-    def accepted(n: int) -> IntArray:
+    def accepted(n: int) -> Int64Vector:
         proposed = _laplace_proposals(deviation, n, rng)
         excess = np.abs(proposed) - deviation
         return proposed[_bernoulli_exp(excess * excess, 2 * deviation * deviation, rng)]
@@ -71,7 +67,7 @@ def discrete_gaussian(deviation: int, size: int, rng: np.random.Generator) -> In
     return _first_accepted(accepted, size)
 
 
-def laplace_shares(scale: int, n_shares: int, size: int, rng: np.random.Generator) -> IntArray:
+def laplace_shares(scale: int, n_shares: int, size: int, rng: np.random.Generator) -> Int64Vector:
     """One of `n_shares` whole-numbered shares `[size]` whose sum has the law of `discrete_laplace(scale)`.
 
         share = NB(1/n, 1 - e^(-1/scale)) - NB(1/n, 1 - e^(-1/scale))
@@ -80,9 +76,9 @@ def laplace_shares(scale: int, n_shares: int, size: int, rng: np.random.Generato
     the sum is no longer Laplace, and for s <= 1/2 its worst privacy loss has no bound that holds for continuous noise.
     """
     p = -np.expm1(-1.0 / scale)
-    gains: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
-    losses: IntArray = rng.negative_binomial(1.0 / n_shares, p, size)
-    difference: IntArray = gains - losses
+    gains: Int64Vector = rng.negative_binomial(1.0 / n_shares, p, size)
+    losses: Int64Vector = rng.negative_binomial(1.0 / n_shares, p, size)
+    difference: Int64Vector = gains - losses
     return difference
 
 
@@ -94,18 +90,18 @@ def gamma_shares(scale: float, n_shares: int, size: int, rng: np.random.Generato
     return rng.gamma(1.0 / n_shares, scale, size) - rng.gamma(1.0 / n_shares, scale, size)
 
 
-def _laplace_proposals(scale: int, n: int, rng: np.random.Generator) -> IntArray:
+def _laplace_proposals(scale: int, n: int, rng: np.random.Generator) -> Int64Vector:
     """Discrete Laplace variables: those of `n` proposals that are accepted, so fewer than `n`."""
     remainder = rng.integers(scale, size=n)
     remainder = remainder[_bernoulli_exp(remainder, scale, rng)]
     magnitude = remainder + scale * _successes(len(remainder), rng)
     negative = rng.integers(2, size=len(remainder)).astype(np.bool_)
     once = ~(negative & (magnitude == 0))  # else 0 would be twice as likely
-    signed: IntArray = np.where(negative, -magnitude, magnitude)[once]
+    signed: Int64Vector = np.where(negative, -magnitude, magnitude)[once]
     return signed
 
 
-def _first_accepted(accepted: Callable[[int], IntArray], size: int) -> IntArray:
+def _first_accepted(accepted: Callable[[int], Int64Vector], size: int) -> Int64Vector:
     """The first `size` accepted variables; proposing more at once than are needed saves most of the time."""
     drawn = np.empty(0, dtype=np.int64)
     while len(drawn) < size:
@@ -113,7 +109,7 @@ def _first_accepted(accepted: Callable[[int], IntArray], size: int) -> IntArray:
     return drawn[:size]
 
 
-def _bernoulli_exp(numerator: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+def _bernoulli_exp(numerator: Int64Vector, denominator: int, rng: np.random.Generator) -> BoolVector:
     """True with probability exp(-numerator / denominator), for fractions from 0 (Canonne et al., Algorithm 1)."""
     whole, rest = np.divmod(numerator, denominator)
     happened = np.ones(len(numerator), dtype=np.bool_)
@@ -127,7 +123,7 @@ def _bernoulli_exp(numerator: IntArray, denominator: int, rng: np.random.Generat
     return happened
 
 
-def _bernoulli_exp_below_one(numerator: IntArray, denominator: int, rng: np.random.Generator) -> BoolArray:
+def _bernoulli_exp_below_one(numerator: Int64Vector, denominator: int, rng: np.random.Generator) -> BoolVector:
     """The same for fractions gamma in [0, 1]: draw Bernoulli(gamma / k), k = 1, 2, ..., until one fails; was k odd?"""
     odd = np.zeros(len(numerator), dtype=np.bool_)
     pending = np.arange(len(numerator))
@@ -140,7 +136,7 @@ def _bernoulli_exp_below_one(numerator: IntArray, denominator: int, rng: np.rand
     return odd
 
 
-def _successes(size: int, rng: np.random.Generator) -> IntArray:
+def _successes(size: int, rng: np.random.Generator) -> Int64Vector:
     """How often Bernoulli(1/e) succeeds before it first fails, `[size]`."""
     counts = np.zeros(size, dtype=np.int64)
     pending = np.arange(size)

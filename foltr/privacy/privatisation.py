@@ -16,12 +16,9 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatArray = npt.NDArray[np.float64]
 
 
 @lru_cache(maxsize=32)

@@ -10,12 +10,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatMatrix, IntVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
-BoolVector = npt.NDArray[np.bool_]
 
 RECORD_VERSION = 1
 

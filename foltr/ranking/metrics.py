@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
-FloatVector = npt.NDArray[np.float64]
 Gain = Literal["exponential", "linear"]
 """what a grade is worth: 2^grade - 1 (Burges et al., ICML 2005, and every paper here) or the grade (trec_eval)"""
 

@@ -11,10 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
 
 _EXHAUSTED = 1e-100
 """A sum of weights below which `draw` measures the remaining ones from the largest of them again."""

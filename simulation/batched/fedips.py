@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fedips import FedIPS
 from foltr.federated.method import Model
@@ -26,10 +27,6 @@ from simulation.batched.pages import click_through, next_query, pages_of, shown
 from simulation.federation import Population, Shown
 from simulation.queries import QuerySet
 from simulation.streams import Streams
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntMatrix = npt.NDArray[np.int64]
 
 
 class Settings(NamedTuple):
@@ -47,7 +44,7 @@ class Settings(NamedTuple):
 class Shared(NamedTuple):
     """What all clients of a round share."""
 
-    ranked: IntMatrix
+    ranked: Int64Matrix
     """[n_queries, k] the rows shown for each query, counted within it; -1 where it has fewer"""
     attracted: FloatMatrix
     """[n_queries, k] F of the documents shown; empty unless propensities are estimated"""
@@ -118,7 +115,7 @@ def _shared(method: FedIPS, model: Model, population: Population) -> Shared:
 
 
 @lru_cache(maxsize=4)
-def _ranked(data: QuerySet, theta_bytes: bytes, k: int) -> IntMatrix:
+def _ranked(data: QuerySet, theta_bytes: bytes, k: int) -> Int64Matrix:
     """The first k rows of every query by theta; a production ranker's are found once."""
     theta = np.frombuffer(theta_bytes)
     ranker = Linear(data.n_features)
@@ -130,7 +127,7 @@ def _ranked(data: QuerySet, theta_bytes: bytes, k: int) -> IntMatrix:
     return ranked
 
 
-def _attracted(data: QuerySet, ranked: IntMatrix, relevance: FloatVector) -> FloatMatrix:
+def _attracted(data: QuerySet, ranked: Int64Matrix, relevance: FloatVector) -> FloatMatrix:
     """F of every document on a page `[n_queries, k]`; where there is none, that of the query's first."""
     rows = data.offsets[:-1, None] + np.maximum(ranked, 0)
     return attraction(relevance, data.features[rows.ravel()].astype(np.float64)).reshape(ranked.shape)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.foltr_es import FoltrES
 from foltr.federated.method import Model
@@ -25,10 +26,6 @@ from simulation.batched.pages import click_through, next_query, pages_of, shown
 from simulation.batched.perturbation import perturb
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-
 
 BLOCK = 1 << 20
 """numbers of perturbations held in memory at a time"""

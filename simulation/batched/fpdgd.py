@@ -7,8 +7,8 @@ the order in which products are added.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
@@ -20,9 +20,6 @@ from simulation.batched.pdgd import linear_round
 from simulation.batched.pdgd_neural import feature_by_feature, neural_round, unit_by_unit
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
 
 
 def run_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched.sfc64 import uniform
 from simulation.federation import Population, Shown
@@ -22,19 +23,19 @@ class Pages(NamedTuple):
     """[n_docs, n_features] float32 or float64, which is the precision of the scores"""
     grades: npt.NDArray[np.uint8]
     """[n_docs]"""
-    offsets: npt.NDArray[np.int64]
+    offsets: Int64Vector
     """[n_queries + 1]"""
-    ideal: npt.NDArray[np.float64]
+    ideal: FloatVector
     """[n_queries] the DCG of the best page"""
-    gains: npt.NDArray[np.float64]
+    gains: FloatVector
     """[n_grades] 2^grade - 1"""
-    discounts: npt.NDArray[np.float64]
+    discounts: FloatVector
     """[k] 1 / log2(rank + 1)"""
-    click: npt.NDArray[np.float64]
+    click: FloatVector
     """[n_grades]"""
-    stop: npt.NDArray[np.float64]
+    stop: FloatVector
     """[n_grades]"""
-    examination: npt.NDArray[np.float64]
+    examination: FloatVector
     """[n_clients or 1, k]"""
     longest: int
     """documents of the query that has most"""
@@ -62,7 +63,7 @@ def pages_of(population: Population) -> Pages:
     )
 
 
-def ideal_dcg(data: QuerySet, discounts: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def ideal_dcg(data: QuerySet, discounts: FloatVector) -> FloatVector:
     """The largest DCG that a page can have, for each query `[n_queries]`; `discounts` `[k]`."""
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     grades = data.grades[np.lexsort((-data.grades, query))]
@@ -72,7 +73,7 @@ def ideal_dcg(data: QuerySet, discounts: npt.NDArray[np.float64]) -> npt.NDArray
     return np.bincount(query[shown], weights=gained, minlength=data.n_queries).astype(np.float64)
 
 
-def shown(sums: npt.NDArray[np.float64], interactions: int) -> Shown:
+def shown(sums: FloatVector, interactions: int) -> Shown:
     """The sums `[4]` that `click_through` made, as a record."""
     return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
 

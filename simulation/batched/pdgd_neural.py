@@ -7,14 +7,12 @@ hidden units without adding across them: they are vectorised as they stand, and 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import FloatMatrix
 from simulation.batched.pages import next_query
 from simulation.batched.pdgd import hold_within
 from simulation.batched.visit import new_sheet, visit
-
-FloatMatrix = npt.NDArray[np.float64]
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:

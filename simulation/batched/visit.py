@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from simulation.batched.pages import click_through
 from simulation.batched.plackett_luce import BLOCK, draw, exponentials
 from simulation.batched.preferences import pair_weights, pair_weights_by_logarithms
-
-FloatVector = npt.NDArray[np.float64]
 
 
 class Sheet(NamedTuple):
@@ -28,11 +27,11 @@ class Sheet(NamedTuple):
     """[blocks of longest]"""
     before: FloatVector
     """as sums"""
-    ranking: npt.NDArray[np.int64]
+    ranking: Int64Vector
     """[k]"""
     placed: FloatVector
     """[k] the weights of the shown documents"""
-    clicks: npt.NDArray[np.bool_]
+    clicks: BoolVector
     """[k]"""
     denominators: FloatVector
     """[k + 1]"""

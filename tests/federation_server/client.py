@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import requests
 import uvicorn
 
@@ -24,6 +22,7 @@ from federation_server import setup, start
 from federation_server.application import Server
 from federation_server.counters import Counters
 from federation_server.serve import Installation, service_of
+from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
 from foltr.federated.fpdgd import Message
 from foltr.federated.invite_link import from_link
@@ -45,7 +44,6 @@ from foltr.federated.wire import (
 )
 from foltr.ranking.rankers import make_ranker
 
-FloatVector = npt.NDArray[np.float64]
 SETTINGS = """
 [server]
 port = {port}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Connection, Engine
 
 from federation_server import enrolment, group, intake, rounds
@@ -16,6 +15,7 @@ from federation_server.policy import Policy
 from federation_server.refusals import Refused
 from federation_server.rounds import Schedule
 from federation_server.vault import Vault
+from foltr.arrays import FloatVector
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.envelope import Identity, pseudonym, seal
 from foltr.federated.fpdgd import Message
@@ -23,8 +23,6 @@ from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD
 from foltr.federated.payload import encode_message
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, encode
-
-FloatVector = npt.NDArray[np.float64]
 
 NOW = 1_000_000
 VAULT = Vault.generate()

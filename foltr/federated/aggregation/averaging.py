@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, shares
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.aggregation.rows import Settings, checked, shares
 
 
 def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, IntVector, Settings, checked, require
+from foltr.federated.aggregation.rows import Settings, checked, require
 
 
 def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:

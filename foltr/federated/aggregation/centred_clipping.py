@@ -12,9 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.norm_clipping import norm_clipped_mean
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, origin
+from foltr.federated.aggregation.rows import Settings, checked, origin
 
 
 def centred_clipping(

@@ -16,16 +16,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import (
-    FloatMatrix,
-    FloatVector,
-    Settings,
-    checked,
-    in_order,
-    shares,
-    squared_distances,
-)
+from foltr.federated.aggregation.rows import Settings, checked, in_order, shares, squared_distances
 
 
 def geometric_median(

@@ -15,16 +15,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import (
-    FloatMatrix,
-    FloatVector,
-    Settings,
-    checked,
-    in_order,
-    require,
-    squared_distances,
-)
+from foltr.federated.aggregation.rows import Settings, checked, in_order, require, squared_distances
 
 Distance: TypeAlias = Literal["squared", "euclidean"]
 

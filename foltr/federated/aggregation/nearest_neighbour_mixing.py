@@ -12,13 +12,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan
 from foltr.federated.aggregation.centred_clipping import CentredClipping
 from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, require, squared_distances
+from foltr.federated.aggregation.rows import Settings, checked, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, origin, shares
+from foltr.federated.aggregation.rows import Settings, checked, origin, shares
 
 
 def norm_clipped_mean(

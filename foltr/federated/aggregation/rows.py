@@ -12,12 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
-
-FloatVector = npt.NDArray[np.float64]
-FloatMatrix = npt.NDArray[np.float64]
-IntVector = npt.NDArray[np.intp]
-BoolVector = npt.NDArray[np.bool_]
 
 LARGEST = 1e100
 """of a number in a row; the squares of larger ones could overflow"""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foltr.federated.aggregation.rows import FloatMatrix, FloatVector, Settings, checked, require
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.aggregation.rows import Settings, checked, require
 
 
 def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:

@@ -1,17 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.online import pdgd
 from foltr.ranking.interaction import Interaction
 from simulation.batched.preferences import pair_weights, pair_weights_by_logarithms
 
-Vector = npt.NDArray[np.float64]
 
-
-def plain(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDArray[np.bool_]) -> tuple[int, Vector]:
+def plain(scores: FloatVector, ranking: Int64Vector, clicks: BoolVector) -> tuple[int, FloatVector]:
     """What pair_weights returns, and the weights by rank."""
     e = np.exp(scores - scores.max())
     k, rest = len(ranking), float(np.delete(e, ranking).sum())
@@ -20,7 +18,7 @@ def plain(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDArray[np
     return seen, wanted
 
 
-def logarithmic(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDArray[np.bool_]) -> tuple[int, Vector]:
+def logarithmic(scores: FloatVector, ranking: Int64Vector, clicks: BoolVector) -> tuple[int, FloatVector]:
     """The same by logarithms."""
     k = len(ranking)
     wanted = np.full(k, np.nan)
@@ -28,7 +26,7 @@ def logarithmic(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDAr
     return seen, wanted
 
 
-def expected(scores: Vector, ranking: npt.NDArray[np.int64], clicks: npt.NDArray[np.bool_]) -> Vector:
+def expected(scores: FloatVector, ranking: Int64Vector, clicks: BoolVector) -> FloatVector:
     """The learning core's weights, by rank."""
     page = Interaction(np.zeros((len(scores), 1)), ranking, clicks)
     return pdgd.document_weights(pdgd.preference_pairs(scores, page), len(scores))[ranking]

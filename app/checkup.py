@@ -110,8 +110,8 @@ def _roots(patient: Patient) -> Findings:
 
 
 def _index(patient: Patient) -> Findings:
-    from indexer.catalogue import Catalogue
-    from indexer.index import Index, lock_holder
+    from indexer.storage.catalogue import Catalogue
+    from indexer.storage.index import Index, lock_holder
 
     paths = patient.paths
     if not paths.catalogue.exists() or not paths.index.exists():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.learner import Learner
 from app.results import Contribution, Explanation, Hit, ResultPage
-from indexer.features import FEATURES, USAGE_NAMES
+from indexer.retrieval.features import FEATURES, USAGE_NAMES
 
 LEAST = 0.005
 """points; contributions smaller than this are left out"""

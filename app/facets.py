@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from app.results import FacetCount, Facets, SearchRequest
 from indexer.documents import TYPES, display_path
-from indexer.matching import FolderIds, Mask
-from indexer.prepare_path import folder_key
-from indexer.snapshot import Snapshot
+from indexer.prepare import folder_key
+from indexer.retrieval.matching import FolderIds, Mask
+from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0
 TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from indexer.crawl import Crawl, CrawlRules
 from indexer.documents import FileEntry
+from indexer.files.crawl import Crawl, CrawlRules
 
 USUAL_NAMES = (
     "Documents", "Notes", "notes", "Desktop", "Downloads", "Projects", "projects", "Code", "code", "src", "repos",

@@ -16,7 +16,7 @@ from itertools import islice
 import numpy as np
 import numpy.typing as npt
 
-from indexer.analysis import fold
+from indexer.text.analysis import fold
 
 Span = tuple[int, int]
 """[start, end) offsets in a text"""

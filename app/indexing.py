@@ -11,21 +11,18 @@ from app.background import BackgroundIndexer
 from app.folders import RootSuggestion, suggest_roots
 from app.manners import on_battery
 from app.settings import Paths, Settings, index_roots
-from indexer.catalogue import Catalogue
-from indexer.crawl import CrawlRules
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
-from indexer.extract.limits import MEGABYTE
-from indexer.extract.memory import return_freed_memory
-from indexer.extract.priority import give_way
-from indexer.ignore import IgnoreRules
+from indexer.extract.source import MEGABYTE
+from indexer.extract.worker import give_way, return_freed_memory
+from indexer.files.crawl import CrawlRules, normal_roots
+from indexer.files.ignore import IgnoreRules
+from indexer.files.why import Why
+from indexer.files.why import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary
-from indexer.roots import normal_roots
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job, Moves
-from indexer.why import Why
-from indexer.why import why as why_path
+from indexer.storage.catalogue import Catalogue
+from indexer.update import Job, Moves, Updater, open_catalogue
 
 __all__ = [
     "BackgroundIndexer",

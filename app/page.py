@@ -11,7 +11,7 @@ import numpy as np
 from app.results import Hit
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
-from indexer.catalogue import DocumentRow
+from indexer.storage.catalogue import DocumentRow
 
 
 @dataclass(frozen=True, slots=True, eq=False)

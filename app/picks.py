@@ -17,7 +17,7 @@ from app.pick_keys import Hasher, QueryKey, folder_of, moved, packed
 from app.pick_table import Cell, PickTable, decayed, strength
 from app.store import Store
 from foltr.arrays import FloatVector
-from indexer.usage import Usage
+from indexer.retrieval.feature_values import Usage
 
 RECENT_HALF_LIFE = 14 * 86400.0
 """seconds after which `opened_recently` has halved"""

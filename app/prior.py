@@ -10,7 +10,7 @@ import numpy as np
 
 from foltr.arrays import FloatVector
 from foltr.errors import ModelError
-from indexer.features import NAMES
+from indexer.retrieval.features import NAMES
 
 
 class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

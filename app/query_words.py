@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from indexer.analysis import fold
-from indexer.candidates import Candidates
-from indexer.concepts import Concept
-from indexer.language import stem
-from indexer.query import Query
-from indexer.spelling import Vocabulary, suggest
+from indexer.query.parse import Query
+from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.concepts import Concept
+from indexer.text.analysis import fold
+from indexer.text.language import stem
+from indexer.text.spelling import Vocabulary, suggest
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from app.facets import FolderNames
-from indexer.catalogue import Catalogue
 from indexer.errors import IndexDamaged
-from indexer.index import Index
-from indexer.language import LANGUAGES, STEMMERS
-from indexer.snapshot import CommitName, Snapshot
-from indexer.spelling import Vocabulary
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+from indexer.storage.snapshot import CommitName, Snapshot
+from indexer.text.language import LANGUAGES, STEMMERS
+from indexer.text.spelling import Vocabulary
 
 LEAST_SHARE = 0.02
 """languages of fewer documents than this are not stemmed"""

@@ -35,13 +35,13 @@ from app.settings import Settings
 from app.snippets import matches, snippet
 from app.store import Store
 from app.visits import Visits
-from indexer.candidates import Candidates, find
-from indexer.catalogue import Catalogue, DocumentRow
 from indexer.errors import IndexerError
-from indexer.feature_values import feature_matrix
-from indexer.features import MANIFEST_HASH, NAMES, USAGE_NAMES
-from indexer.index import Index, lock_holder
-from indexer.query import Query, parse
+from indexer.query.parse import Query, parse
+from indexer.retrieval.candidates import Candidates, find
+from indexer.retrieval.feature_values import feature_matrix
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.storage.catalogue import Catalogue, DocumentRow
+from indexer.storage.index import Index, lock_holder
 
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""

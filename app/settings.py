@@ -44,7 +44,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 def default_caps() -> dict[str, float]:
     """Size caps in MB (of a million bytes) by document type, as the extractors state them."""
     from indexer.extract.kinds import MAX_FILE_BYTES
-    from indexer.extract.limits import MEGABYTE
+    from indexer.extract.source import MEGABYTE
 
     return {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()}
 

@@ -201,7 +201,7 @@ def _absolute(folder: str, source: str) -> str:
 
 
 def _known_languages(languages: list[str], source: str) -> None:
-    from indexer.language import STEMMERS
+    from indexer.text.language import STEMMERS
 
     known = {*STEMMERS, *STEMMERS.values()}
     for language in languages:

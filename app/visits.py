@@ -15,7 +15,7 @@ from app.picks import Picks
 from app.results import Hit
 from app.store import Store
 from foltr.online.interleaving import FIRST, winner
-from indexer.features import MANIFEST_HASH
+from indexer.retrieval.features import MANIFEST_HASH
 
 
 class Visits:

@@ -14,7 +14,7 @@ import msgspec
 import federation_server
 from app.prior import theta_prior
 from federation_server.start import Start
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 
 def start_model() -> Start:

@@ -31,9 +31,9 @@ from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.whoosh_baseline import stemmed
 from foltr.arrays import FloatVector
 from foltr.ranking.metrics import ndcg_at_k
-from indexer.catalogue import Catalogue
-from indexer.features import MANIFEST_HASH, NAMES
-from indexer.language import is_function_word
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from indexer.storage.catalogue import Catalogue
+from indexer.text.language import is_function_word
 
 START = {
     "bm25f": 8.0, "title_exact": 3.0, "name_exact": 2.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,

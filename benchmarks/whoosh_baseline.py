@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from indexer.analysis import sequence
-from indexer.index import NAME
 from indexer.schema import whoosh_schema
+from indexer.storage.index import INDEX_NAME
+from indexer.text.analysis import sequence
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -56,10 +56,10 @@ def stemmed(documents: Iterable[tuple[int, str, str]], *, limit: int = 1000) -> 
 
 def surface(folder: Path, *, limit: int = 1000) -> Ranking:
     """Whoosh over the index in `folder` as this program made it; ids are those of the catalogue."""
-    from indexer.index import Index
+    from indexer.storage.index import Index
 
     ids = Index.open(folder).snapshot().documents["doc_id"].tolist()
-    searcher = whoosh.index.open_dir(str(folder), indexname=NAME, schema=whoosh_schema()).searcher(
+    searcher = whoosh.index.open_dir(str(folder), indexname=INDEX_NAME, schema=whoosh_schema()).searcher(
         weighting=scoring.BM25F()
     )
 

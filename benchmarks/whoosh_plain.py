@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from indexer.catalogue import Catalogue
+from indexer.storage.catalogue import Catalogue
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -30,7 +30,7 @@ DOCUMENT = np.dtype(
         ("folder", "<i8"),  # the first 8 bytes of a hash of the folder's path
         ("content", "<i8"),  # the first 8 bytes of a hash of the content
         ("type", "u1"),  # position in indexer.documents.TYPES
-        ("language", "u1"),  # position in indexer.language.LANGUAGES
+        ("language", "u1"),  # position in indexer.text.language.LANGUAGES
         ("depth", "<u2"),  # folders above the file
         *((f"n_{field}", "<u4") for field in TEXT_FIELDS),  # length in words
     ]
@@ -74,7 +74,7 @@ class Terms(fields.FieldType):  # type: ignore[misc]
         self.format = PositionGaps()
 
     def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> None:
-        """Queries are parsed by indexer.query, never by Whoosh."""
+        """Queries are parsed by indexer.query.parse, never by Whoosh."""
 
 
 def whoosh_schema() -> fields.Schema:

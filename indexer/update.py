@@ -1,31 +1,225 @@
 """Bring the index up to date: crawl, compare with the catalogue, read what changed, commit.
 
-`indexer.update_session` does the writing and says how it survives a kill.
+A session writes under the index's write lock. Order of durability: the index commits first (and syncs), then one
+transaction of the catalogue records the files with the index's new generation. Killed anywhere, the next session sees
+that the generations differ and makes both sides agree (`Session.reconcile`): nothing that was acknowledged is lost,
+nothing dead stays.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
 
-from indexer.catalogue import Catalogue, KnownFile
-from indexer.catalogue_writes import note_scan, note_update
-from indexer.changes import Survey, compare
-from indexer.crawl import Crawl
 from indexer.documents import FileEntry, Skipped, display_path
-from indexer.errors import IndexDamaged, LockedError
+from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.ignore import IGNORE_FILES
-from indexer.index import Index, lock_holder
+from indexer.files.changes import Plan, Reading, Survey, compare
+from indexer.files.crawl import Crawl, CrawlRules, is_below
+from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile
 from indexer.progress import Meter, OnProgress, Summary
-from indexer.roots import is_below
-from indexer.update_session import Job, Moves, Session, disk_errors
+from indexer.storage.catalogue import (
+    Batch,
+    Catalogue,
+    CatalogueWriter,
+    KnownFile,
+    StoredFile,
+    compact,
+    note_scan,
+    note_update,
+)
+from indexer.storage.index import Index, IndexWriter, lock_holder
+
+Moves = list[tuple[str, str]]
+"""(old path, new path)"""
+
+BULK_FILES = 200
+"""With this many files or more, segments of like size are left apart until the end, which saves most merging."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPolicy:
+    """When what was read is committed; a commit makes it findable and safe, and costs some merging."""
+
+    first_seconds: tuple[float, ...] = (3.0, 15.0, 40.0)
+    """Soon after the start, so that there is something to find while the rest is still being read,"""
+    seconds: float = 120.0
+    """and then at the latest after this long: all that a kill can undo"""
+    max_postings: int = 600_000
+    max_text_bytes: int = 16_000_000
+    """compressed texts that wait in memory"""
+
+    def is_due(self, *, began: float, last: float, now: float, n_postings: int, n_text_bytes: int) -> bool:
+        """Whether to commit at `now` when the run began at `began` and committed at `last` (monotonic seconds)."""
+        if n_postings >= self.max_postings or n_text_bytes >= self.max_text_bytes:
+            return True
+        early = any(last - began < mark <= now - began for mark in self.first_seconds)
+        return early or now - last >= self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is updated, and for whom."""
+
+    index: Path
+    """the folder of the index"""
+    catalogue: Catalogue
+    roots: tuple[str, ...]
+    rules: CrawlRules
+    holder: str
+    """who to name to others that find the index locked"""
+    reader: str
+    """version and limits of the extractors, kept with each file: another one reads failed files again"""
+    commits: CommitPolicy = field(default_factory=CommitPolicy)
+
+
+class Session:
+    """One writer's work, from taking the lock to the last commit."""
+
+    def __init__(self, job: Job, pool: WorkerPool[PreparedFile], writer: IndexWriter, meter: Meter) -> None:
+        self._job, self._pool, self._writer, self._meter = job, pool, writer, meter
+        self._catalogue = CatalogueWriter(job.catalogue)
+        self._batch = Batch()
+        self._began = self._last_commit = time.monotonic()
+        self._n_documents = 0
+        self._done: list[Reading] = []
+        self.moves: Moves = []
+        """files found under another path, after `run`"""
+
+    def reconcile(self) -> None:
+        """After a kill or a loss: remove documents that only the index has, have those read again that it lacks."""
+        catalogue = self._job.catalogue
+        if self._writer.generation == catalogue.generation:
+            return
+        alive, known = self._writer.doc_ids(), catalogue.doc_ids()
+        self._catalogue.pass_over_doc_ids(alive | known)
+        lost = known - alive
+        gone = self._catalogue.read_again(lost, generation=catalogue.generation) if lost else []
+        self._writer.remove({*(alive - known), *gone})
+        self._commit(merge=True)
+
+    def run(self, plan: Plan, *, stop: threading.Event, optimize: bool = False) -> Summary:
+        """Carry out `plan`; when `stop` is set, what was done until then is committed."""
+        self._batch.replaced.extend(plan.removed.values())
+        self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
+        # The newest files come first: they are the likeliest to be wanted while the rest is still being read.
+        readings = sorted(plan.readings, key=lambda reading: reading.entry.modified_ns, reverse=True)
+        self._read(readings, plan.n_unchanged, stop)
+        bulk = len(readings) >= BULK_FILES
+        if bulk:
+            self._pool.close()  # its memory is needed for merging; it starts again when there is more to read
+        if self._batch or bulk:
+            self._commit(merge=not stop.is_set())
+        if optimize and not stop.is_set():
+            self._optimize()
+        return self._summary(plan, stopped=len(self._done) < len(readings))
+
+    def _read(self, readings: list[Reading], n_unchanged: int, stop: threading.Event) -> None:
+        by_path = {reading.entry.path: reading for reading in readings}
+        merge = len(readings) < BULK_FILES
+        self._meter.begin(
+            "indexing",
+            n_done=n_unchanged,
+            n_total=n_unchanged + len(readings),
+            bytes_total=sum(reading.entry.size for reading in readings),
+        )
+        for entry, outcome in self._pool.run((reading.entry for reading in readings), stop):
+            self._store(by_path[entry.path], outcome)
+            if stop.is_set():
+                return
+            policy, now = self._job.commits, time.monotonic()
+            if policy.is_due(
+                began=self._began, last=self._last_commit, now=now,
+                n_postings=self._writer.pending_postings, n_text_bytes=self._batch.n_text_bytes,
+            ):  # fmt: skip
+                self._commit(merge=merge)
+                self._meter.begin("indexing")
+
+    def _store(self, reading: Reading, outcome: PreparedFile | ExtractionError) -> None:
+        entry = reading.entry
+        file_id = self._catalogue.new_file_id() if reading.file_id is None else reading.file_id
+        if reading.file_id is not None:
+            self._writer.remove(self._job.catalogue.doc_ids_of_files([file_id]))
+        if not isinstance(outcome, ExtractionError):
+            outcome = self._add(file_id, reading, outcome)
+        if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
+            self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
+            self._meter.count(entry.path, entry.size)
+        elif isinstance(outcome, ExtractionError):
+            reason = str(outcome)
+            self._batch.files.append(StoredFile(file_id, entry, "failed", outcome.kind, reason, self._job.reader))
+            self._meter.count(entry.path, entry.size, reason)
+        else:
+            self._meter.count(entry.path, entry.size)
+        self._done.append(reading)
+
+    def _add(self, file_id: int, reading: Reading, prepared: PreparedFile) -> PreparedFile | ExtractionError:
+        """Add the documents to the index; one that the index refuses makes the whole file a failure."""
+        entry, doc_ids = reading.entry, list[int]()
+        stored = StoredFile(file_id, entry, "indexed", "", "\n".join(prepared.notes), self._job.reader)
+        try:
+            for document in prepared.documents:
+                doc_ids.append(self._catalogue.new_doc_id())
+                self._writer.add(doc_ids[-1], entry, document)
+        except Exception as error:  # whatever a document does to the index, its neighbours go on
+            self._writer.remove(doc_ids)
+            return ExtractionError("crashed", f"could not be added to the index: {type(error).__name__}: {error}")
+        self._batch.files.append(stored)
+        for doc_id, document in zip(doc_ids, prepared.documents, strict=True):
+            self._batch.add_document(doc_id, stored, document)
+        self._n_documents += len(doc_ids)
+        return prepared
+
+    def _commit(self, *, merge: bool) -> None:
+        self._meter.begin("merging")
+        generation = self._writer.commit(merge=merge)
+        self._catalogue.commit(self._batch, generation=generation)
+        self._batch = Batch()
+        self._last_commit = time.monotonic()
+        self._meter.report(generation=generation)
+
+    def _optimize(self) -> None:
+        self._meter.begin("merging")
+        self._catalogue.commit(self._batch, generation=self._writer.optimize())
+        compact(self._job.catalogue)
+
+    def _summary(self, plan: Plan, *, stopped: bool) -> Summary:
+        done = self._done
+        self.moves = [(reading.old_path, reading.entry.path) for reading in done if reading.old_path]
+        n_new = sum(1 for reading in done if reading.file_id is None)
+        return Summary(
+            n_new=n_new,
+            n_moved=len(self.moves),
+            n_changed=len(done) - n_new - len(self.moves),
+            n_removed=len(plan.removed),
+            n_failed=self._meter.now.n_failed,
+            n_unchanged=plan.n_unchanged,
+            n_documents=self._n_documents,
+            n_bytes=self._meter.now.bytes_done,
+            generation=self._job.catalogue.generation,
+            stopped=stopped,
+        )
+
+
+@contextmanager
+def disk_errors(folder: Path) -> Iterator[None]:
+    """Turn a full disk into one line; the index stays at its last commit."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise IndexerError(f"the disk is full: {folder} cannot grow; what was committed before is kept") from error
+
 
 Known = Callable[[], dict[str, KnownFile]]
 

@@ -1,21 +1,159 @@
-"""Follow the changes of the indexed folders as they happen; where the system cannot say, look every few minutes."""
+"""Follow the changes of the indexed folders as they happen; where the system cannot say, look every few minutes.
+
+A file that keeps changing is read at once at first, then after growing pauses: a log that grows all day must not
+keep the machine busy, and a note saved every few seconds should still be found soon; so the longest pause grows with
+the file.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from indexer.errors import IndexDamaged, IndexerError, LockedError
-from indexer.notifier import CannotWatch, FolderVanished, Notifier
-from indexer.pacing import Pacer
+from indexer.files.crawl import is_below
 from indexer.progress import Progress
-from indexer.roots import is_below
 from indexer.update import Updater
+
+DEBOUNCE_MS = 400
+"""changes that follow each other are taken together for at most this long"""
+STEP_MS = 100
+"""between two looks at the collected changes: what watching costs while nothing happens"""
+
+
+class CannotWatch(Exception):
+    """The system's limit for watches is reached, or there is nothing to watch with; the message says which."""
+
+
+class FolderVanished(Exception):
+    """A folder was there a moment ago; its parent's change is on the way."""
+
+
+class Notifier:
+    """Reports changes in `folders`: one non-recursive watch for each on Linux, so that ignored ones cost nothing."""
+
+    def __init__(self, folders: Iterable[str], roots: Iterable[str]) -> None:
+        if os.environ.get("FOLTR_FORCE_POLL"):
+            raise CannotWatch("FOLTR_FORCE_POLL is set")
+        per_folder = sys.platform == "linux"
+        wanted = list(folders if per_folder else roots)
+        targets = [folder for folder in wanted if is_text(folder) and Path(folder).is_dir()]
+        self.blind = len(targets) < len(wanted)
+        """some folders cannot be watched, for their names are not UTF-8"""
+        try:
+            # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
+            self._notify = RustNotify(targets, False, False, 0, not per_folder, False)
+        except (OSError, WatchfilesRustInternalError) as error:
+            if isinstance(error, (FileNotFoundError, PermissionError)):
+                raise FolderVanished(str(error)) from error
+            raise CannotWatch(_first_words(str(error))) from error
+
+    def wait(self, seconds: float, stop: threading.Event) -> list[str] | None:
+        """The paths that changed, [] when none did for so long; None when changes were missed: scan everything."""
+        try:
+            found = self._notify.watch(DEBOUNCE_MS, STEP_MS, max(int(seconds * 1000), 1), stop)
+        except WatchfilesRustInternalError:  # a name that is not UTF-8, for one: it never says which
+            return None
+        if found == "signal":  # the notifier swallowed a KeyboardInterrupt
+            stop.set()
+        return [path for _, path in found] if isinstance(found, set) else []
+
+    def close(self) -> None:
+        self._notify.close()
+
+
+def is_text(path: str) -> bool:
+    """Whether the system's notifier can take `path`: it wants UTF-8."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _first_words(message: str) -> str:
+    """The message of the notifier without its debugging output."""
+    return message.split(" about [", maxsplit=1)[0].rstrip(".").lower()
+
+
+FIRST_PAUSE = 2.0
+"""seconds after the first reading"""
+LONGEST_PAUSE = 120.0
+SECONDS_PER_MEGABYTE = 10.0
+CALM = 4.0
+"""a file left alone for this many of its pauses is new to us again"""
+
+
+@dataclass(slots=True)
+class _Pace:
+    ready: float
+    """when it may be read again"""
+    pause: float
+    waiting: bool = False
+    """it changed during its pause"""
+
+
+class Pacer:
+    """Tells which of the changed paths to read now; times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._paces: dict[str, _Pace] = {}
+
+    def changed(self, paths: Iterable[str], now: float) -> list[str]:
+        """Take note of changes; gives those to read now together with those whose pause is over."""
+        due = self.due(now)
+        for path in paths:
+            pace = self._paces.get(path)
+            if pace is None or not os.path.lexists(path):
+                self._paces[path] = _Pace(now + FIRST_PAUSE, FIRST_PAUSE)
+                due.append(path)
+            elif now >= pace.ready:
+                self._begin_pause(path, pace, now)
+                due.append(path)
+            else:
+                pace.waiting = True
+        return list(dict.fromkeys(due))
+
+    def due(self, now: float) -> list[str]:
+        """The waiting paths whose pause is over; paths left alone for long are forgotten."""
+        for path in [path for path, pace in self._paces.items() if now > pace.ready + CALM * pace.pause]:
+            if not self._paces[path].waiting:
+                del self._paces[path]
+        due = [path for path, pace in self._paces.items() if pace.waiting and now >= pace.ready]
+        for path in due:
+            self._begin_pause(path, self._paces[path], now)
+        return due
+
+    def again(self, paths: Iterable[str], now: float) -> None:
+        """These could not be read now: let them wait for a first pause."""
+        for path in paths:
+            self._paces[path] = _Pace(now + FIRST_PAUSE, FIRST_PAUSE, waiting=True)
+
+    def seconds_to_next(self, now: float) -> float | None:
+        """Until the next waiting path is due; None when none waits."""
+        return min((max(pace.ready - now, 0.0) for pace in self._paces.values() if pace.waiting), default=None)
+
+    def _begin_pause(self, path: str, pace: _Pace, now: float) -> None:
+        pace.pause = min(2 * pace.pause, longest_pause(path))
+        pace.ready, pace.waiting = now + pace.pause, False
+
+
+def longest_pause(path: str) -> float:
+    """The most seconds that a change of `path` may wait, by its size."""
+    try:
+        size = os.lstat(path).st_size
+    except OSError:
+        return FIRST_PAUSE
+    return min(FIRST_PAUSE + SECONDS_PER_MEGABYTE * size / 1e6, LONGEST_PAUSE)
+
 
 SAFETY_SECONDS = 3600.0
 """a whole scan, however quiet it was: some changes go unreported (network drives, a full event queue)"""

@@ -14,7 +14,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, 
 
 if TYPE_CHECKING:
     from app.search import Search
-    from indexer.catalogue import Catalogue, DocumentRow
+    from indexer.storage.catalogue import Catalogue, DocumentRow
 
 EXAMPLES = """
 foltr-search open 1                        the first result of the last search
@@ -44,7 +44,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     Write ./3 for a file that is named like a number.
     """
     from app.search import Search
-    from indexer.catalogue import Catalogue
+    from indexer.storage.catalogue import Catalogue
 
     context = load()
     how = how or context.settings.open.enter

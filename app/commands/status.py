@@ -11,7 +11,7 @@ from app.commands.command import Command, load
 if TYPE_CHECKING:
     from app.results import IndexStatus
     from app.settings import Paths
-    from indexer.catalogue import Failure
+    from indexer.storage.catalogue import Failure
 
 EXAMPLES = """
 foltr-search status
@@ -44,7 +44,7 @@ def command(failures: bool, as_json: bool) -> int:
 
 
 def _failures(paths: Paths) -> list[Failure]:
-    from indexer.catalogue import Catalogue
+    from indexer.storage.catalogue import Catalogue
 
     if not paths.catalogue.exists():
         return []

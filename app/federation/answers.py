@@ -33,7 +33,7 @@ from foltr.federated.wire import (
     encode,
 )
 from foltr.ranking.rankers import make_ranker
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 CLOCK_SECONDS = 300
 """how far the server's clock may be from this device's: as the server's own rule"""

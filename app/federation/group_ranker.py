@@ -11,7 +11,7 @@ from app.federation.failures import FederationError
 from app.store import Store
 from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 
 class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

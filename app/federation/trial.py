@@ -19,7 +19,7 @@ from foltr.arrays import FloatVector
 from foltr.federated.wire import ModelRecord, Terms, digest
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 
 def considered(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from indexer.documents import Extraction
 from indexer.extract.kinds import MAX_FILE_BYTES, document_type, kind_of, size_cap
-from indexer.extract.limits import Limits, shown_size
 from indexer.extract.pool import WorkerPool
+from indexer.extract.source import Limits, shown_size
 
 __all__ = [
     "MAX_FILE_BYTES",

@@ -10,9 +10,8 @@ from zoneinfo import ZoneInfo
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.html import one_line
-from indexer.extract.limits import Limits, cut
-from indexer.extract.plain import read_text
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source, cut
+from indexer.extract.texts import read_text
 
 _PARTS = {"VEVENT": "event", "VTODO": "to-do", "VJOURNAL": "entry"}
 _LINE = re.compile(r'^([A-Za-z0-9-]+)((?:;[^":;]*(?:"[^"]*"[^":;]*)*)*):(.*)$', re.S)

@@ -8,10 +8,8 @@ from urllib.parse import unquote
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.html import one_line, read_html
-from indexer.extract.limits import Limits
-from indexer.extract.sink import Sink
-from indexer.extract.source import Source
-from indexer.extract.xml_stream import parse
+from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.xml import parse
 from indexer.extract.zipped import Zipped, open_zip
 
 

@@ -6,8 +6,7 @@ import re
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.decode import clean, decode
-from indexer.extract.limits import MEGABYTE, Limits, cut, shown_size
-from indexer.extract.source import Source
+from indexer.extract.source import MEGABYTE, Limits, Source, cut, shown_size
 
 MAX_MARKUP = 16 * MEGABYTE
 """bytes of one page that are parsed; the tree of elements takes forty times as much memory"""

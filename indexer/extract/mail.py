@@ -1,10 +1,11 @@
-"""One mail: sender, recipients, date, subject, its text and the text of its attachments."""
+"""Mail: sender, recipients, date, subject, text and attachments; mailboxes; web pages saved as mail (MHT)."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from email.errors import MessageError
 from email.header import decode_header
 from email.message import Message
@@ -13,12 +14,12 @@ from email.utils import getaddresses, parsedate_to_datetime
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
+from indexer.extract import html
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.html import one_line, read_html
 from indexer.extract.kinds import document_type
-from indexer.extract.limits import Limits, shown_size
-from indexer.extract.sink import Sink
-from indexer.extract.source import Extractor, Source
+from indexer.extract.source import Extractor, Gathered, Limits, Sink, Source, shown_size
+from indexer.extract.texts import extract_text
 
 MAX_PARTS = 500
 """parts of one mail that are looked at"""
@@ -201,3 +202,69 @@ def _decoded(text: str) -> str:
 def _raw(text: str) -> str:
     """A header that holds undecoded bytes, which the parser keeps as surrogates."""
     return text if text.isascii() else decode(text.encode("utf-8", "surrogateescape"))
+
+
+_FROM = re.compile(rb"^From .*(?:\d\d:\d\d|\d{4})")
+_QUOTED = re.compile(rb"^>+From ")
+
+
+def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """A document per message, its part "message 3"; a file without a message is read as plain text."""
+    if not source.read(5).startswith(b"From "):
+        return extract_text(source, limits)
+    gathered = Gathered(limits)
+    for number, (data, size) in enumerate(messages(source, limits), 1):
+        if number > limits.max_messages:
+            gathered.note(f"only the first {limits.max_messages} messages are read")
+            break
+        part = f"message {number}"
+        try:
+            if size > limits.max_member_bytes:
+                raise ExtractionError("too-large", f"{shown_size(size)}, more than {shown_size(len(data))}")
+            gathered.add(read_message(data, source.depth, limits, member), part)
+        except ExtractionError as error:
+            gathered.fail(part, error)
+        if gathered.full:
+            break
+    found = gathered.extraction()
+    if not found.documents:
+        raise ExtractionError("malformed", found.notes[0] if found.notes else "no message in the mailbox")
+    return found
+
+
+def messages(source: Source, limits: Limits) -> Iterator[tuple[bytes, int]]:
+    """Each message without its "From " line, at most `max_member_bytes` of it, with its size in bytes.
+
+    A message begins at a line "From ..." with a date, after an empty line; ">From " in a body is unquoted.
+    """
+    with source.open() as stream:
+        lines, size, after_empty = list[bytes](), -1, True
+        while line := stream.readline(1 << 20):
+            if after_empty and line.startswith(b"From ") and _FROM.match(line[:500]):
+                if size >= 0:
+                    yield b"".join(lines), size
+                lines, size = [], 0
+            elif size >= 0:
+                size += len(line)
+                if size <= limits.max_member_bytes:
+                    lines.append(line[1:] if _QUOTED.match(line) else line)
+            after_empty = line in (b"\n", b"\r\n")
+        if size >= 0:
+            yield b"".join(lines), size
+
+
+def extract_mht(source: Source, limits: Limits) -> Extraction:
+    """The page as an HTML document."""
+    data = source.read(limits.max_member_bytes + 1)
+    if len(data) > limits.max_member_bytes:
+        raise ExtractionError("too-large", f"saved page of more than {shown_size(limits.max_member_bytes)}")
+    return html.extract(Source(name="page.html", data=web_page(data)), limits)
+
+
+def web_page(data: bytes) -> bytes:
+    """The first HTML part of a MIME file; ExtractionError "malformed" when there is none."""
+    for part in BytesParser().parsebytes(data).walk():
+        if part.get_content_type() in ("text/html", "application/xhtml+xml"):
+            payload = part.get_payload(decode=True)
+            return payload if isinstance(payload, bytes) else b""
+    raise ExtractionError("malformed", "no web page in the file")

@@ -9,10 +9,8 @@ import msgspec
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode
-from indexer.extract.limits import Limits, shown_size
-from indexer.extract.markdown import title_of
-from indexer.extract.sink import Sink
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Sink, Source, shown_size
+from indexer.extract.texts import markdown_title
 
 MAX_OUTPUT = 10_000
 """characters kept of one output; logs in notebooks are long and tell little"""
@@ -34,7 +32,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     for cell in _cells(notebook):
         text = _joined(cell.get("source") or cell.get("input"))
         if not title and cell.get("cell_type") in ("markdown", "heading"):
-            title = title_of(text) or (text.strip() if cell.get("cell_type") == "heading" else "")
+            title = markdown_title(text) or (text.strip() if cell.get("cell_type") == "heading" else "")
         sink.add(clean(text) + "\n\n")
         for output in _dicts(cell.get("outputs")):
             sink.add(clean(_output(output)[:MAX_OUTPUT]) + "\n")

@@ -1,16 +1,23 @@
-"""What the three Office Open XML formats share: core properties, relations between parts, paragraphs of text."""
+"""Word and PowerPoint: text, tables, notes, comments, headers and footers; a slide is a page.
+
+What the Office Open XML formats share stands first: core properties, relations between parts, paragraphs of text. The
+container of Office before 2007 and of protected newer files is known, but its text is not read.
+"""
 
 from __future__ import annotations
 
 import posixpath
 
+from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.html import one_line
+from indexer.extract.html import one_line, read_html
+from indexer.extract.kinds import extension
+from indexer.extract.mail import web_page
 from indexer.extract.pdf import real_title
-from indexer.extract.sink import Sink
-from indexer.extract.xml_stream import attribute, parse
-from indexer.extract.zipped import Zipped
+from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.xml import attribute, parse
+from indexer.extract.zipped import Zipped, open_zip
 
 _HIDDEN = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rPh", "delInstrText", "fldData"})
 """Elements whose text is not shown: deleted text, doubles for old readers, field codes, furigana."""
@@ -112,3 +119,107 @@ class _Paragraphs:
         self._line.clear()
         if line.strip():
             self._sink.add(clean(line) + mark)
+
+
+_BESIDE_DOCUMENT = ("footnotes", "endnotes", "comments", "header", "footer", "diagramData", "chart")
+"""Relations of the main part whose text belongs to the document, in reading order."""
+
+
+def extract_docx(source: Source, limits: Limits) -> Extraction:
+    """One document; a damaged note or header becomes a note, a damaged main part a failure."""
+    with open_zip(source, limits) as parts:
+        title, author = properties(parts)
+        main = main_part(parts, "word/document.xml")
+        sink = Sink(limits)
+        add_paragraphs(parts, main, sink)
+        notes = _add_beside(parts, main, sink)
+    document = ExtractedDocument(text=sink.text, type="document", title=title, author=author, truncated=sink.truncated)
+    return Extraction(documents=(document,), notes=tuple(notes))
+
+
+def _add_beside(parts: Zipped, main: str, sink: Sink) -> list[str]:
+    notes: list[str] = []
+    found = [entry for entry in relations(parts, main).values() if entry[1] in parts]
+    for wanted in (*_BESIDE_DOCUMENT, "aFChunk"):
+        for name in sorted({name for kind, name in found if kind == wanted}):
+            if sink.full:
+                return notes
+            try:
+                if wanted == "aFChunk":
+                    _add_chunk(parts, name, sink)
+                else:
+                    add_paragraphs(parts, name, sink)
+            except ExtractionError as error:
+                notes.append(f"{name}: {error}")
+    return notes
+
+
+def _add_chunk(parts: Zipped, name: str, sink: Sink) -> None:
+    """A piece of HTML that Word keeps whole."""
+    if name.lower().endswith((".html", ".htm", ".xhtml", ".mht")):
+        data = parts.read(name)
+        if name.lower().endswith(".mht"):
+            data = web_page(data)
+        text, _, _ = read_html(data)
+        sink.add(text + "\n")
+
+
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+
+
+def extract_ole(source: Source, limits: Limits) -> Extraction:
+    """Raises "encrypted" for a protected file of today, "unsupported" for an old one."""
+    if _ENCRYPTED in source.read(limits.max_member_bytes):
+        raise ExtractionError("encrypted", "protected by a password")
+    raise ExtractionError("unsupported", f"the old binary Office format (.{extension(source.name) or 'doc'})")
+
+
+_BESIDE_SLIDE = frozenset({"notesSlide", "comments", "diagramData", "chart"})
+
+
+def extract_pptx(source: Source, limits: Limits) -> Extraction:
+    """One document with the slides in the order of the presentation; a damaged slide becomes a note."""
+    notes: list[str] = []
+    with open_zip(source, limits) as parts:
+        title, author = properties(parts)
+        sink = Sink(limits)
+        slides = _slides(parts)
+        for slide in slides:
+            sink.begin_page()
+            related = relations(parts, slide).values()
+            beside = [name for kind, name in related if kind in _BESIDE_SLIDE and name in parts]
+            for name in (slide, *beside):
+                try:
+                    add_paragraphs(parts, name, sink)
+                except ExtractionError as error:
+                    notes.append(f"{name}: {error}")
+            if sink.full:
+                break
+    if slides and len(notes) >= len(slides) and not sink.text:
+        raise ExtractionError("malformed", notes[0])
+    document = ExtractedDocument(
+        text=sink.text,
+        type="presentation",
+        title=title,
+        author=author,
+        pages=tuple(sink.pages),
+        truncated=sink.truncated,
+    )
+    return Extraction(documents=(document,), notes=tuple(notes))
+
+
+def _slides(parts: Zipped) -> list[str]:
+    """Names of the slides in the order of the presentation, else in that of their numbers."""
+    main = main_part(parts, "ppt/presentation.xml")
+    ids: list[str] = []
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if name == "sldId":
+            ids.append(attributes.get("r:id", "") or attribute(attributes, "id"))
+
+    if main in parts:
+        with parts.open(main) as stream:
+            parse(stream, start, lambda _: None, lambda _: None, is_done=lambda: False)
+    related = relations(parts, main)
+    found = [related[one][1] for one in ids if one in related and related[one][1] in parts]
+    return found or parts.matching("ppt/slides/slide")

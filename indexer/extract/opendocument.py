@@ -6,11 +6,9 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.html import one_line
-from indexer.extract.limits import Limits
 from indexer.extract.pdf import real_title
-from indexer.extract.sink import Sink
-from indexer.extract.source import Extractor, Source
-from indexer.extract.xml_stream import attribute, parse
+from indexer.extract.source import Extractor, Limits, Sink, Source
+from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
 
 _LINES = frozenset({"p", "h"})

@@ -8,8 +8,7 @@ from typing import Any
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.limits import Limits, cut, shown_size
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source, cut, shown_size
 
 _JUNK_TITLE = re.compile(
     r"^(?:untitled|unknown|document\d*|title|slide 1|powerpoint presentation|none|null|layout 1|\(.*\)|.{0,2})$"

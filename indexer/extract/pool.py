@@ -14,9 +14,8 @@ from typing import Any, Generic, TypeVar
 
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
-from indexer.extract.limits import Limits
-from indexer.extract.process import Waiting, Worker, how_it_ended
-from indexer.extract.worker import Order
+from indexer.extract.source import Limits
+from indexer.extract.worker import Order, Waiting, Worker, how_it_ended
 
 Result = TypeVar("Result")
 

@@ -7,77 +7,59 @@ import msgspec
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract import (
-    asciidoc,
+    archives,
     calendar,
-    compressed,
-    delimited,
-    docx,
     epub,
     html,
-    json_text,
-    latex,
     mail,
-    manual,
-    markdown,
-    mbox,
-    mht,
     notebook,
-    ole,
+    office,
     opendocument,
-    org,
     pdf,
-    plain,
-    pod,
-    pptx,
-    rst,
     rtf,
-    source_code,
-    tar_archive,
+    texts,
     xlsx,
     xml,
-    zip_archive,
-)  # fmt: skip
-from indexer.extract.kinds import kind_of
-from indexer.extract.limits import Limits
-from indexer.extract.sniff import HEAD, kind_by_content
-from indexer.extract.source import Extractor, NestedExtractor, Source
+)
+from indexer.extract.kinds import HEAD, kind_by_content, kind_of
+from indexer.extract.source import Extractor, Limits, NestedExtractor, Source
 
 EXTRACTORS: dict[str, Extractor] = {
-    "text": plain.extract,
-    "manual": manual.extract,
-    "markdown": markdown.extract,
-    "rst": rst.extract,
-    "org": org.extract,
-    "latex": latex.extract,
-    "pod": pod.extract,
-    "asciidoc": asciidoc.extract,
-    "source": source_code.extract,
+    "text": texts.extract_text,
+    "manual": texts.extract_manual,
+    "markdown": texts.titled("markdown", texts.markdown_title),
+    "rst": texts.titled("markdown", texts.rst_title),
+    "org": texts.titled("markdown", texts.org_title),
+    "latex": texts.titled("document", texts.latex_title),
+    "pod": texts.extract_pod,
+    "asciidoc": texts.titled("markdown", texts.asciidoc_title),
+    "source": texts.extract_source_code,
+    "delimited": texts.titled("data", texts.no_title),
+    "json": texts.extract_json,
     "html": html.extract,
-    "mht": mht.extract,
+    "mht": mail.extract_mht,
     "pdf": pdf.extract,
     "xml": xml.extract,
-    "docx": docx.extract,
-    "pptx": pptx.extract,
+    "docx": office.extract_docx,
+    "pptx": office.extract_pptx,
     "xlsx": xlsx.extract,
     "odt": opendocument.extractor("document"),
     "ods": opendocument.extractor("spreadsheet"),
     "odp": opendocument.extractor("presentation"),
     "rtf": rtf.extract,
     "epub": epub.extract,
-    "delimited": delimited.extract,
-    "json": json_text.extract,
     "notebook": notebook.extract,
     "calendar": calendar.extract,
-    "ole": ole.extract,
+    "ole": office.extract_ole,
 }
 """Kinds that hold one document, or several without files inside."""
 
 NESTED: dict[str, NestedExtractor] = {
     "eml": mail.extract,
-    "mbox": mbox.extract,
-    "zip": zip_archive.extract,
-    "tar": tar_archive.extract,
-    "compressed": compressed.extract,
+    "mbox": mail.extract_mbox,
+    "zip": archives.extract_zip,
+    "tar": archives.extract_tar,
+    "compressed": archives.extract_packed,
 }
 """Kinds that hold files, which are read through this registry in turn."""
 
@@ -93,7 +75,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         elif kind in EXTRACTORS:
             found = EXTRACTORS[kind](source, limits)
         else:
-            found = plain.extract(source, limits)
+            found = texts.extract_text(source, limits)
     except (ExtractionError, MemoryError):
         raise
     except OSError as error:

@@ -1,4 +1,8 @@
-"""Where an extractor reads from: a file on disk, or bytes that sat inside another file."""
+"""What an extractor is given and gives back: a source, its limits, and a sink that keeps within them.
+
+A source is a file on disk or bytes that sat inside another file. `Sink` gathers the text of one document piece by
+piece, `Gathered` the documents of a container (archive, mailbox).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from indexer.documents import Extraction
-from indexer.extract.limits import Limits
+import msgspec
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+
+MEGABYTE = 1_000_000
+"""bytes; decimal, as file managers count"""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """The bounds of one extraction; every one is far above what ordinary files need."""
+
+    max_text_bytes: int = 4 * MEGABYTE
+    """UTF-8 bytes of text kept per document; more is cut and the document says so"""
+    max_total_text_bytes: int = 32 * MEGABYTE
+    """UTF-8 bytes of text kept over all documents of one file (mailbox, archive)"""
+    max_member_bytes: int = 64 * MEGABYTE
+    """declared unpacked size of one member of an archive or of an office file"""
+    max_archive_bytes: int = 256 * MEGABYTE
+    """unpacked bytes read from one archive in total"""
+    max_archive_members: int = 2_000
+    """members read from one archive"""
+    max_messages: int = 20_000
+    """messages read from one mailbox, events from one calendar"""
+    max_depth: int = 2
+    """how deep archives and attachments may sit in one another"""
+
+
+def shown_size(n_bytes: int) -> str:
+    """`n_bytes` for a person: 4000000 -> "4 MB", 1500 -> "1.5 kB"."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{n_bytes} bytes"
+
+
+def cut(text: str, max_bytes: int) -> tuple[str, str]:
+    """The longest beginning of `text` within `max_bytes` of UTF-8, and "first 4 MB" when something was cut off."""
+    if len(text) * 4 <= max_bytes or (text.isascii() and len(text) <= max_bytes):
+        return text, ""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= max_bytes:
+        return text, ""
+    return data[:max_bytes].decode("utf-8", "ignore"), f"first {shown_size(max_bytes)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,3 +96,88 @@ Extractor = Callable[[Source, Limits], Extraction]
 
 NestedExtractor = Callable[[Source, Limits, Extractor], Extraction]
 """Reads a container; the third argument reads a member of any kind."""
+
+
+class Sink:
+    """Text parts up to `max_text_bytes` of UTF-8; `full` says when to stop reading."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._max_bytes = limits.max_text_bytes
+        self._parts: list[str] = []
+        self._n_bytes = 0
+        self._n_chars = 0
+        self.pages: list[int] = []
+        self.full = False
+
+    def add(self, text: str) -> None:
+        """Append `text`, as much of it as there is room for."""
+        if self.full or not text:
+            return
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+        if self._n_bytes + size > self._max_bytes:
+            data = text.encode("utf-8", "replace")[: self._max_bytes - self._n_bytes]
+            text, self.full = data.decode("utf-8", "ignore"), True
+        self._n_bytes += size
+        self._n_chars += len(text)
+        self._parts.append(text)
+
+    def begin_page(self) -> None:
+        """The next text begins a page (slide, sheet, chapter)."""
+        self.pages.append(self._n_chars)
+
+    @property
+    def text(self) -> str:
+        """All that was kept; page offsets count its characters."""
+        return "".join(self._parts)
+
+    @property
+    def truncated(self) -> str:
+        """What was kept, as "first 4 MB"; "" when nothing was cut."""
+        return f"first {shown_size(self._max_bytes)}" if self.full else ""
+
+
+MAX_NOTES = 20
+"""notes kept per container; the rest are counted"""
+
+
+class Gathered:
+    """Documents and notes of a container; `full` says when to stop."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._max_bytes = limits.max_total_text_bytes
+        self._documents: list[ExtractedDocument] = []
+        self._notes: list[str] = []
+        self._n_more_notes = 0
+        self._n_bytes = 0
+        self.full = False
+
+    def add(self, found: Extraction, part: str = "") -> None:
+        """Take the documents of one member, their parts prefixed with `part`."""
+        for document in found.documents:
+            size = len(document.text.encode("utf-8", "replace"))
+            if self._n_bytes + size > self._max_bytes:
+                self.full = True
+                self.note(f"only the first {shown_size(self._max_bytes)} of text are kept")
+                return
+            self._n_bytes += size
+            where = "/".join(name for name in (part, document.part) if name)
+            self._documents.append(msgspec.structs.replace(document, part=where) if part else document)
+        for note in found.notes:
+            self.note(f"{part}: {note}" if part else note)
+
+    def note(self, note: str) -> None:
+        """Say that something could not be read."""
+        if len(self._notes) < MAX_NOTES:
+            self._notes.append(" ".join(note.split())[:300])
+        else:
+            self._n_more_notes += 1
+
+    def fail(self, part: str, error: ExtractionError) -> None:
+        """One member could not be read; a member that is no text at all is not worth a word."""
+        if error.kind != "unsupported":
+            self.note(f"{part}: {error}")
+
+    def extraction(self) -> Extraction:
+        """All that was gathered."""
+        more = (f"and {self._n_more_notes} more",) if self._n_more_notes else ()
+        return Extraction(documents=tuple(self._documents), notes=(*self._notes, *more))

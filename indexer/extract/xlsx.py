@@ -10,11 +10,9 @@ from datetime import datetime, timedelta
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.limits import Limits
 from indexer.extract.office import add_paragraphs, main_part, properties, relations
-from indexer.extract.sink import Sink
-from indexer.extract.source import Source
-from indexer.extract.xml_stream import attribute, parse
+from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
 
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})

@@ -11,8 +11,7 @@ from typing import IO
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.limits import Limits, shown_size
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source, shown_size
 
 
 class Zipped:

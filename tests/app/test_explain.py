@@ -13,7 +13,7 @@ from app.prior import theta_prior
 from app.results import Hit, ResultPage, SearchRequest
 from app.settings import LearningSettings
 from app.store import Store
-from indexer.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
 
 
 @pytest.fixture

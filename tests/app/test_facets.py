@@ -10,9 +10,9 @@ import pytest
 from app.facets import MAX_FOLDERS, TIMES, FolderNames, facets_of, narrowing
 from app.results import Facets, SearchRequest
 from indexer.documents import TYPES
-from indexer.prepare_path import folder_key
+from indexer.prepare import folder_key
 from indexer.schema import DOCUMENT
-from indexer.snapshot import Snapshot
+from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0
 NOW = time.time()

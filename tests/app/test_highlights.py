@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.highlights import folded, matches
-from indexer.analysis import fold
+from indexer.text.analysis import fold
 
 
 def found(text: str, *words: str) -> list[str]:

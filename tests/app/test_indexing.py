@@ -14,10 +14,10 @@ from app.pick_keys import load_key
 from app.picks import Picks
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
-from indexer.catalogue import Catalogue
 from indexer.errors import LockedError
-from indexer.index import Index
 from indexer.progress import Progress
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
 
 SETTINGS = Settings(index=IndexSettings(workers=1))
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.pace import SHIPPED_ONLY, SHRINK, TEXT_RATE, Pace
 from foltr.ranking.rankers import Linear, Neural
-from indexer.features import INDEX, NAMES
+from indexer.retrieval.features import INDEX, NAMES
 
 
 def test_the_even_pace_is_plain_gradient_ascent() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.page import Ranked, bm25_ranks, interleaved, make_hit, make_hits, sort_rows, without_copies
 from foltr.online.interleaving import FIRST, SECOND
-from indexer.catalogue import DocumentRow
+from indexer.storage.catalogue import DocumentRow
 
 
 def row(i: int, content: str = "", *, path: str = "", modified: float = 0.0, n_words: int = 3) -> DocumentRow:

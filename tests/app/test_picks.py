@@ -12,7 +12,7 @@ from app import pick_keys
 from app.pick_keys import load_key
 from app.picks import MAX_DOCUMENTS, MAX_PICKS, Document, Picks
 from app.store import StateError, Store
-from indexer.usage import Usage
+from indexer.retrieval.feature_values import Usage
 
 DAY = 86400.0
 NOW = 1_800_000_000.0

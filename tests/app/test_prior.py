@@ -12,7 +12,7 @@ import pytest
 from app import prior as prior_module
 from app.prior import Prior, load_prior, theta_prior
 from foltr.errors import ModelError
-from indexer.features import INDEX, NAMES, USAGE_NAMES
+from indexer.retrieval.features import INDEX, NAMES, USAGE_NAMES
 
 
 def test_the_shipped_weights_fit_the_manifest() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from app.query_words import highlight_words, query_terms, suggestion
-from indexer.candidates import Candidates, find
 from indexer.documents import ExtractedDocument, FileEntry
-from indexer.index import Index
 from indexer.prepare import prepare_document
-from indexer.query import Query, parse
-from indexer.snapshot import Snapshot
-from indexer.spelling import Vocabulary
+from indexer.query.parse import Query, parse
+from indexer.retrieval.candidates import Candidates, find
+from indexer.storage.index import Index
+from indexer.storage.snapshot import Snapshot
+from indexer.text.spelling import Vocabulary
 
 TEXTS = ["heron herons waits", "heron houses", "house rules foo_bar"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.reading import MAX_LANGUAGES, Reader, language_codes
-from indexer.catalogue import Catalogue
 from indexer.documents import ExtractedDocument, FileEntry
-from indexer.index import Index
 from indexer.prepare import prepare_document
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
 
 TEXTS = {
     "en": "the heron is one of the birds that you and I have seen at the lake",

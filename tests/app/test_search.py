@@ -22,8 +22,8 @@ from app.prior import theta_prior
 from app.results import ORDERS, ResultPage, SearchRequest
 from app.search import KEPT_PAGES, Search
 from app.settings import IndexSettings, LearningSettings, Paths, SearchSettings, Settings
-from indexer.catalogue import Catalogue
-from indexer.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.storage.catalogue import Catalogue
 
 INDEXING = Settings(index=IndexSettings(workers=1))
 QUIET = LearningSettings(exploration=0.0)

@@ -18,7 +18,7 @@ from app.settings import LearningSettings
 from app.store import Store
 from app.visits import Visits
 from foltr.online.interleaving import FIRST, SECOND
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 PAGE_SIZE = 4
 N = 9

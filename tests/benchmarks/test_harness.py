@@ -17,7 +17,7 @@ from benchmarks.judged import Batch, JudgedPage, judged_pages
 from benchmarks.refinding import mrr, pick, rank_of
 from benchmarks.tables import Table, change
 from foltr.ranking.metrics import ndcg_at_k, reciprocal_rank
-from indexer.features import NAMES
+from indexer.retrieval.features import NAMES
 from simulation.click_models import make_users
 
 SMALL = Collection(

@@ -10,8 +10,8 @@ import pytest
 
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.extract import WorkerPool
-from indexer.index import Index
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document, prepare_file
+from indexer.storage.index import Index
 
 Written = str | Mapping[str, Any]
 """A document's text, or its attributes; beside those of ExtractedDocument, `path`, `size` and `changed` (seconds)"""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.notifier import CannotWatch, Notifier
+from indexer.watch import CannotWatch, Notifier
 
 
 def test_it_reports_the_paths_that_changed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.pacing import FIRST_PAUSE, LONGEST_PAUSE, SECONDS_PER_MEGABYTE, Pacer, longest_pause
+from indexer.watch import FIRST_PAUSE, LONGEST_PAUSE, SECONDS_PER_MEGABYTE, Pacer, longest_pause
 
 
 @pytest.fixture

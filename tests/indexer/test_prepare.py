@@ -13,11 +13,18 @@ import pytest
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import Limits
-from indexer.index import Index
-from indexer.language import LANGUAGES
-from indexer.prepare import PreparedDocument, prepare_document, prepare_file
-from indexer.prepare_path import document_row, extension, folder_key, path_fields
+from indexer.prepare import (
+    PreparedDocument,
+    document_row,
+    extension,
+    folder_key,
+    path_fields,
+    prepare_document,
+    prepare_file,
+)
 from indexer.schema import DOCUMENT
+from indexer.storage.index import Index
+from indexer.text.language import LANGUAGES
 
 MakeIndex = Callable[..., Index]
 

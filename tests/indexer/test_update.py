@@ -12,18 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from indexer.catalogue import Catalogue
-from indexer.catalogue_writes import Batch, CatalogueWriter
-from indexer.crawl import CrawlRules
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract import WorkerPool
-from indexer.ignore import IgnoreRules
-from indexer.index import Index, IndexWriter
+from indexer.files.crawl import CrawlRules
+from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile
 from indexer.progress import Progress
-from indexer.update import Updater, open_catalogue, outermost
-from indexer.update_session import CommitPolicy, Job, disk_errors
+from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter
+from indexer.storage.index import Index, IndexWriter
+from indexer.update import CommitPolicy, Job, Updater, disk_errors, open_catalogue, outermost
 
 Pool = WorkerPool[PreparedFile]
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[2].parent / "shared")

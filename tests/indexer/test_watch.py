@@ -13,16 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from indexer.catalogue import Catalogue
-from indexer.crawl import CrawlRules
 from indexer.extract import WorkerPool
-from indexer.index import Index, IndexWriter
-from indexer.notifier import Notifier
+from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import Progress
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
-from indexer.watch import Follower
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index, IndexWriter
+from indexer.update import Job, Updater, open_catalogue
+from indexer.watch import Follower, Notifier
 
 PATIENCE = 20.0
 """seconds until a test gives up; it goes on as soon as it can"""

@@ -27,7 +27,7 @@ from app.settings import Settings
 from federation_server.start import Start
 from foltr.federated.wire import ModelRecord, decode, decode_vector
 from foltr.ranking.metrics import ndcg_at_k
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 ROUNDS = 3
 WEAK = {"body_bm25": 3.0}

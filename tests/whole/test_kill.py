@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from indexer.catalogue import Catalogue
-from indexer.index import Index
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
 
 ROOT = Path(__file__).resolve().parents[2]
 N_FILES = 300
@@ -21,11 +21,11 @@ SEED = 20
 CHILD = """
 import sys
 from pathlib import Path
-from indexer.crawl import CrawlRules
+from indexer.files.crawl import CrawlRules
 from indexer.extract import WorkerPool
 from indexer.prepare import prepare_file
 from indexer.update import Updater, open_catalogue
-from indexer.update_session import CommitPolicy, Job
+from indexer.update import CommitPolicy, Job
 
 base = Path(sys.argv[1])
 catalogue, note = open_catalogue(base / "index", base / "catalogue.sqlite")

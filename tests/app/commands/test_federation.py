@@ -10,7 +10,7 @@ import pytest
 
 from app.federation import membership
 from app.store import Store
-from indexer.features import MANIFEST_HASH
+from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.conftest import Device
 from tests.app.federation.groups import OPEN, Group, pages, serving
 

@@ -132,7 +132,7 @@ def test_a_second_writer_is_told_who_is_writing(device: Device) -> None:
     device.index()
     (device.notes / "more.txt").write_text("egret", encoding="ascii")
     holder = subprocess.Popen(
-        [sys.executable, "-c", "import sys; from pathlib import Path; from indexer.index import Index\n"
+        [sys.executable, "-c", "import sys; from pathlib import Path; from indexer.storage.index import Index\n"
          "with Index.open(Path(sys.argv[1])).writer('a patient holder'): print('held', flush=True); sys.stdin.read()",
          str(device.data_dir / "index")],
         env=device.environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -30,7 +30,7 @@ from federation_server.service import Service
 from foltr.federated.invite_link import from_link
 from foltr.federated.wire import Invite
 from foltr.ranking.interaction import Interaction
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 PRIVATE = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0 }'
 QUIET = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 0.1 }'

@@ -22,7 +22,7 @@ from app.store import Store
 from foltr.federated.wire import ModelRecord, Terms, encode_vector
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Neural
-from indexer.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.app.federation.groups import Person, pages
 
 FloatVector = np.ndarray[tuple[int], np.dtype[np.float64]]

@@ -28,7 +28,7 @@ from foltr.federated.method import Model
 from foltr.federated.payload import decode_message
 from foltr.federated.wire import Sealed, decode
 from foltr.ranking.rankers import Linear
-from indexer.features import MANIFEST_HASH
+from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.federation.groups import NAMES, OPEN, QUIET, Group, Person, pages, serving
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -112,7 +112,7 @@ def test_two_updates_of_equal_pages_differ(group: Group, person: Person) -> None
     from app.federation.replay import newest_pages, sealed_update
     from app.federation.standing import Standing
     from app.prior import theta_prior
-    from indexer.features import MANIFEST_HASH
+    from indexer.retrieval.features import MANIFEST_HASH
 
     member = person.join(group)
     with corresponding(member, person.settings.federation) as server:

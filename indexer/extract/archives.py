@@ -1,0 +1,169 @@
+"""Archives: a list of the members' names, and each member whose kind is indexed as its own document.
+
+ZIP is read by its directory, TAR once from front to back; a single packed file (.gz, .bz2, .xz) is read under the name
+without the last extension.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zipfile
+import zlib
+from typing import IO
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
+from indexer.extract.kinds import HEAD, PACKED, base_name, extension, kind_of
+from indexer.extract.source import Extractor, Gathered, Limits, Source, cut, shown_size
+from indexer.extract.zipped import Zipped, open_zip
+
+
+def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """The list and the members; a member that is damaged, too large or protected becomes a note.
+
+    An office file under a wrong name is read as what it is.
+    """
+    with open_zip(source, limits) as parts:
+        gathered = Gathered(limits)
+        gathered.add(Extraction(documents=(member_list(parts.names, limits),)))
+        n_bytes = 0
+        for number, info in enumerate(_readable(parts)):
+            if number >= limits.max_archive_members:
+                gathered.note(f"only the first {limits.max_archive_members} files are read")
+                break
+            if n_bytes + info.file_size > limits.max_archive_bytes and info.file_size <= limits.max_member_bytes:
+                gathered.note(f"only the first {shown_size(limits.max_archive_bytes)} unpacked are read")
+                break
+            n_bytes += _add(parts, info, source.depth, limits, member, gathered)
+            if gathered.full:
+                break
+    return gathered.extraction()
+
+
+def _add(
+    parts: Zipped, info: zipfile.ZipInfo, depth: int, limits: Limits, member: Extractor, gathered: Gathered
+) -> int:
+    """Read one member into `gathered`; returns how many bytes were unpacked."""
+    name = member_name(info.filename)
+    data = b""
+    try:
+        data = parts.read(info)
+        gathered.add(member(Source(name=name, data=data, depth=depth + 1), limits), name)
+    except ExtractionError as error:
+        gathered.fail(name, error)
+    return len(data)
+
+
+def _readable(parts: Zipped) -> list[zipfile.ZipInfo]:
+    return [info for info in parts.infos() if not info.is_dir() and is_wanted(info.filename)]
+
+
+def is_wanted(name: str) -> bool:
+    """Whether a member of this name is read: not hidden, not a kind without text, not the rubbish of a system."""
+    last = base_name(name)
+    return not last.startswith(".") and "__MACOSX/" not in name and kind_of(name) is not None
+
+
+def member_list(names: list[str], limits: Limits) -> ExtractedDocument:
+    """A document of the archive itself, so that it is found by the names of what it holds."""
+    text, truncated = cut("\n".join(map(member_name, names[: 5 * limits.max_archive_members])), limits.max_text_bytes)
+    return ExtractedDocument(text=text, type="archive", truncated=truncated)
+
+
+def member_name(name: str) -> str:
+    """`name` as it may be shown and stored."""
+    return clean(name.replace("\n", " "))[-500:].lstrip("/")
+
+
+def extract_tar(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """The list of names and the members; a cut-off archive gives what comes before the cut, with a note."""
+    gathered = Gathered(limits)
+    names: list[str] = []
+    try:
+        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|*") as archive:
+            _add_members(archive, names, source.depth, limits, member, gathered)
+    except (ExtractionError, MemoryError):
+        raise
+    except Exception as error:  # tarfile, zlib, bz2 and lzma each raise errors of their own
+        if not names:
+            raise ExtractionError("malformed", f"the archive is damaged ({error})") from error
+        gathered.note(f"the archive is damaged after {names[-1]} ({error})")
+    found = gathered.extraction()
+    return Extraction(documents=(member_list(names, limits), *found.documents), notes=found.notes)
+
+
+def _add_members(
+    archive: tarfile.TarFile, names: list[str], depth: int, limits: Limits, member: Extractor, gathered: Gathered
+) -> None:
+    n_bytes = n_read = 0
+    for info in archive:
+        n_bytes += info.size
+        if n_bytes > limits.max_archive_bytes:
+            gathered.note(f"only the first {shown_size(limits.max_archive_bytes)} unpacked are read")
+            return
+        name = member_name(info.name)
+        names.append(name)
+        archive.members = []  # type: ignore[attr-defined]  # tarfile keeps every header it has seen
+        if not info.isreg() or not is_wanted(name):
+            continue
+        if n_read >= limits.max_archive_members:
+            gathered.note(f"only the first {limits.max_archive_members} files are read")
+            return
+        n_read += 1
+        if info.size > limits.max_member_bytes:
+            gathered.note(f"{name}: {shown_size(info.size)}, more than {shown_size(limits.max_member_bytes)}")
+            continue
+        stream = archive.extractfile(info)
+        if stream is None:
+            continue
+        try:
+            gathered.add(member(Source(name=name, data=stream.read(), depth=depth + 1), limits), name)
+        except ExtractionError as error:
+            gathered.fail(name, error)
+        if gathered.full:
+            return
+
+
+_PLAIN = frozenset({"", "text", "manual", "markdown", "rst", "org", "pod", "asciidoc", "source", "delimited", "json"})
+"""Kinds of which the beginning is enough"""
+
+
+def extract_packed(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """The document inside, unpacked only as far as it is read; a bomb is "too-large", a TAR inside is one."""
+    name = base_name(source.name)
+    inner = name[: -len(extension(name)) - 1] if extension(name) in PACKED else name
+    with source.open() as stream, _unpack(stream) as unpacked:
+        data, is_whole = _read(unpacked, limits.max_member_bytes if kind_of(inner) not in _PLAIN else HEAD)
+        if data[257:262] == b"ustar":
+            return extract_tar(source, limits, member)
+        if not is_whole and kind_of(inner) in _PLAIN:
+            more, is_whole = _read(unpacked, 2 * limits.max_text_bytes + HEAD)
+            data, is_whole = data + more, is_whole or kind_of(inner) in _PLAIN
+    if not is_whole:
+        raise ExtractionError("too-large", f"unpacks to more than {shown_size(limits.max_member_bytes)}")
+    return member(Source(name=inner, data=data, depth=source.depth + 1), limits)
+
+
+def _unpack(stream: IO[bytes]) -> IO[bytes]:
+    head = stream.read(6)
+    stream.seek(0)
+    if head.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
+    if head.startswith(b"BZh"):
+        return bz2.BZ2File(stream)
+    if head.startswith((b"\xfd7zXZ\x00", b"\x5d\x00\x00")):
+        return lzma.LZMAFile(stream)
+    raise ExtractionError("malformed", "not a packed file, or in a way that is not known")
+
+
+def _read(stream: IO[bytes], max_bytes: int) -> tuple[bytes, bool]:
+    """(the next bytes, whether that was all)."""
+    try:
+        data = stream.read(max_bytes)
+        return data, len(data) < max_bytes
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+        raise ExtractionError("malformed", f"the packed file is damaged or cut off ({error})") from error

@@ -1,0 +1,261 @@
+"""Formats that are text as written: read in any encoding, line by line as in the file, titled by their beginning.
+
+Nothing is parsed, so that a huge, broken or deeply nested file is read like any other. A format is a way to find a
+title (`titled`); manual pages, POD and JSON are also freed of their marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import decode, is_binary
+from indexer.extract.source import Extractor, Limits, Source, cut, shown_size
+
+HEAD = 8_192
+"""bytes that decide whether a file is text at all"""
+TITLE_WITHIN = 20_000
+"""characters at the beginning in which a title is looked for"""
+
+
+def read_text(source: Source, limits: Limits, *, declared: str = "") -> tuple[str, str]:
+    """The text of `source` and what was kept of it ("" for all), reading only as much as is kept.
+
+    Raises ExtractionError "unsupported" when the content is binary.
+    """
+    data = source.read(2 * limits.max_text_bytes + 4)
+    if is_binary(data[:HEAD]):
+        raise ExtractionError("unsupported", "binary content without text")
+    is_cut = len(data) > 2 * limits.max_text_bytes
+    text, truncated = cut(decode(data, declared=declared, is_cut=is_cut), limits.max_text_bytes)
+    if is_cut and not truncated:
+        truncated = f"first {shown_size(limits.max_text_bytes)}"
+    return text, truncated
+
+
+def titled(type_: str, title_of: Callable[[str], str]) -> Extractor:
+    """An extractor of one document of `type_`, whose title `title_of` finds in the beginning of the text."""
+
+    def extract(source: Source, limits: Limits) -> Extraction:
+        text, truncated = read_text(source, limits)
+        title = _title(title_of, text)
+        if "base64," in text:
+            text = _DATA_URI.sub("", text)
+        return Extraction(documents=(ExtractedDocument(text=text, type=type_, title=title, truncated=truncated),))
+
+    return extract
+
+
+def _title(title_of: Callable[[str], str], text: str) -> str:
+    return " ".join(title_of(text[:TITLE_WITHIN]).split())[:300]
+
+
+_DATA_URI = re.compile(r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=]+")
+
+# Titles, format by format.
+
+
+def no_title(head: str) -> str:
+    """None: the file name serves. Of a table or of data no line is a title."""
+    return ""
+
+
+def underlined_title(head: str) -> str:
+    """Plain text: the first line that is underlined with a run of one sign, where it stands among the first lines."""
+    found = _UNDERLINED.search(head[:2_000])
+    return found[1].strip() if found and len(found[2]) * 2 >= len(found[1].strip()) else ""
+
+
+extract_text = titled("text", underlined_title)
+"""Plain text, and what has no other reader."""
+_UNDERLINED = re.compile(r"^[ \t]*(\S[^\n]{0,200})\n[ \t]*(([=*#~^\"'+-])\3{3,})[ \t]*$", re.M)
+
+
+def asciidoc_title(head: str) -> str:
+    """The line that begins with "= ", else the first underlined line."""
+    found = _ASCIIDOC_TITLE.search(head)
+    return found[1] if found else underlined_title(head)
+
+
+_ASCIIDOC_TITLE = re.compile(r"^={1,3}[ \t]+(\S[^\n]*?)[ \t=]*$", re.M)
+
+
+def markdown_title(head: str) -> str:
+    """The title in the front matter, else the first heading; a heading inside a code block is no title."""
+    if front := _FRONT_MATTER.match(head):
+        if named := _FRONT_TITLE.search(front[1]):
+            return named[1].strip().strip("\"'")
+        head = head[front.end() :]
+    head = _FENCE.sub("", head)
+    heading = _MARKDOWN_HEADING.search(head)
+    underlined = underlined_title(head)
+    if heading is not None and (not underlined or heading.start() < head.find(underlined)):
+        return _without_marks(heading[2])
+    return _without_marks(underlined)
+
+
+def _without_marks(heading: str) -> str:
+    """`heading` without links, emphasis and code marks."""
+    return _MARKS.sub(lambda found: found[1] or "", heading).strip()
+
+
+_FRONT_MATTER = re.compile(r"\A(?:---|\+\+\+)\s*\n(.*?)\n(?:---|\+\+\+|\.\.\.)\s*\n", re.S)
+_FRONT_TITLE = re.compile(r"^title\s*[:=]\s*(.+)$", re.M | re.I)
+_FENCE = re.compile(r"^(```|~~~)[^\n]*\n.*?(?:^\1|\Z)", re.M | re.S)
+_MARKDOWN_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*?)[ \t#]*$", re.M)
+_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}|<[^>]*>|\{#[^}]*\}")
+
+
+def org_title(head: str) -> str:
+    """What #+TITLE says, else the first headline without its state and tags."""
+    found = _ORG_TITLE.search(head) or _HEADLINE.search(head)
+    return _TAGS.sub("", found[1]).strip() if found else ""
+
+
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\n]*)$", re.M | re.I)
+_HEADLINE = re.compile(r"^\*+[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?:\[#\w\][ \t]+)?(\S[^\n]*)$", re.M)
+_TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*$")
+
+
+def rst_title(head: str) -> str:
+    """The first line that is underlined over its whole length (reStructuredText)."""
+    for found in _RST_TITLE.finditer(head):
+        line = found[1].strip()
+        if len(found[2]) * 10 >= len(line) * 9 and not _RULE.match(line):
+            return _ROLE.sub(lambda role: role[1] or role[2] or "", line).strip()
+    return ""
+
+
+_SIGN = r"[=\-`:.'\"~^_*+#<>]"
+_RST_TITLE = re.compile(rf"^(\S[^\n]*|[ ]\S[^\n]*)\n(({_SIGN})\3{{2,}})[ \t]*$", re.M)
+_RULE = re.compile(rf"^({_SIGN})\1{{2,}}\s*$")
+_ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)\s*(?:<[^`>]*>)?`|`{1,2}([^`]*)`{1,2}_{0,2}|[*|]{1,2}")
+
+
+def latex_title(head: str) -> str:
+    r"""The argument of \title, else of the first \chapter or \section, without commands."""
+    found = {command[1]: command.end() for command in reversed(list(_LATEX_COMMAND.finditer(head)))}
+    for name in ("title", "chapter", "section"):
+        if name in found:
+            return _MACRO.sub(" ", _argument(head, found[name])).strip()
+    return ""
+
+
+def _argument(text: str, start: int) -> str:
+    """The text from `start` to the brace that closes it, at most 500 characters."""
+    depth = 1
+    for position in range(start, min(start + 500, len(text))):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if depth == 0:
+            return text[start:position]
+    return ""
+
+
+_LATEX_COMMAND = re.compile(r"^[^%\n]*?\\(title|chapter|section)\*?(?:\[[^\]]*\])?\{", re.M)
+_MACRO = re.compile(r"\\(?:thanks|footnote|label)\{[^{}]*\}|\\\\|\\[A-Za-z]+\*?|[{}~]")
+
+
+def extract_source_code(source: Source, limits: Limits) -> Extraction:
+    """Source code and configuration: the first line of a Python module's docstring is its title."""
+    python = source.name.endswith((".py", ".pyi", ".pyw", ".pyx"))
+    return titled("source", docstring_title if python else no_title)(source, limits)
+
+
+def docstring_title(head: str) -> str:
+    """The first line of the docstring of a Python module."""
+    found = _DOCSTRING.match(head)
+    return found[2].rstrip(".") if found else ""
+
+
+_DOCSTRING = re.compile(r"\A(?:\ufeff|[ \t]*#[^\n]*\n|\s*\n)*[rRuU]?(\"\"\"|''')\\?\s*([^\n]*?\S[^\n]*?)\s*(?:\1|\n)")
+
+# Manual pages: roff with the man or mdoc macros.
+
+
+def extract_manual(source: Source, limits: Limits) -> Extraction:
+    """The text without requests and font changes, titled by its NAME section ("ls - list directory contents").
+
+    Without macros it is plain text.
+    """
+    text, truncated = read_text(source, limits)
+    title = ""
+    if heading := _ROFF_HEADING.search(text[:TITLE_WITHIN]):
+        name = _ROFF_NAME.search(text[:TITLE_WITHIN])
+        title = " ".join(_without_macros(name[1] if name else heading[1]).replace('"', "").split())[:300]
+        text = _without_macros(text)
+    return Extraction(documents=(ExtractedDocument(text=text, type="text", title=title, truncated=truncated),))
+
+
+def _without_macros(text: str) -> str:
+    return _ROFF_ESCAPE.sub(_roff_character, _ROFF_REQUEST.sub("", text))
+
+
+def _roff_character(found: re.Match[str]) -> str:
+    if found[1]:
+        return _GLYPHS.get(found[1], " ")
+    return _ROFF_SIGNS.get(found[2] or "", "")
+
+
+_ROFF_HEADING = re.compile(r"^[.'](?:TH|Dt)\s+(\S+)", re.M)
+_ROFF_NAME = re.compile(r"^\.S[Hh]\s+\"?NAME\"?\s*\n((?:[.'][^\n]*\n)*[^.'\n][^\n]*|\.Nm[^\n]*\n\.Nd[^\n]*)", re.M)
+_ROFF_REQUEST = re.compile(r"^[.']\\\"[^\n]*|^[.'][ \t]*[A-Za-z]{1,4}\b[ \t]*", re.M)
+_ROFF_ESCAPE = re.compile(r"\\(?:f(?:\[\w*\]|\(\w\w|\w)|s[+-]?\d+|\*\(\w\w|\((\w\w)|(.))")
+_GLYPHS = {"em": "—", "en": "–", "aq": "'", "dq": '"', "co": "©", "bu": "•", "lq": "“", "rq": "”"}
+_ROFF_SIGNS = {"-": "-", "e": "\\", "\\": "\\", " ": " ", "~": " ", "0": " "}
+
+# POD, the documentation format of Perl.
+
+
+def extract_pod(source: Source, limits: Limits) -> Extraction:
+    """The text without formatting codes, with the lines of the file."""
+    text, truncated = read_text(source, limits)
+    title = _title(pod_title, text)
+    text = _without_codes(_POD_COMMAND.sub("", text))
+    return Extraction(documents=(ExtractedDocument(text=text, type="markdown", title=title, truncated=truncated),))
+
+
+def pod_title(head: str) -> str:
+    """The paragraph under =head1 NAME ("perlrun - how to execute the Perl interpreter"), else the first heading."""
+    head = _INDEX_ENTRY.sub("", head)  # they may stand alone under NAME, and are never shown
+    found = _POD_NAME.search(head) or _POD_HEADING.search(head)
+    return _without_codes(found[1]) if found else ""
+
+
+def _without_codes(text: str) -> str:
+    """`text` without formatting codes, two levels deep: C<< a >>, B<I<b>>."""
+    for _ in range(2):
+        text = _CODE.sub(lambda found: found[1] or found[2] or "", text)
+    return _ENTITY.sub(lambda found: _ENTITIES.get(found[1], " "), text)
+
+
+_POD_NAME = re.compile(r"^=head1[ \t]+NAME\b[^\n]*\n\s*([^=\s][^\n]*(?:\n[^=\s][^\n]*)*)", re.M | re.I)
+_POD_HEADING = re.compile(r"^=head[12][ \t]+(\S[^\n]*)$", re.M)
+_POD_COMMAND = re.compile(r"^=(?:head\d|item|over|back|pod|cut|encoding|begin|end|for)\b[ \t]*", re.M)
+_CODE = re.compile(r"[BICFLSX](?:<<+[ ]([^\n]*?)[ ]>>+|<([^<>\n]*)>)")
+_INDEX_ENTRY = re.compile(r"X<[^<>\n]*>")
+_ENTITY = re.compile(r"E<(\w+)>")
+_ENTITIES = {"lt": "<", "gt": ">", "verbar": "|", "sol": "/", "quot": '"', "amp": "&"}
+
+# JSON and JSON lines.
+
+
+def extract_json(source: Source, limits: Limits) -> Extraction:
+    """Keys and strings as written with their escapes undone, so that lines stay lines; without a title."""
+    text, truncated = read_text(source, limits)
+    if "\\" in text:
+        text = _JSON_ESCAPE.sub(_json_character, text)
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return Extraction(documents=(ExtractedDocument(text=text, type="data", truncated=truncated),))
+
+
+def _json_character(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return _JSON_SIGNS.get(found[2], found[2])
+    character = chr(int(found[1], 16))
+    return character if character >= " " else " "
+
+
+_JSON_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_JSON_SIGNS = {"n": " ", "r": " ", "t": " ", "b": " ", "f": " "}

@@ -1,0 +1,110 @@
+"""What is new, changed, moved or gone: the files that a scan saw against those that the catalogue knows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from indexer.documents import FileEntry
+from indexer.storage.catalogue import KnownFile
+
+
+@dataclass(slots=True)
+class Survey:
+    """What a crawl saw of the files."""
+
+    files: dict[str, FileEntry] = field(default_factory=dict)
+    unread: Collection[str] = ()
+    """folders that could not be listed: what is known below them stays"""
+    empty: Mapping[str, int] = field(default_factory=dict)
+    """empty folders and their devices; files known there from another device were on a disk now unmounted"""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One file to be read."""
+
+    entry: FileEntry
+    file_id: int | None = None
+    """of the file whose documents it replaces; None for a new file"""
+    old_path: str = ""
+    """where it was known before; "" when it has not moved"""
+
+
+@dataclass(slots=True)
+class Plan:
+    """The work that brings the index up to date."""
+
+    readings: list[Reading] = field(default_factory=list)
+    removed: dict[str, int] = field(default_factory=dict)
+    """file ids by path"""
+    kept: set[str] = field(default_factory=set)
+    """folders that cannot be looked at now, with files that are kept"""
+    n_unchanged: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.readings or self.removed)
+
+
+def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False) -> Plan:
+    """The plan from `known` to `survey`.
+
+    A file is unchanged when its size, modification time and inode are; the device does not count, for a disk
+    may get another number when it is mounted again. A failed file is read again when it changed, when `reader`
+    (the version and limits of the extractors) is another one, or on `retry_failures`.
+    """
+    plan = Plan()
+    fresh: list[FileEntry] = []
+    for path, entry in survey.files.items():
+        old = known.get(path)
+        if old is None:
+            fresh.append(entry)
+        elif _is_current(entry, old, reader, retry_failures):
+            plan.n_unchanged += 1
+        else:
+            plan.readings.append(Reading(entry, old.file_id))
+    gone: dict[str, KnownFile] = {}
+    for path, old in known.items():
+        if path in survey.files:
+            continue
+        folder = _out_of_sight(path, old, survey)
+        if folder is None:
+            gone[path] = old
+        else:
+            plan.kept.add(folder)
+    _match_moves(plan, fresh, gone)
+    return plan
+
+
+def _is_current(entry: FileEntry, old: KnownFile, reader: str, retry_failures: bool) -> bool:
+    same = entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
+    if not same or old.state == "pending":
+        return False
+    return old.state == "indexed" or (old.reader == reader and not retry_failures)
+
+
+def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:
+    """The unreadable folder or the bare mount point above `path`, None when there is none."""
+    if not survey.unread and not survey.empty:
+        return None
+    folder = path
+    while folder:
+        if folder in survey.unread or survey.empty.get(folder, old.device) != old.device:
+            return folder
+        folder = folder.rpartition(os.sep)[0]
+    return os.sep if os.sep in survey.unread else None
+
+
+def _match_moves(plan: Plan, fresh: list[FileEntry], gone: Mapping[str, KnownFile]) -> None:
+    """A file that is gone and a new one with the same device, inode, size and time are one file that moved."""
+    left = {(old.device, old.inode, old.size, old.modified_ns): path for path, old in gone.items()}
+    moved: set[str] = set()
+    for entry in fresh:
+        old_path = left.pop((entry.device, entry.inode, entry.size, entry.modified_ns), None)
+        if old_path is None:
+            plan.readings.append(Reading(entry))
+        else:
+            plan.readings.append(Reading(entry, gone[old_path].file_id, old_path))
+            moved.add(old_path)
+    plan.removed.update((path, old.file_id) for path, old in gone.items() if path not in moved)

@@ -1,0 +1,284 @@
+"""Walk the folders of a user and say for each path: index it, or why not. Nothing of any content is read.
+
+Folders are pruned as early as possible, and only regular files ever reach the caller: FIFOs, sockets and devices
+are recorded and never opened.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from indexer.documents import FileEntry, Skipped
+from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension
+from indexer.extract.source import shown_size
+from indexer.files.ignore import IgnoreRules, Scope
+
+
+def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:
+    """`roots` as absolute paths without `..`, each once, in the given order; symbolic links stay as they are."""
+    return tuple(dict.fromkeys(os.path.abspath(Path(root).expanduser()) for root in roots))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Whether `path` is `folder` or lies in it."""
+    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def root_of(path: str, roots: Sequence[str]) -> str | None:
+    """The innermost root that holds `path`; None outside all of them."""
+    return max((root for root in roots if is_below(path, root)), key=len, default=None)
+
+
+_INODE_BITS = (1 << 63) - 1
+"""SQLite keeps 63 bits; some file systems number their files with 64"""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlRules:
+    """What of the roots is indexed."""
+
+    ignore: IgnoreRules = field(default_factory=IgnoreRules)
+    follow_symlinks: bool = False
+    cross_mounts: bool = False
+    max_bytes: Mapping[str, int] = field(default_factory=lambda: dict(MAX_FILE_BYTES))
+    """size cap by document type; a type that is missing has no cap"""
+    archives: bool = True
+    never: frozenset[str] = frozenset()
+    """folders that belong to this program itself"""
+
+
+class Entry(Protocol):
+    """What the rules ask of one path: an `os.DirEntry`, or a `PathEntry`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    def is_symlink(self) -> bool: ...
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
+    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PathEntry:
+    """One path outside a folder listing, asked like an `os.DirEntry`."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.path)
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        return os.stat(self.path, follow_symlinks=follow_symlinks)
+
+    def _mode(self, follow_symlinks: bool) -> int:
+        try:
+            return self.stat(follow_symlinks=follow_symlinks).st_mode
+        except OSError:
+            return 0
+
+    def is_symlink(self) -> bool:
+        return stat.S_ISLNK(self._mode(False))
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISDIR(self._mode(follow_symlinks))
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:
+        return stat.S_ISREG(self._mode(follow_symlinks))
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder to be walked, with the ignore lists in force in it."""
+
+    path: str
+    scope: Scope
+    device: int
+    inode: int
+
+
+def reason(error: OSError) -> str:
+    """What the system said, without the path."""
+    return (error.strerror or str(error)).lower()
+
+
+class Crawl:
+    """One walk; iterate it once. Roots may overlap: every folder is seen once, in its innermost root."""
+
+    def __init__(self, roots: Sequence[str], rules: CrawlRules) -> None:
+        self.roots = normal_roots(roots)
+        self.rules = rules
+        self.folders: list[str] = []
+        """folders that were listed"""
+        self.unread: list[str] = []
+        """roots and folders that could not be listed: nobody knows what they hold"""
+        self.empty: dict[str, int] = {}
+        """empty folders and the device they are on: perhaps a mount point with nothing mounted"""
+        self.by_rule: Counter[str] = Counter()
+        """passed over, by rule; a folder counts as one"""
+        self._seen: dict[tuple[int, int], str] = {}
+        self._links: list[Folder] = []
+
+    def __iter__(self) -> Iterator[FileEntry | Skipped]:
+        """Every file of every root, and every path that was passed over (types are counted per folder)."""
+        for root in sorted(self.roots, key=len, reverse=True):
+            yield from self._noted(self._start(root))
+        while self._links:  # linked folders come last, so that a real path wins over a link to it
+            yield from self._noted(self._walk(self._links.pop(0)))
+
+    def below(self, path: str) -> Iterator[FileEntry | Skipped]:
+        """The same for `path` and what lies in it; nothing when it is gone or outside the roots."""
+        found = self.locate(path)
+        if isinstance(found, Folder):
+            yield from self._noted(self._walk(found))
+            while self._links:
+                yield from self._noted(self._walk(self._links.pop(0)))
+        elif found is not None:
+            yield found
+
+    def locate(self, path: str) -> FileEntry | Folder | Skipped | None:
+        """What the rules say of one path, asked of each folder above it from the root down.
+
+        None: it does not exist or lies outside the roots. A `Skipped` may name a folder above `path`.
+        """
+        root = root_of(path, self.roots)
+        if root is None:
+            return None
+        here = self._open_root(root)
+        if here is None:
+            self.unread.append(root)
+        for name in path[len(root) :].split(os.sep):
+            if not name:
+                continue
+            if not isinstance(here, Folder):
+                return here if isinstance(here, Skipped) else None
+            try:
+                here = self._visit(here, PathEntry(os.path.join(here.path, name)))
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            except OSError as error:
+                self.unread.append(path)
+                return Skipped(path, "unreadable", reason(error))
+        return here
+
+    def _noted(self, found: Iterable[FileEntry | Skipped]) -> Iterator[FileEntry | Skipped]:
+        for item in found:
+            if isinstance(item, Skipped) and item.rule != "type":
+                self.by_rule[item.rule] += 1
+            yield item
+
+    def _start(self, root: str) -> Iterator[FileEntry | Skipped]:
+        found = self._open_root(root)
+        if isinstance(found, Folder):
+            yield from self._walk(found)
+        elif found is not None:
+            yield found
+        else:
+            self.unread.append(root)
+            yield Skipped(root, "unreadable", "the folder is not there; what was indexed of it is kept")
+
+    def _open_root(self, root: str) -> FileEntry | Folder | Skipped | None:
+        """A root itself is never ignored, and may be a link or a single file."""
+        try:
+            status = os.stat(root)
+        except OSError:
+            return None
+        scope = self.rules.ignore.root_scope(os.path.dirname(root) if stat.S_ISREG(status.st_mode) else root)
+        if stat.S_ISDIR(status.st_mode):
+            scope = self.rules.ignore.scope_of(root, scope)
+            return Folder(root, scope, status.st_dev, status.st_ino)
+        if stat.S_ISREG(status.st_mode):
+            return self._file(PathEntry(root), document_type(root), status)
+        return Skipped(root, "special", "not a regular file or a folder")
+
+    def _walk(self, top: Folder) -> Iterator[FileEntry | Skipped]:
+        pending = [top]
+        while pending:
+            folder = pending.pop()
+            first = self._seen.get((folder.device, folder.inode))
+            if first is not None and folder.inode:
+                if first != folder.path and folder.path not in self.roots:
+                    yield Skipped(folder.path, "loop", f"the same folder as {first}")
+                continue
+            self._seen[folder.device, folder.inode] = folder.path
+            try:
+                with os.scandir(folder.path) as listing:
+                    entries = list(listing)
+            except OSError as error:
+                self.unread.append(folder.path)
+                yield Skipped(folder.path, "unreadable", reason(error))
+                continue
+            self.folders.append(folder.path)
+            if not entries:
+                self.empty[folder.path] = folder.device
+            yield from self._entries(folder, entries, pending)
+
+    def _entries(
+        self, folder: Folder, entries: Sequence[Entry], pending: list[Folder]
+    ) -> Iterator[FileEntry | Skipped]:
+        types: Counter[str] = Counter()
+        for entry in entries:
+            try:
+                found = self._visit(folder, entry)
+            except OSError as error:
+                found = Skipped(entry.path, "unreadable", reason(error))
+            if isinstance(found, Folder):
+                linked = self.rules.follow_symlinks and entry.is_symlink()
+                (self._links if linked else pending).append(found)
+            elif isinstance(found, Skipped) and found.rule == "type":
+                types["." + extension(entry.name)] += 1
+            elif found is not None:
+                yield found
+        if types:
+            self.by_rule["type"] += types.total()
+            shown = ", ".join(f"{ending} ({n})" for ending, n in types.most_common(8))
+            yield Skipped(folder.path, "type", f"{types.total()} files of types that are not indexed: {shown}")
+
+    def _visit(self, folder: Folder, entry: Entry) -> FileEntry | Folder | Skipped:
+        """What the rules say of one entry of `folder`; raises OSError when it cannot be asked."""
+        path, name, linked = entry.path, entry.name, entry.is_symlink()
+        is_folder = entry.is_dir(follow_symlinks=linked)
+        verdict = self.rules.ignore.judge(folder.scope, path, name, is_folder=is_folder)
+        if verdict is not None:
+            return Skipped(path, verdict.rule, verdict.reason)
+        if linked and not self.rules.follow_symlinks:
+            return Skipped(path, "symlink", "a symbolic link, and index.follow_symlinks is off")
+        if is_folder:
+            return self._folder(folder, entry, linked)
+        if not entry.is_file(follow_symlinks=linked):
+            status = entry.stat(follow_symlinks=linked)  # a link to nowhere raises what the system says
+            return Skipped(path, "special", f"a {_kind_of_file(status.st_mode)}, which is never opened")
+        kind = document_type(name)
+        return self._file(entry, kind, entry.stat(follow_symlinks=linked) if kind else None)
+
+    def _folder(self, outer: Folder, entry: Entry, linked: bool) -> Folder | Skipped:
+        status = entry.stat(follow_symlinks=linked)
+        if entry.path in self.rules.never:
+            return Skipped(entry.path, "default-ignore", "what this program keeps for itself")
+        if status.st_dev != outer.device and not linked and not self.rules.cross_mounts:
+            return Skipped(entry.path, "mount", "another file system, and index.cross_mounts is off")
+        scope = self.rules.ignore.scope_of(entry.path, outer.scope)
+        return Folder(entry.path, scope, status.st_dev, status.st_ino)
+
+    def _file(self, entry: Entry, kind: str | None, status: os.stat_result | None) -> FileEntry | Skipped:
+        if kind is None or status is None or (kind == "archive" and not self.rules.archives):
+            why = "index.archives is off" if kind else f"files that end in .{extension(entry.name)} are not indexed"
+            return Skipped(entry.path, "type", why)
+        cap = self.rules.max_bytes.get(kind)
+        if cap is not None and status.st_size > cap:
+            size = f"{shown_size(status.st_size)}, and the limit for the type {kind!r} is {shown_size(cap)}"
+            return Skipped(entry.path, "too-large", f"{size} (index.max_file_mb)")
+        return FileEntry(entry.path, status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino & _INODE_BITS)
+
+
+def _kind_of_file(mode: int) -> str:
+    tests = {"FIFO": stat.S_ISFIFO, "socket": stat.S_ISSOCK, "device": stat.S_ISBLK, "terminal": stat.S_ISCHR}
+    return next((name for name, test in tests.items() if test(mode)), "special file")

@@ -1,0 +1,89 @@
+"""Why a path is found by searches, or is not: the rules replayed along this one path, nothing else is walked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from indexer.documents import FileEntry, Skipped, display_path
+from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
+from indexer.storage.catalogue import Catalogue, FileRow
+
+STATUSES = ("indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside")
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The answer for one path."""
+
+    path: str
+    status: str
+    """one of STATUSES; `indexed`, `changed` and some `folder`s can be found"""
+    lines: tuple[str, ...]
+    """for a person, the most important first"""
+
+    @property
+    def findable(self) -> bool:
+        return self.status in ("indexed", "changed")
+
+
+def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalogue) -> Why:
+    """Which rule, limit or error keeps `path` out of the index, or when it was indexed."""
+    crawl = Crawl(roots, rules)
+    row = catalogue.file(path)
+    if root_of(path, crawl.roots) is None:
+        shown = ", ".join(display_path(root) for root in crawl.roots) or "none yet"
+        lines = [f"it lies outside the folders that are indexed: {shown}", "`foltr-search index FOLDER` adds one"]
+        return Why(path, "outside", (*lines, *_leftover(row)))
+    found = crawl.locate(path)
+    if isinstance(found, Skipped):
+        return Why(path, "skipped", (*_skipped(path, found), *_leftover(row)))
+    if isinstance(found, Folder):
+        return Why(path, "folder", _folder(path, catalogue))
+    if found is None:
+        lines = ["its root folder cannot be read now"] if crawl.unread else ["there is no such file"]
+        return Why(path, "missing", (*lines, *_leftover(row)))
+    return _file(found, row)
+
+
+def _file(entry: FileEntry, row: FileRow | None) -> Why:
+    if row is None or row.known.state == "pending":
+        return Why(entry.path, "new", ("no rule keeps it out, but it was not read yet: the next scan will",))
+    known, when = row.known, f"{datetime.fromtimestamp(row.indexed_at):%Y-%m-%d %H:%M}"
+    same = (known.size, known.modified_ns, known.inode) == (entry.size, entry.modified_ns, entry.inode)
+    later = () if same else ("it has changed since, and the next scan will read it again",)
+    if known.state == "failed":
+        retry = "`foltr-search index --retry-failures` tries again"
+        return Why(entry.path, "failed", (f"it could not be read on {when} ({row.kind}): {row.reason}", *later, retry))
+    noun = "document" if row.n_documents == 1 else "documents"
+    lines = [f"indexed on {when}: {row.n_documents:,} {noun}"]
+    if row.truncated:
+        lines.append(f"only a part of its text is indexed: {row.truncated}")
+    lines += [f"a part of it could not be read: {note}" for note in row.reason.splitlines()]
+    return Why(entry.path, "indexed" if same else "changed", (*lines, *later))
+
+
+def _skipped(path: str, skipped: Skipped) -> list[str]:
+    above = "" if skipped.path == path else f" above it, {display_path(skipped.path)},"
+    subject = f"the folder{above}" if above else "it"
+    return [f"{subject} is passed over ({skipped.rule}): {display_path(skipped.reason)}"]
+
+
+def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
+    known = catalogue.known(path)
+    n_failed = sum(1 for file in known.values() if file.state == "failed")
+    lines = [f"a folder that is indexed: {len(known) - n_failed:,} files of it can be found"]
+    if n_failed:
+        lines.append(f"{n_failed:,} of its files could not be read")
+    prefix = path.removesuffix(os.sep) + os.sep
+    skipped = [one for one in catalogue.skipped() if one.path == path or one.path.startswith(prefix)]
+    lines += [f"passed over: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:20]]
+    if len(skipped) > 20:
+        lines.append(f"and {len(skipped) - 20:,} more")
+    return tuple(lines)
+
+
+def _leftover(row: FileRow | None) -> tuple[str, ...]:
+    return () if row is None else ("it is still in the index; the next scan removes it",)

@@ -1,0 +1,1 @@
+"""From the text of a query to its tree, never an exception."""

@@ -1,0 +1,385 @@
+"""What a query means: text in, tree out, never an exception.
+
+    query       = alternatives {alternatives}                 a blank is the weakest AND:
+    alternatives = conjunction {"OR" conjunction}             a b OR c  is  a (b OR c)
+    conjunction = negation {"AND" negation}                   a AND b OR c  is  (a AND b) OR c
+    negation    = {"NOT" | "-"} atom
+    atom        = [field ":"] (["="] word ["*"] | ["="] quoted | "(" query ")")
+
+What is malformed becomes a Problem and is passed over: cutting into tokens says where brackets and quotes do not
+close. `docs/query-language.md` says it for users.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from indexer.query.nodes import (
+    And,
+    Filter,
+    FilterValue,
+    Node,
+    Not,
+    Or,
+    Phrase,
+    Problem,
+    Query,
+    Range,
+    Word,
+    is_filter,
+    positive_words,
+    render,
+)
+from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
+from indexer.text.spelling import nearest
+
+MAX_DEPTH = 20
+"""Deeper brackets are passed over, so that whatever walks the tree may recurse."""
+
+TEXT_NAMES = {
+    "title": "title", "subject": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
+    "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from",
+}  # fmt: skip
+"""What may stand before a colon, and the field it ties a word to."""
+
+FILTER_NAMES = {
+    "ext": "ext", "extension": "ext", "filetype": "ext", "type": "type", "kind": "type",
+    "dir": "dir", "folder": "dir", "in": "dir", "lang": "lang", "language": "lang",
+    "modified": "modified", "date": "modified", "after": "modified", "before": "modified", "since": "modified",
+    "until": "modified", "size": "size",
+}  # fmt: skip
+"""What may stand before a colon, and the kind of filter it makes."""
+
+COMPARISONS = {"after": ">", "before": "<", "since": ">=", "until": "<="}
+"""Names that bring their comparison along: `after:2024` is `modified:>2024`."""
+
+_BLANK = re.compile(r"[\s\0]+")
+_FIELD = re.compile(r"([A-Za-z]+)[:：](?!:|//)")
+_CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«"}
+_WORD = re.compile(r'[^\s\0"“”„«»()（）]+')
+_OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    kind: str
+    """word, quoted, field, open, close, and, or, not"""
+    text: str
+    """the word, the text between the quotes, the field's name in lower case"""
+    start: int
+    end: int
+    """offsets of the whole token in the query, quotes and `=` included"""
+    exact: bool = False
+    inner: int = 0
+    """where `text` begins"""
+    closed: bool = True
+    """a quote that was opened was closed too"""
+
+
+def tokens(text: str, *, as_you_type: bool) -> tuple[list[Token], list[Problem]]:
+    """The tokens of `text`, brackets balanced, and what was wrong with it."""
+    found: list[Token] = []
+    problems: list[Problem] = []
+    position = 0
+    while position < len(text):
+        if (blank := _BLANK.match(text, position)) is not None:
+            position = blank.end()
+            continue
+        token = _token(text, position, found[-1] if found else None)
+        found.append(token)
+        position = token.end
+        if not (token.closed or as_you_type):
+            problems.append(Problem(token.inner - 1, 1, "this quote is not closed; the rest is the phrase"))
+    return _balanced(found, problems, as_you_type=as_you_type), problems
+
+
+def _token(text: str, position: int, before: Token | None) -> Token:
+    """The token at `position`, which is not blank."""
+    first = text[position]
+    if first in "(（":
+        return Token("open", first, position, position + 1)
+    if first in ")）":
+        return Token("close", first, position, position + 1)
+    tied = before is not None and before.end == position and before.kind in ("field", "not")
+    after_field = tied and before is not None and before.kind == "field"
+    if first == "-" and not after_field and _negates(text, position):
+        return Token("not", first, position, position + 1)
+    field = None if after_field else _FIELD.match(text, position)
+    if field is not None and (name := field[1].lower()) in TEXT_NAMES | FILTER_NAMES:
+        return Token("field", name, position, field.end())
+    start = position + (first == "=" and re.match(r"[^\s\0()（）]", text[position + 1 : position + 2]) is not None)
+    if text[start] in _CLOSING:
+        return _quoted(text, position, start)
+    match = _WORD.match(text, start)
+    assert match is not None, "neither blank, bracket nor quote"
+    word = match[0]
+    if start == position and word in _OPERATORS:
+        if not tied:
+            return Token(_OPERATORS[word], word, position, match.end())
+        word = word if after_field else word.lower()
+    return Token("word", word, position, match.end(), start > position, start)
+
+
+def _negates(text: str, position: int) -> bool:
+    """Whether the dash there excludes what follows: not one that stands alone, nor the first of `--option`."""
+    following = text[position + 1 : position + 2]
+    return bool(following) and following not in "-)）\0" and not following.isspace()
+
+
+def _quoted(text: str, position: int, opening: int) -> Token:
+    closings = _CLOSING[text[opening]] + '"'
+    inner = opening + 1
+    match = re.compile(f"[{closings}]").search(text, inner)
+    end = match.start() if match else len(text)
+    after = end if match is None else match.end()
+    return Token("quoted", text[inner:end], position, after, opening > position, inner, match is not None)
+
+
+def _balanced(found: list[Token], problems: list[Problem], *, as_you_type: bool) -> list[Token]:
+    """Without brackets that close nothing or lie too deep; those left open are closed by the end."""
+    kept: list[Token] = []
+    open_at: list[Token] = []
+    too_deep: Token | None = None
+    for token in found:
+        if token.kind == "open":
+            open_at.append(token)
+            too_deep = too_deep or (token if len(open_at) > MAX_DEPTH else None)
+            keep = len(open_at) <= MAX_DEPTH
+        elif token.kind == "close":
+            keep = 0 < len(open_at) <= MAX_DEPTH
+            if open_at:
+                open_at.pop()
+            else:
+                problems.append(Problem(token.start, 1, "nothing is open that this bracket could close"))
+        else:
+            keep = True
+        if keep:
+            kept.append(token)
+    if too_deep is not None:
+        problems.append(Problem(too_deep.start, 1, f"brackets deeper than {MAX_DEPTH} are passed over"))
+    if open_at and not as_you_type:
+        problems.append(Problem(open_at[-1].start, 1, "this bracket is not closed"))
+    return kept
+
+
+__all__ = [
+    "And", "Filter", "Node", "Not", "Or", "Phrase", "Problem", "Query", "Range", "Word",
+    "is_filter", "parse", "positive_words", "render",
+]  # fmt: skip
+
+MAX_CHARACTERS = 10_000
+"""The rest of a longer query is not read."""
+MAX_TERMS = 100
+"""Words, phrases and filters beyond are not searched for."""
+MAX_PROBLEMS = 5
+
+_ENDING = re.compile(r"\*((?:\.\w+)+)")
+_NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
+_NEEDS = {
+    "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
+    "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
+}  # fmt: skip
+
+
+def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> Query:
+    """The meaning of `text`, whatever it is; `now` is in seconds since the epoch, dates are local.
+
+    With `as_you_type` the last word, if the text ends in it, is a prefix, and nothing is said of what may only
+    be unfinished: an open quote or bracket, an operator or field at the end.
+    """
+    read = text[:MAX_CHARACTERS]
+    found, problems = tokens(read, as_you_type=as_you_type)
+    if len(text) > len(read):
+        message = f"only the first {MAX_CHARACTERS:,} characters are read"
+        problems.append(Problem(len(read), len(text) - len(read), message))
+    moment = datetime.fromtimestamp(time.time() if now is None else now)
+    parser = _Parser(read, found, problems, moment, as_you_type)
+    root = parser.sequence(None)
+    if root is None and found and not problems and not as_you_type:
+        problems.append(Problem(0, len(text), "there is no word here to search for"))
+    shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
+    return Query(text, root, shown, not parser.explicit_and and _is_plain(root))
+
+
+def _is_plain(root: Node | None) -> bool:
+    children = root.children if isinstance(root, And) else () if root is None else (root,)
+    return all(isinstance(child, Word | Phrase) or is_filter(child) for child in children)
+
+
+@dataclass(slots=True)
+class _Parser:
+    """One pass over the tokens, from left to right; every method leaves `at` behind what it has read."""
+
+    text: str
+    tokens: Sequence[Token]
+    problems: list[Problem]
+    now: datetime
+    as_you_type: bool
+    at: int = 0
+    n_terms: int = 0
+    explicit_and: bool = field(default=False)
+    """an AND was written out, and joined something"""
+
+    def sequence(self, name: str | None) -> Node | None:
+        """All up to a closing bracket or the end, under the field `name`."""
+        parts: list[Node] = []
+        while self.at < len(self.tokens) and self.tokens[self.at].kind != "close":
+            node = self._alternatives(name)
+            if node is not None:
+                parts.append(node)
+        either = FILTER_NAMES.get(name or "") in ("ext", "type", "lang", "dir")
+        return _joined(Or if either else And, parts)
+
+    def _alternatives(self, name: str | None) -> Node | None:
+        return self._operation("or", name)
+
+    def _operation(self, operator: str, name: str | None) -> Node | None:
+        """Operands joined by `operator`; an operator without an operand on each side is passed over."""
+        start = self.at
+        nodes = [self._operand(operator, name)]
+        while self.at < len(self.tokens) and self.tokens[self.at].kind == operator:
+            token = self.tokens[self.at]
+            whole = self.at > start
+            self.at += 1
+            start = self.at
+            nodes.append(self._operand(operator, name))
+            if self.at == start or not (whole or len(nodes) > 2):
+                self._dangling(token, "between two words")
+        kept = [node for node in nodes if node is not None]
+        self.explicit_and |= operator == "and" and len(kept) > 1
+        return _joined(Or if operator == "or" else And, kept)
+
+    def _operand(self, operator: str, name: str | None) -> Node | None:
+        return self._operation("and", name) if operator == "or" else self._negation(name)
+
+    def _negation(self, name: str | None) -> Node | None:
+        first = self.at
+        while self.at < len(self.tokens) and self.tokens[self.at].kind == "not":
+            self.at += 1
+        start = self.at
+        negated = (start - first) % 2 == 1
+        node = self._atom(name, negated=negated)
+        if start > first and self.at == start:
+            self._dangling(self.tokens[first], "before a word")
+        if node is None or not negated:
+            return node
+        position = self.tokens[first].start
+        return Not(node, position, self.tokens[self.at - 1].end - position)
+
+    def _dangling(self, token: Token, where: str) -> None:
+        if not (self.as_you_type and self.at >= len(self.tokens)):
+            message = f"{token.text} stands {where}; as a word, write it in lower case or quotes"
+            self.problems.append(Problem(token.start, token.end - token.start, message))
+
+    def _atom(self, name: str | None, *, negated: bool = False) -> Node | None:
+        if self.at >= len(self.tokens):
+            return None
+        token = self.tokens[self.at]
+        if token.kind in ("and", "or", "close"):
+            return None
+        self.at += 1
+        if token.kind == "open":
+            return self._group(name)
+        if token.kind == "field":
+            return self._field(token, negated=negated)
+        if self.n_terms >= MAX_TERMS:
+            if self.n_terms == MAX_TERMS:
+                message = f"only the first {MAX_TERMS} words are searched for"
+                self.problems.append(Problem(token.start, len(self.text) - token.start, message))
+                self.n_terms += 1
+            return None
+        return self._value(token, name, negated=negated)
+
+    def _group(self, name: str | None) -> Node | None:
+        node = self.sequence(name)
+        self.at = min(self.at + 1, len(self.tokens))  # behind the closing bracket, or the end stands for it
+        return node
+
+    def _field(self, token: Token, *, negated: bool) -> Node | None:
+        following = self.tokens[self.at] if self.at < len(self.tokens) else None
+        if following is not None and following.start == token.end and following.kind in ("word", "quoted", "open"):
+            return self._atom(token.text, negated=negated)
+        kind = FILTER_NAMES.get(token.text)
+        if kind is not None or not self.as_you_type or following is not None:
+            wanted = _NEEDS[kind] if kind else "a word"
+            message = f"{token.text}: needs {wanted} right after the colon"
+            self.problems.append(Problem(token.start, token.end - token.start, message))
+        return None
+
+    def _value(self, token: Token, name: str | None, *, negated: bool) -> Node | None:
+        """A word or phrase under the field `name`, or the filter that it makes."""
+        if name in FILTER_NAMES:
+            return self._filter(token, name)
+        tied = TEXT_NAMES[name] if name else None
+        inner = (token.inner, len(token.text))
+        if token.kind == "quoted":
+            self.n_terms += 1
+            return Phrase(token.text, tied, token.exact, *inner) if _searchable(token.text) else None
+        ending = _ENDING.fullmatch(token.text)
+        if ending is not None and not token.exact and tied in (None, "name"):
+            self.n_terms += 1
+            return Filter("ext", "", extension(ending[1]), token.start, token.end - token.start)
+        return self._word(token, name, tied, negated=negated)
+
+    def _word(self, token: Token, name: str | None, tied: str | None, *, negated: bool) -> Word | None:
+        text = token.text.rstrip("*")
+        if not _searchable(text):
+            return None
+        if "*" in text:
+            at = token.inner + text.index("*")
+            self.problems.append(Problem(at, 1, "a * stands for the rest of a word, at its end only"))
+        if name is None and not token.exact:
+            self._misspelt_field(token)
+        self.n_terms += 1
+        unfinished = self.as_you_type and token.end == len(self.text) and not negated
+        return Word(text, tied, unfinished or text != token.text, token.exact, token.inner, len(text))
+
+    def _misspelt_field(self, token: Token) -> None:
+        match = _NAME.match(token.text)
+        close = nearest(match[1].lower(), TEXT_NAMES | FILTER_NAMES) if match else None
+        if match is not None and close is not None and abs(len(close) - len(match[1])) <= 2:
+            message = f"no field {match[1]}:, did you mean {close}:? It is searched for as a word"
+            self.problems.append(Problem(token.start, len(match[1]) + 1, message))
+
+    def _filter(self, token: Token, name: str) -> Node | None:
+        """The filter that a value makes; several, separated by commas, where one of them has to hold."""
+        kind, position, length = FILTER_NAMES[name], token.start, token.end - token.start
+        parts = [token.text]
+        if kind in ("ext", "type", "lang"):
+            parts = [part for part in re.split(r"[\s,;]+", token.text) if part] or parts
+        nodes: list[Node] = []
+        for part in parts[: MAX_TERMS - self.n_terms]:
+            try:
+                op, value = self._meaning(kind, COMPARISONS.get(name, "") + part)
+            except NotUnderstoodError as error:
+                self.problems.append(Problem(position, length, str(error)))
+            else:
+                nodes.append(Filter(kind, op, value, position, length))
+                self.n_terms += 1
+        return _joined(Or, nodes)
+
+    def _meaning(self, kind: str, text: str) -> tuple[str, FilterValue]:
+        if kind == "modified":
+            return date_range(text, self.now)
+        if kind == "size":
+            return size_range(text)
+        return "", {"ext": extension, "type": document_type, "lang": language, "dir": folder}[kind](text)
+
+
+def _searchable(text: str) -> bool:
+    return any(character.isalnum() for character in text)
+
+
+def _joined(kind: type[And] | type[Or], nodes: Sequence[Node]) -> Node | None:
+    """One node for all: none, the only one, or an And or Or without another of its kind inside."""
+    flat: list[Node] = []
+    for node in nodes:
+        flat.extend(node.children if isinstance(node, kind) else (node,))
+    if len(flat) < 2:
+        return flat[0] if flat else None
+    end = max(node.position + node.length for node in flat)
+    return kind(tuple(flat), flat[0].position, end - flat[0].position)

@@ -1,0 +1,1 @@
+"""From a query tree to the best documents and their features."""

@@ -1,0 +1,184 @@
+"""From the words of a query to the indexed terms that answer them.
+
+A concept is one thing asked for: a word with the indexed forms that share its stem, the completions of a
+prefix, the pieces of a joined word. It has one occurrence count for each document and field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from indexer.postings import Ints
+from indexer.query.nodes import Phrase, Query, Word, positive_words
+from indexer.schema import TEXT_FIELDS
+from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
+from indexer.text.language import is_function_word, stem
+
+MAX_FORMS = 12
+"""indexed forms of one stem; the most frequent are taken"""
+MAX_COMPLETIONS = 24
+"""completions of one prefix"""
+QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
+"""where a query field looks; any other name is the index field itself"""
+
+Counts = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Concept:
+    """One thing asked for."""
+
+    node: Word | Phrase
+    forms: tuple[tuple[str, ...], ...]
+    """alternatives; each is a run of terms that must all occur (one term, but for joined words)"""
+    surface: tuple[str, ...]
+    """the forms exactly as typed, folded: the rest of `forms` are stem variants or completions"""
+    fields: tuple[str, ...]
+    function_word: bool = False
+    width: int = 1
+    """how many positions of the query it takes: the pieces of a joined word"""
+    offset: int = 0
+    """its first position in the query, function words counted"""
+
+
+def concepts_of(snapshot: Snapshot, query: Query, languages: tuple[str, ...]) -> tuple[Concept, ...]:
+    """The concepts of a query, in its order; a phrase is one concept for each of its words."""
+    found: list[Concept] = []
+    for node in positive_words(query):
+        found.extend(node_concepts(snapshot, node, languages))
+    ends = accumulate(concept.width for concept in found)
+    return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
+
+
+def node_concepts(snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...]) -> list[Concept]:
+    """The concepts of one word or phrase of the query."""
+    fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
+    if isinstance(node, Phrase):
+        return [Concept(node, ((term,),), (term,), fields) for term in sequence(node.text)]
+    raws = raw_tokens(node.text)
+    concepts: list[Concept] = []
+    for i, raw in enumerate(raws):
+        last = i == len(raws) - 1
+        concepts.extend(_raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last))
+    return concepts
+
+
+def _raw_concepts(
+    snapshot: Snapshot, node: Word, raw: str, fields: tuple[str, ...], languages: tuple[str, ...], *, prefix: bool
+) -> list[Concept]:
+    terms, width = raw_terms(raw)
+    if not terms:
+        return [Concept(node, ((fold(raw),),), (fold(raw),), fields)]
+    if width == 1:
+        typed = fold(raw)
+        whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
+        if prefix or (is_half(whole) and not node.exact):
+            return [Concept(node, tuple((t,) for t in _completions(snapshot, whole, fields)), (whole,), fields)]
+        forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
+        function_word = not node.exact and node.field is None and is_function_word(whole, languages)
+        return [Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word)]
+    return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
+
+
+def _joined_concepts(
+    snapshot: Snapshot,
+    node: Word,
+    terms: Sequence[tuple[str, int]],
+    fields: tuple[str, ...],
+    *,
+    whole: str,
+    prefix: bool,
+) -> list[Concept]:
+    pieces: dict[int, str] = {}
+    for term, offset in terms:
+        pieces.setdefault(offset, term)
+    parts = tuple(pieces[i] for i in sorted(pieces))
+    if node.exact and whole:
+        return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
+    if prefix and whole:
+        completed = [(t,) for t in _completions(snapshot, whole, fields)]
+        return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts))]
+    wordlike = all(len(part) > 1 and part.isalpha() for part in parts)
+    known = bool(whole) and any(snapshot.document_frequency(field, whole) for field in fields)
+    if known and not wordlike:
+        return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
+    if wordlike and whole:
+        return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
+    return [Concept(node, ((part,),), (part,), fields) for part in parts]
+
+
+def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """`prefix` itself and the most frequent indexed words that begin with it."""
+
+    def look_up() -> tuple[str, ...]:
+        total: dict[str, int] = {prefix: 1 << 40}
+        for field in fields:
+            for term, df in snapshot.terms_with_prefix(field, prefix).items():
+                total[term] = total.get(term, 0) + df
+        return tuple(sorted(total, key=lambda term: (-total[term], term))[:MAX_COMPLETIONS])
+
+    return snapshot.remember(("completions", prefix, fields), look_up)
+
+
+def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+    """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
+    if len(word) < 3 or not word.isalpha():
+        return ()
+
+    def look_up() -> tuple[str, ...]:
+        found: dict[str, int] = {}
+        for language in languages:
+            root = stem(word, language)
+            shared = len(_common_prefix(root, word))
+            start = word[: max(3, shared - (root[-1:] in ("i", "y")))]
+            for field in ("body", "title"):
+                for term, df in snapshot.terms_with_prefix(field, start).items():
+                    if term != word and len(term) <= len(word) + 7 and stem(term, language) == root:
+                        found[term] = max(found.get(term, 0), df)
+        return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
+
+    return snapshot.remember(("stem", word, languages), look_up)
+
+
+def _common_prefix(a: str, b: str) -> str:
+    n = 0
+    while n < min(len(a), len(b)) and a[n] == b[n]:
+        n += 1
+    return a[:n]
+
+
+def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Counts]:
+    """The documents [n] (ascending) that hold the concept in `field`, and its occurrences in each [n].
+
+    An alternative of several terms occurs as often as the rarest of them; alternatives add up, but for a
+    joined word and its own pieces, of which the larger counts (the index holds the pieces of each whole).
+    """
+    runs = [_run_counts(snapshot, field, run) for run in concept.forms]
+    runs = [run for run in runs if run[0].size]
+    if not runs:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    if len(runs) == 1:
+        return runs[0]
+    docs = np.unique(np.concatenate([docs for docs, _ in runs]))
+    total = np.zeros(docs.size)
+    joined = any(len(run) > 1 for run in concept.forms)
+    for own, tf in runs:
+        rows = np.searchsorted(docs, own)
+        total[rows] = np.maximum(total[rows], tf) if joined else total[rows] + tf
+    return docs, total
+
+
+def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[Ints, Counts]:
+    first = snapshot.postings(field, run[0])
+    docs, tf = first.docs, first.tf.astype(np.float64)
+    for term in run[1:]:
+        other = snapshot.postings(field, term)
+        docs, mine, theirs = np.intersect1d(docs, other.docs, assume_unique=True, return_indices=True)
+        tf = np.minimum(tf[mine], other.tf[theirs])
+    return docs, tf

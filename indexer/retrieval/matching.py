@@ -1,0 +1,155 @@
+"""Which documents a query admits: its tree evaluated over sets of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from indexer.documents import TYPES
+from indexer.postings import Ints
+from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
+from indexer.retrieval.concepts import Concept, field_counts, node_concepts
+from indexer.schema import TAG_FIELD
+from indexer.storage.snapshot import PLACE_BITS, Snapshot
+from indexer.text.analysis import fold, sequence
+
+Mask = npt.NDArray[np.bool_]
+"""[n_numbers] over the document numbers of a snapshot"""
+FolderIds = Callable[[str], set[int]]
+"""the ids of the documents below a folder that is given by its absolute path"""
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Evaluates query trees over one snapshot."""
+
+    snapshot: Snapshot
+    languages: tuple[str, ...]
+    folder_ids: FolderIds
+
+    def admitted(self, node: Node | None) -> Mask:
+        """The living documents for which the tree holds; all of them for an empty tree."""
+        return self.snapshot.alive if node is None else self._mask(node) & self.snapshot.alive
+
+    def relaxed(self, node: Node) -> Mask:
+        """As `admitted`, but one of the words is enough; conditions still hold."""
+        children = self._needed(node.children) if isinstance(node, And) else (node,)
+        mask = self.snapshot.alive.copy()
+        words: list[Mask] = []
+        for child in children:
+            if is_filter(child) or isinstance(child, Not):
+                mask &= self._mask(child)
+            else:
+                words.append(self._any_word(child))
+        return mask & reduce(np.logical_or, words) if words else mask
+
+    def _any_word(self, node: Node) -> Mask:
+        if isinstance(node, Word):
+            return self._union(node_concepts(self.snapshot, node, self.languages))
+        return self._mask(node)
+
+    def _mask(self, node: Node) -> Mask:
+        match node:
+            case Word():
+                return self._word(node)
+            case Phrase():
+                return self._phrase(node)
+            case Filter():
+                return self._filter(node)
+            case Not(child):
+                return ~self._mask(child)
+            case And(children):
+                return reduce(np.logical_and, [self._mask(child) for child in self._needed(children)])
+            case Or(children):
+                return reduce(np.logical_or, [self._mask(child) for child in children])
+
+    def _needed(self, children: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Function words are not asked for where other words are."""
+        plain = [c for c in children if isinstance(c, Word) and self._is_function_word(c)]
+        others = tuple(c for c in children if c not in plain)
+        return others if any(not is_filter(c) and not isinstance(c, Not) for c in others) else children
+
+    def _is_function_word(self, word: Word) -> bool:
+        if word.exact or word.prefix or word.field:
+            return False
+        return all(c.function_word for c in node_concepts(self.snapshot, word, self.languages))
+
+    def _word(self, word: Word) -> Mask:
+        concepts = node_concepts(self.snapshot, word, self.languages)
+        masks = [self._union([concept]) for concept in concepts]
+        return reduce(np.logical_and, masks, np.ones(self.snapshot.alive.size, dtype=bool))
+
+    def _union(self, concepts: list[Concept]) -> Mask:
+        mask = np.zeros(self.snapshot.alive.size, dtype=bool)
+        for concept in concepts:
+            for field in concept.fields:
+                mask[field_counts(self.snapshot, concept, field)[0]] = True
+        return mask
+
+    def _phrase(self, phrase: Phrase) -> Mask:
+        words = sequence(phrase.text)
+        mask = np.zeros(self.snapshot.alive.size, dtype=bool)
+        if not words:
+            return mask
+        concepts = node_concepts(self.snapshot, phrase, self.languages)
+        for field in concepts[0].fields:
+            mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True
+        return mask
+
+    def _filter(self, condition: Filter) -> Mask:
+        documents = self.snapshot.documents
+        match condition.kind, condition.value:
+            case "modified", (start, end):
+                return _within(documents["modified"], start, end)
+            case "size", (smallest, largest):
+                return _within(documents["size"], smallest, None if largest is None else largest + 1)
+            case "dir", str(folder):
+                return self._folder(folder)
+            case "type", str(name):
+                return np.asarray(documents["type"] == TYPES.index(name)) if name in TYPES else self._none()
+            case kind, str(value):
+                mask = self._none()
+                mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(value)}").docs] = True
+                return mask
+            case _:
+                return self._none()
+
+    def _none(self) -> Mask:
+        return np.zeros(self.snapshot.alive.size, dtype=bool)
+
+    def _folder(self, folder: str) -> Mask:
+        mask = self._none()
+        if folder.startswith(("/", "~")):
+            return self.snapshot.having(self.folder_ids(folder))
+        words = sequence(folder)
+        if words:
+            mask[phrase_starts(self.snapshot, "path", words) >> PLACE_BITS] = True
+        return mask
+
+
+def _within(values: npt.NDArray[Any], start: float | None, end: float | None) -> Mask:
+    mask = np.ones(values.size, dtype=bool)
+    if start is not None:
+        mask &= values >= start
+    if end is not None:
+        mask &= values < end
+    return mask
+
+
+def phrase_starts(snapshot: Snapshot, field: str, words: list[str], docs: Ints | None = None) -> Ints:
+    """The places at which the words stand next to each other in this order, in all or in the given documents."""
+    holders = [snapshot.postings(field, word).docs for word in words]
+    common = holders[0] if docs is None else np.intersect1d(docs, holders[0], assume_unique=True)
+    for other in holders[1:]:
+        common = np.intersect1d(common, other, assume_unique=True)
+    if not common.size:
+        return common
+    starts = snapshot.places(field, words[0], common)
+    for i, word in enumerate(words[1:], start=1):
+        starts = starts[np.isin(starts + i, snapshot.places(field, word, common), assume_unique=True)]
+    return starts

@@ -1,0 +1,569 @@
+"""The catalogue: what is indexed, what could not be read, and what was passed over; one SQLite file.
+
+Any number of threads and processes may read at any time; only the holder of the index's write lock writes
+(`CatalogueWriter`), all of a commit or nothing, after its documents are durable in the index.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import sqlite3
+import threading
+import time
+import weakref
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from indexer.documents import FileEntry, Skipped
+from indexer.errors import IndexDamaged, IndexerError
+
+if TYPE_CHECKING:
+    from indexer.prepare import PreparedDocument
+
+
+VERSION = 1
+"""of the tables; another version is rebuilt from the files"""
+
+TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
+    """CREATE TABLE files (
+        file_id INTEGER PRIMARY KEY,
+        path BLOB NOT NULL UNIQUE,      -- as os.fsencode gives it
+        size INTEGER NOT NULL,          -- bytes
+        modified_ns INTEGER NOT NULL,   -- since the epoch, UTC
+        device INTEGER NOT NULL,
+        inode INTEGER NOT NULL,
+        state TEXT NOT NULL,            -- indexed; failed; pending: the index may lack it, read it again
+        kind TEXT NOT NULL,             -- of the failure, as in ExtractionError
+        reason TEXT NOT NULL,           -- of the failure; or one line for each part that could not be read
+        reader TEXT NOT NULL,           -- the version of the extractors and their limits
+        indexed_at REAL NOT NULL        -- seconds since the epoch
+    )""",
+    """CREATE TABLE documents (
+        doc_id INTEGER PRIMARY KEY,
+        file_id INTEGER NOT NULL,
+        part TEXT NOT NULL,
+        title TEXT NOT NULL,
+        type TEXT NOT NULL,
+        author TEXT NOT NULL,
+        recipients TEXT NOT NULL,
+        modified REAL NOT NULL,         -- seconds since the epoch
+        language TEXT NOT NULL,
+        truncated TEXT NOT NULL,
+        n_words INTEGER NOT NULL,
+        content_hash BLOB NOT NULL,
+        pages BLOB NOT NULL             -- msgpack array of offsets
+    )""",
+    "CREATE INDEX documents_of_file ON documents (file_id)",
+    "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
+    "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
+    "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # a search found them gone
+)
+
+FIRST_META: dict[str, object] = {
+    "generation": 0,
+    "next_doc_id": 1,
+    "next_file_id": 1,
+    "roots": msgspec.msgpack.encode([]),
+    "skipped": msgspec.msgpack.encode({}),
+    "skipped_hash": b"",
+    "last_update": 0.0,
+}
+"""roots: a list of paths as bytes; skipped: how many paths each rule passed over"""
+
+
+class Connection(sqlite3.Connection):
+    """One that a WeakSet can hold."""
+
+
+@contextmanager
+def plain_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours: damage asks for a rebuild, a full disk says so."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name: str = error.sqlite_errorname if hasattr(error, "sqlite_errorname") else ""
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
+            raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
+        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            raise IndexerError(f"{path} cannot be written, perhaps the disk is full: {error}") from error
+        raise IndexerError(f"{path}: {error}") from error
+
+
+def connect(path: Path) -> Connection:
+    """A connection in autocommit mode that waits for other writers; a new file gets the mode 0600."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, factory=Connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A last transaction lost in a power cut is noticed: its generation is then older than that of the index.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA journal_size_limit = 16000000")
+    return connection
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[Connection]:
+    """All or nothing, and no other writer meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def make_tables(connection: Connection, path: Path) -> None:
+    """Make the tables in a new file; raises IndexDamaged when another version made them."""
+    if not _version(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+        with transaction(connection):
+            if not _version(connection):  # else another process was faster
+                _create(connection)
+    if (version := _version(connection)) != VERSION:
+        raise IndexDamaged(f"the catalogue has version {version}, this program has version {VERSION}: {path}")
+
+
+def _create(connection: Connection) -> None:
+    for table in TABLES:
+        connection.execute(table)
+    connection.executemany("INSERT INTO meta VALUES (?, ?)", FIRST_META.items())
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _version(connection: Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def reset(path: Path) -> None:
+    """Empty the catalogue, whatever its version; readers go on with the new, empty one.
+
+    Document ids go on where they were, so that no reader takes a new document for an old one. A file that is
+    no database is deleted.
+    """
+    try:
+        connection = connect(path)
+        try:
+            with transaction(connection):
+                _make_anew(connection)
+        finally:
+            connection.close()
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error):
+            raise IndexerError(f"another process is writing to {path}") from error
+        for ending in ("", "-wal", "-shm"):
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _make_anew(connection: Connection) -> None:
+    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    kept: list[tuple[str, object]] = []
+    if "meta" in tables:
+        kept = connection.execute("SELECT key, value FROM meta WHERE key IN ('next_doc_id', 'next_file_id')").fetchall()
+    for table in tables:
+        connection.execute(f'DROP TABLE "{table}"')
+    _create(connection)
+    connection.executemany("UPDATE meta SET value = ?2 WHERE key = ?1", kept)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """What is known of one document, without its text."""
+
+    doc_id: int
+    path: str
+    part: str
+    title: str
+    type: str
+    author: str
+    recipients: str
+    modified: float
+    """seconds since the epoch"""
+    size: int
+    """bytes of the whole file"""
+    language: str
+    truncated: str
+    n_words: int
+    content_hash: bytes
+    pages: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    n_files: int
+    """files that were read"""
+    n_documents: int
+    n_failures: int
+    n_skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One file that could not be read."""
+
+    path: str
+    kind: str
+    reason: str
+
+
+class KnownFile(NamedTuple):
+    """One file as it was when it was last read."""
+
+    file_id: int
+    size: int
+    modified_ns: int
+    device: int
+    inode: int
+    state: str
+    """indexed, failed or pending"""
+    reader: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """All that is known of one file."""
+
+    path: str
+    known: KnownFile
+    kind: str
+    reason: str
+    indexed_at: float
+    """seconds since the epoch"""
+    n_documents: int
+    truncated: str
+
+
+_KNOWN = "path, file_id, size, modified_ns, device, inode, state, reader"
+_DOCUMENT = (
+    "doc_id, path, part, title, type, author, recipients, modified, size, language, truncated, n_words, content_hash"
+)
+
+
+class Catalogue:
+    """The catalogue in one file; safe to share between threads."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._local = threading.local()
+        self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+    @classmethod
+    def open(cls, path: Path) -> Catalogue:
+        """Open the catalogue, creating an empty one where there is none; IndexDamaged when it must be rebuilt."""
+        catalogue = cls(path)
+        with plain_errors(path):
+            make_tables(catalogue.connection, path)
+        return catalogue
+
+    @staticmethod
+    def destroy(path: Path) -> None:
+        """Empty the catalogue, so that everything is indexed again."""
+        reset(path)
+
+    @property
+    def connection(self) -> Connection:
+        """This thread's own connection."""
+        found: Connection | None = self._local.__dict__.get("connection")
+        if found is None:
+            found = self._local.connection = connect(self.path)
+            self._connections.add(found)
+        return found
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        for connection in list(self._connections):
+            connection.close()
+        self._local = threading.local()
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        with plain_errors(self.path):
+            return self.connection.execute(query, values).fetchall()
+
+    def meta(self, key: str) -> Any:
+        """One value of the table `meta`."""
+        return self._rows("SELECT value FROM meta WHERE key = ?", key)[0][0]
+
+    @property
+    def generation(self) -> int:
+        """The commit of the index that this catalogue describes."""
+        return int(self.meta("generation"))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The folders that the last scan went through."""
+        return tuple(os.fsdecode(root) for root in msgspec.msgpack.decode(self.meta("roots"), type=list[bytes]))
+
+    @property
+    def last_update(self) -> float:
+        """When a scan or an update last ended, in seconds since the epoch; 0 for never."""
+        return float(self.meta("last_update"))
+
+    def documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
+        """The documents by id; one that was removed meanwhile is missing."""
+        wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
+        rows = self._rows(
+            f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id)"
+            " WHERE doc_id IN (SELECT value FROM json_each(?))",
+            wanted,
+        )
+        return {row[0]: _document(row) for row in rows}
+
+    def text(self, doc_id: int) -> str:
+        """The text of a document; "" when it was removed meanwhile."""
+        rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
+        return zlib.decompress(rows[0][0]).decode("utf-8") if rows else ""
+
+    def doc_ids_of(self, path: str) -> tuple[int, ...]:
+        """The documents of one file, in their order in it."""
+        query = "SELECT doc_id FROM documents JOIN files USING (file_id) WHERE path = ? ORDER BY doc_id"
+        return tuple(row[0] for row in self._rows(query, os.fsencode(path)))
+
+    def doc_ids(self) -> set[int]:
+        """All documents."""
+        return {row[0] for row in self._rows("SELECT doc_id FROM documents")}
+
+    def doc_ids_of_files(self, file_ids: Iterable[int]) -> list[int]:
+        """The documents of some files."""
+        query = "SELECT doc_id FROM documents WHERE file_id IN (SELECT value FROM json_each(?))"
+        return [row[0] for row in self._rows(query, json.dumps(list(file_ids)))]
+
+    def counts(self) -> Counts:
+        """How much there is of everything."""
+        states = dict(self._rows("SELECT state, count(*) FROM files GROUP BY state"))
+        n_documents = self._rows("SELECT count(*) FROM documents")[0][0]
+        n_failures = states.pop("failed", 0)
+        return Counts(sum(states.values()), n_documents, n_failures, sum(self.skipped_by_rule().values()))
+
+    def failures(self) -> list[Failure]:
+        """Every file that could not be read, by path."""
+        rows = self._rows("SELECT path, kind, reason FROM files WHERE state = 'failed' ORDER BY path")
+        return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
+
+    def partial_failures(self) -> list[Failure]:
+        """Files that were read, but not every part of them (kind "part", one line for each part)."""
+        rows = self._rows("SELECT path, reason FROM files WHERE state = 'indexed' AND reason <> '' ORDER BY path")
+        return [Failure(os.fsdecode(path), "part", reason) for path, reason in rows]
+
+    def skipped_by_rule(self) -> dict[str, int]:
+        """How many paths each rule passed over in the last scan; a folder counts as one."""
+        return msgspec.msgpack.decode(self.meta("skipped"), type=dict[str, int])
+
+    def skipped(self, rule: str | None = None) -> list[Failure]:
+        """Paths that the last scan passed over (the first 10,000), the rule as `kind`."""
+        rows = self._rows("SELECT path, rule, reason FROM skipped WHERE rule = ?1 OR ?1 IS NULL ORDER BY path", rule)
+        return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
+
+    def file(self, path: str) -> FileRow | None:
+        """What is known of one file; None when it is not in the catalogue."""
+        query = (
+            f"SELECT {_KNOWN}, kind, reason, indexed_at,"
+            " (SELECT count(*) FROM documents d WHERE d.file_id = f.file_id),"
+            " coalesce((SELECT max(truncated) FROM documents d WHERE d.file_id = f.file_id), '')"
+            " FROM files f WHERE path = ?"
+        )
+        for row in self._rows(query, os.fsencode(path)):
+            return FileRow(path, KnownFile(*row[1:8]), *row[8:])
+        return None
+
+    def known(self, below: str | None = None) -> dict[str, KnownFile]:
+        """All files by path, or `below` and what lies in it."""
+        if below is None:
+            rows = self._rows(f"SELECT {_KNOWN} FROM files")
+        else:
+            path = os.fsencode(below)
+            first = path.removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
+            after = first[:-1] + bytes((first[-1] + 1,))
+            query = f"SELECT {_KNOWN} FROM files WHERE path = ? OR (path >= ? AND path < ?)"
+            rows = self._rows(query, path, first, after)
+        return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
+
+    def paths(self) -> list[str]:
+        """All files."""
+        return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM files")]
+
+    def purge(self, path: str) -> None:
+        """Note that a search found `path` gone; the next update looks and removes it."""
+        with plain_errors(self.path):
+            self.connection.execute("INSERT OR IGNORE INTO suspects VALUES (?)", (os.fsencode(path),))
+
+    def suspects(self) -> list[str]:
+        """Paths that searches found gone."""
+        return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
+
+
+def _document(row: tuple[Any, ...]) -> DocumentRow:
+    values = list(row)
+    values[1], values[-1] = os.fsdecode(row[1]), msgspec.msgpack.decode(row[-1], type=tuple[int, ...])
+    return DocumentRow(*values)
+
+
+MAX_SKIPPED_ROWS = 10_000
+"""Paths listed one by one; the counts by rule go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """One file that was read, or could not be: the row to write."""
+
+    file_id: int
+    entry: FileEntry
+    state: str
+    kind: str
+    reason: str
+    reader: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """What waits for the next commit."""
+
+    files: list[StoredFile] = field(default_factory=list)
+    documents: list[tuple[Any, ...]] = field(default_factory=list)
+    texts: list[tuple[int, bytes]] = field(default_factory=list)
+    replaced: list[int] = field(default_factory=list)
+    """file ids whose old rows go"""
+    n_text_bytes: int = 0
+
+    def add_document(self, doc_id: int, file: StoredFile, document: PreparedDocument) -> None:
+        """Add a document of `file`; its postings are not kept."""
+        modified = document.modified
+        if modified is None or not math.isfinite(modified):
+            modified = file.entry.modified_ns / 1e9
+        self.documents.append(
+            (
+                doc_id, file.file_id, _storable(document.part), _storable(document.title), document.type,
+                _storable(document.author), _storable(document.recipients), modified, document.language,
+                document.truncated, document.n_words, document.content_hash, msgspec.msgpack.encode(document.pages),
+            )
+        )  # fmt: skip
+        self.texts.append((doc_id, document.text_z))
+        self.n_text_bytes += len(document.text_z)
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.replaced)
+
+
+class CatalogueWriter:
+    """Writes to a catalogue; only for the holder of the index's write lock."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._next_doc_id = int(catalogue.meta("next_doc_id"))
+        self._next_file_id = int(catalogue.meta("next_file_id"))
+
+    def new_doc_id(self) -> int:
+        """A document id that no document ever had."""
+        self._next_doc_id += 1
+        return self._next_doc_id - 1
+
+    def new_file_id(self) -> int:
+        self._next_file_id += 1
+        return self._next_file_id - 1
+
+    def pass_over_doc_ids(self, used: Iterable[int]) -> None:
+        """Never give out ids up to the largest of `used` again."""
+        self._next_doc_id = max(self._next_doc_id, max(used, default=0) + 1)
+
+    def commit(self, batch: Batch, *, generation: int) -> None:
+        """Write `batch` and say that the catalogue now describes `generation` of the index."""
+        path = self._catalogue.path
+        with plain_errors(path), transaction(self._catalogue.connection) as connection:
+            _delete_files(connection, [*batch.replaced, *(file.file_id for file in batch.files)])
+            now = time.time()
+            connection.executemany(
+                "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (_file(file, now) for file in batch.files)
+            )
+            connection.executemany(
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
+            )
+            connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
+            _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
+            _set(connection, {"generation": generation})
+
+    def read_again(self, doc_ids: Iterable[int], *, generation: int) -> list[int]:
+        """Mark the files of `doc_ids` as pending and forget their documents; gives all doc ids of those files."""
+        path = self._catalogue.path
+        with plain_errors(path), transaction(self._catalogue.connection) as connection:
+            connection.execute("CREATE TEMP TABLE IF NOT EXISTS lost (doc_id INTEGER PRIMARY KEY)")
+            connection.execute("DELETE FROM lost")
+            connection.executemany("INSERT INTO lost VALUES (?)", ((doc_id,) for doc_id in doc_ids))
+            rows = connection.execute("SELECT DISTINCT file_id FROM documents JOIN lost USING (doc_id)").fetchall()
+            known = connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows)
+            known.close()
+            gone = [
+                doc_id
+                for row in rows
+                for (doc_id,) in connection.execute("SELECT doc_id FROM documents WHERE file_id = ?", row)
+            ]
+            _delete_documents(connection, [row[0] for row in rows])
+            _set(connection, {"generation": generation, "next_doc_id": self._next_doc_id})
+        return gone
+
+
+def note_scan(
+    catalogue: Catalogue, *, roots: Sequence[str], skipped: Sequence[Skipped], by_rule: Mapping[str, int]
+) -> None:
+    """Keep what a whole scan passed over, if that changed, and when the scan was."""
+    shown = skipped[:MAX_SKIPPED_ROWS]
+    rows = [(os.fsencode(one.path), one.rule, _storable(one.reason)) for one in shown]
+    digest = hashlib.blake2b(repr((rows, sorted(by_rule.items()))).encode(), digest_size=16).digest()
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        if catalogue.meta("skipped_hash") != digest:
+            connection.execute("DELETE FROM skipped")
+            connection.executemany("INSERT INTO skipped VALUES (?, ?, ?)", rows)
+            _set(connection, {"skipped": msgspec.msgpack.encode(dict(by_rule)), "skipped_hash": digest})
+        _set(connection, {"roots": msgspec.msgpack.encode([os.fsencode(root) for root in roots])})
+        _set(connection, {"last_update": time.time()})
+
+
+def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
+    """Keep when an update of single paths was, and that the suspects among them were looked at."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        connection.executemany("DELETE FROM suspects WHERE path = ?", ((os.fsencode(path),) for path in checked))
+        _set(connection, {"last_update": time.time()})
+
+
+def compact(catalogue: Catalogue) -> None:
+    """Give the space of removed documents back to the disk."""
+    with plain_errors(catalogue.path):
+        catalogue.connection.execute("VACUUM")
+        catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _storable(text: str) -> str:
+    """`text` as UTF-8 can hold it: a lone surrogate becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
+    entry = file.entry
+    reason = _storable(file.reason)
+    return (
+        file.file_id, os.fsencode(entry.path), entry.size, entry.modified_ns, entry.device, entry.inode,
+        file.state, file.kind, reason, file.reader, now,
+    )  # fmt: skip
+
+
+def _delete_files(connection: Connection, file_ids: Sequence[int]) -> None:
+    _delete_documents(connection, file_ids)
+    connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+
+
+def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
+    of_file = "(SELECT doc_id FROM documents WHERE file_id = ?)"
+    connection.executemany(f"DELETE FROM texts WHERE doc_id IN {of_file}", ((file_id,) for file_id in file_ids))
+    connection.executemany("DELETE FROM documents WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+
+
+def _set(connection: Connection, values: Mapping[str, object]) -> None:
+    connection.executemany("UPDATE meta SET value = ? WHERE key = ?", ((value, key) for key, value in values.items()))

@@ -1,0 +1,304 @@
+"""The index on disk: one small interface over Whoosh's table of contents and our segments.
+
+Readers never wait: they open a `Snapshot` of the newest commit and keep it. One writer at a time holds a lock
+that names it. A commit writes new segments, makes them durable, and then replaces the table of contents in one
+rename; killed before that, nothing has happened, and the next commit removes what was left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from indexer.documents import FileEntry
+from indexer.errors import IndexDamaged, LockedError
+from indexer.prepare import document_row, path_fields
+from indexer.schema import DOCUMENT, FIELDS
+from indexer.storage import whoosh_codec
+from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.storage.lists import FieldBuffer, merged_lists, renumber
+from indexer.storage.snapshot import CommitName, Snapshot
+from indexer.storage.whoosh_codec import INDEX_NAME, ArrayCodec, Segment
+
+if TYPE_CHECKING:
+    from indexer.prepare import PreparedDocument
+
+
+__all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
+
+LOCK_FILE = "writer.lock"
+_ATTEMPTS = 10
+
+
+def lock_holder(folder: Path) -> str:
+    """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
+    path = folder / LOCK_FILE
+    try:
+        with open(path, "rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return ""
+    except BlockingIOError:
+        return path.read_text(errors="replace").strip() or "another process"
+    return ""
+
+
+def take_lock(folder: Path, holder: str) -> int:
+    """Take the lock until the handle that is returned is closed; LockedError names who has it."""
+    handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if attempt < _ATTEMPTS:
+                time.sleep(0.01)  # `lock_holder` holds it for a moment, too
+                continue
+            name = os.read(handle, 500).decode(errors="replace").strip() or "another process"
+            os.close(handle)
+            raise LockedError(f"the index is being written by {name}") from error
+    os.ftruncate(handle, 0)
+    os.write(handle, f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})".encode(errors="replace"))
+    return handle
+
+
+MAX_SEGMENTS = 12
+"""above this the small ones are merged even when they are of like size"""
+
+
+class Index:
+    """An index folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._storage = whoosh_codec.Storage(str(folder))
+
+    @classmethod
+    def open(cls, folder: Path) -> Index:
+        """Open the index in `folder`, creating an empty one where there is none.
+
+        IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
+        """
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.chmod(folder, 0o700)
+        others = [p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")]
+        if others:
+            raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
+        index = cls(folder)
+        if index.generation < 0:
+            whoosh_codec.create_contents(index._storage)
+        whoosh_codec.read_contents(index._storage)
+        return index
+
+    @staticmethod
+    def destroy(folder: Path) -> None:
+        """Remove every file of the index; the lock stays."""
+        for path in folder.glob("*"):
+            if path.is_file() and path.name != LOCK_FILE:
+                path.unlink(missing_ok=True)
+
+    @staticmethod
+    def bytes_on_disk(folder: Path) -> int:
+        """The size of all files of the index."""
+        total = 0
+        for path in folder.glob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a commit may remove files meanwhile
+                total += path.stat().st_size
+        return total
+
+    @property
+    def generation(self) -> int:
+        """The number of the newest commit."""
+        return whoosh_codec.generation(self._storage)
+
+    @property
+    def commit_name(self) -> CommitName:
+        """What tells the newest commit from all others; see `Snapshot.commit_name`."""
+        generation, segments = whoosh_codec.read_contents(self._storage)
+        return generation, tuple(segment.segment_id() for segment in segments)
+
+    def snapshot(self) -> Snapshot:
+        """Open the newest commit for reading; IndexDamaged when it cannot be read."""
+        for _ in range(whoosh_codec.ATTEMPTS):
+            generation, segments = whoosh_codec.read_contents(self._storage)
+            try:
+                files = [(open_segment(self.folder, s), frozenset(s.deleted_docs())) for s in segments]
+            except FileNotFoundError:
+                continue  # a commit replaced the segments between the two reads
+            return Snapshot(files, generation=generation)
+        raise IndexDamaged(f"a segment that the index in {self.folder} names is not there")
+
+    def writer(self, holder: str) -> IndexWriter:
+        """Begin to write; LockedError names the process that already does."""
+        return IndexWriter(self, take_lock(self.folder, holder))
+
+
+def open_segment(folder: Path, segment: Segment) -> SegmentFiles:
+    """The files of a segment; IndexDamaged when they are not what the table of contents says."""
+    files = SegmentFiles(folder, segment.segment_id())
+    if len(files.documents) != segment.doc_count_all():
+        raise IndexDamaged(
+            f"segment {files.name} must have {segment.doc_count_all()} documents, not {len(files.documents)}"
+        )
+    return files
+
+
+class IndexWriter:
+    """Adds and removes documents; nothing shows until `commit`. Leaving the context without one discards."""
+
+    def __init__(self, index: Index, lock: int) -> None:
+        self._index = index
+        self._lock: int | None = lock
+        try:
+            self.generation, self._segments = whoosh_codec.read_contents(index._storage)
+            self._files = {s.segment_id(): open_segment(index.folder, s) for s in self._segments}
+            whoosh_codec.tidy(index._storage, self.generation, self._segments)
+        except FileNotFoundError as error:
+            self.close()
+            raise IndexDamaged(f"a segment that the index in {index.folder} names is not there") from error
+        except BaseException:
+            self.close()
+            raise
+        self._durable = set(self._files)
+        self._forget_pending()
+
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Discard what was not committed and release the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _forget_pending(self) -> None:
+        self._rows: list[tuple[Any, ...]] = []
+        self._buffers = {field: FieldBuffer() for field in FIELDS}
+        self._removed: set[int] = set()
+
+    @property
+    def pending_postings(self) -> int:
+        """How many postings wait for the next commit (about 40 bytes of memory each)."""
+        return sum(buffer.n_postings for buffer in self._buffers.values())
+
+    def add(self, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
+        """Add one document under an id that was never used before."""
+        fields = {**document.fields, **path_fields(entry.path, document)}
+        row = document_row(doc_id, entry, document, fields)
+        for field, postings in fields.items():
+            self._buffers[field].add(len(self._rows), postings)
+        self._rows.append(row)
+
+    def remove(self, doc_ids: Iterable[int]) -> None:
+        """Remove documents with the next commit; unknown ids are passed over."""
+        self._removed.update(doc_ids)
+
+    def doc_ids(self) -> set[int]:
+        """The ids of all committed, living documents."""
+        found: set[int] = set()
+        for segment in self._segments:
+            ids = self._files[segment.segment_id()].documents["doc_id"]
+            alive = np.ones(ids.size, dtype=bool)
+            alive[list(segment.deleted_docs())] = False
+            found.update(ids[alive].tolist())
+        return found
+
+    def commit(self, *, merge: bool = True) -> int:
+        """Make all additions and removals durable and visible; returns the new generation.
+
+        `merge=False` leaves segments of like size alone, for bulk indexing.
+        """
+        self._delete_pending()
+        if self._rows:
+            self._write_new()
+        self._merge(self._worth_merging(merge))
+        return self._publish()
+
+    def optimize(self) -> int:
+        """Commit and merge everything into one segment without dead documents."""
+        self._delete_pending()
+        if self._rows:
+            self._write_new()
+        if len(self._segments) > 1 or any(s.has_deletions() for s in self._segments):
+            self._merge(list(self._segments))
+        return self._publish()
+
+    def _delete_pending(self) -> None:
+        if not self._removed:
+            return
+        removed = np.fromiter(self._removed, dtype=np.int64, count=len(self._removed))
+        for segment in self._segments:
+            ids = self._files[segment.segment_id()].documents["doc_id"]
+            for docnum in np.flatnonzero(np.isin(ids, removed)).tolist():
+                segment.delete_document(docnum)
+
+    def _new_segment(self, n_documents: int) -> Segment:
+        segment = ArrayCodec().new_segment(self._index._storage, INDEX_NAME)
+        segment.set_doc_count(n_documents)
+        return segment
+
+    def _write_new(self) -> None:
+        segment = self._new_segment(len(self._rows))
+        lists = {field: [buffer.lists()] for field, buffer in self._buffers.items() if buffer.n_postings}
+        rows = np.array(self._rows, dtype=DOCUMENT)
+        for docnum in np.flatnonzero(np.isin(rows["doc_id"], list(self._removed))).tolist():
+            segment.delete_document(docnum)
+        self._add_segment(segment, rows, lists)
+
+    def _add_segment(self, segment: Segment, rows: Any, lists: dict[str, Any]) -> None:
+        write_segment(self._index.folder, segment.segment_id(), documents=rows, fields=lists)
+        self._files[segment.segment_id()] = SegmentFiles(self._index.folder, segment.segment_id())
+        self._segments.append(segment)
+
+    def _worth_merging(self, merge: bool) -> list[Segment]:
+        """The smallest segments, as long as each is less than three times all smaller ones together; and dead ones.
+
+        So a posting is merged about as often as the logarithm of the index's size, and few segments remain.
+        """
+        sizes = {s.segment_id(): self._files[s.segment_id()].n_bytes + 1 for s in self._segments}
+        mostly_dead = [s for s in self._segments if s.deleted_count() * 4 > s.doc_count_all()]
+        chosen: list[Segment] = []
+        total = 0
+        for segment in sorted(self._segments, key=lambda s: sizes[s.segment_id()]):
+            crowded = len(self._segments) - len(chosen) >= MAX_SEGMENTS
+            if chosen and not crowded and not (merge and sizes[segment.segment_id()] < 3 * total):
+                break
+            chosen.append(segment)
+            total += sizes[segment.segment_id()]
+        if len(chosen) < 2:
+            chosen = []
+        return chosen + [s for s in mostly_dead if s not in chosen]
+
+    def _merge(self, chosen: list[Segment]) -> None:
+        if not chosen:
+            return
+        files = [self._files[s.segment_id()] for s in chosen]
+        maps, n = renumber((len(f.documents) for f in files), (set(s.deleted_docs()) for s in chosen))
+        self._segments = [s for s in self._segments if s not in chosen]
+        if n == 0:
+            return
+        fields = sorted({field for f in files for field in f.fields})
+        lists = {field: merged_lists(field, files, maps) for field in fields}
+        rows = np.concatenate([f.documents[new >= 0] for f, new in zip(files, maps, strict=True)])
+        self._add_segment(self._new_segment(n), rows, lists)
+
+    def _publish(self) -> int:
+        folder = self._index.folder
+        names = {segment.segment_id() for segment in self._segments}
+        whoosh_codec.sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
+        whoosh_codec.replace_contents(self._index._storage, self.generation + 1, self._segments)
+        self.generation += 1
+        self._durable = names
+        self._files = {name: files for name, files in self._files.items() if name in names}
+        self._forget_pending()
+        return self.generation

@@ -1,0 +1,1 @@
+"""Words: analysis into terms, languages and stems, spelling."""

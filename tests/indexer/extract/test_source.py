@@ -1,0 +1,38 @@
+"""Sizes shown and texts cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.extract.source import Limits, Sink, cut, shown_size
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "shown"),
+    [(0, "0 bytes"), (999, "999 bytes"), (1500, "1.5 kB"), (4_000_000, "4 MB"), (2 * 10**9, "2 GB")],
+)
+def test_sizes_are_shown_as_file_managers_do(n_bytes: int, shown: str) -> None:
+    """Decimal units, one decimal place where it says something."""
+    assert shown_size(n_bytes) == shown
+
+
+@given(st.text(max_size=200), st.integers(0, 400))
+def test_a_cut_text_is_the_longest_beginning_that_fits(text: str, max_bytes: int) -> None:
+    """What is kept begins the text, fits, and lacks less than one character of the limit."""
+    kept, truncated = cut(text, max_bytes)
+    assert text.startswith(kept)
+    assert len(kept.encode()) <= max_bytes
+    assert bool(truncated) == (kept != text)
+    assert kept == text or max_bytes - len(kept.encode()) < 4
+
+
+def test_a_sink_stops_at_its_limit() -> None:
+    """Text beyond the limit is dropped, said once, and pages count characters."""
+    sink = Sink(Limits(max_text_bytes=7))
+    sink.add("äb")
+    sink.begin_page()
+    sink.add("cdefg")
+    sink.add("h")
+    assert (sink.text, sink.pages, sink.full, sink.truncated) == ("äbcdef", [2], True, "first 7 bytes")

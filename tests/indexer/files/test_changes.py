@@ -1,0 +1,117 @@
+"""The comparison of a scan with the catalogue: new, changed, moved, gone, and what nobody can know."""
+
+from __future__ import annotations
+
+import random
+
+from indexer.documents import FileEntry
+from indexer.files.changes import Plan, Reading, Survey, compare
+from indexer.storage.catalogue import KnownFile
+
+
+def entry(path: str, *, size: int = 10, modified_ns: int = 100, inode: int = 1, device: int = 7) -> FileEntry:
+    return FileEntry(path, size, modified_ns, device, inode)
+
+
+def known(file_id: int, seen: FileEntry, *, state: str = "indexed", reader: str = "1") -> KnownFile:
+    return KnownFile(file_id, seen.size, seen.modified_ns, seen.device, seen.inode, state, reader)
+
+
+def plan_of(*entries: FileEntry, old: dict[str, KnownFile], survey: Survey | None = None, retry: bool = False) -> Plan:
+    survey = survey or Survey()
+    survey.files = {seen.path: seen for seen in entries}
+    return compare(survey, old, reader="1", retry_failures=retry)
+
+
+def test_nothing_changed_is_nothing_to_do() -> None:
+    """Same size, time and inode: unchanged, also when the disk got another number."""
+    seen = entry("/a", device=7)
+    plan = plan_of(seen, old={"/a": known(1, entry("/a", device=99))})
+    assert not plan
+    assert plan.n_unchanged == 1
+
+
+def test_each_change_is_noticed() -> None:
+    """Another size, another time, or another inode is a change, and keeps the file's id."""
+    old = known(4, entry("/a"))
+    for seen in (entry("/a", size=11), entry("/a", modified_ns=101), entry("/a", inode=2)):
+        assert plan_of(seen, old={"/a": old}).readings == [Reading(seen, 4)]
+
+
+def test_new_and_gone_files() -> None:
+    """What only the scan has is new, what only the catalogue has is removed."""
+    seen = entry("/new", inode=5)
+    plan = plan_of(seen, old={"/gone": known(3, entry("/gone"))})
+    assert plan.readings == [Reading(seen)]
+    assert plan.removed == {"/gone": 3}
+
+
+def test_a_moved_file_is_recognised_by_its_inode() -> None:
+    """The same inode, size and time under another path is a move, and nothing is removed."""
+    seen = entry("/b")
+    plan = plan_of(seen, old={"/a": known(3, entry("/a"))})
+    assert plan.readings == [Reading(seen, 3, "/a")]
+    assert plan.removed == {}
+
+
+def test_a_second_name_is_not_a_move() -> None:
+    """A hard link beside the file it links to is a new file."""
+    first, second = entry("/a"), entry("/b")
+    plan = plan_of(first, second, old={"/a": known(3, first)})
+    assert plan.readings == [Reading(second)]
+
+
+def test_rotated_logs_are_changes_by_path() -> None:
+    """a -> b while b -> c: paths that exist before and after are read again under their own ids."""
+    old = {"/a": known(1, entry("/a", inode=1)), "/b": known(2, entry("/b", inode=2))}
+    now = [entry("/a", inode=3), entry("/b", inode=1), entry("/c", inode=2)]
+    plan = plan_of(*now, old=old)
+    assert [(r.entry.path, r.file_id) for r in plan.readings] == [("/a", 1), ("/b", 2), ("/c", None)]
+
+
+def test_a_failure_is_read_again_only_for_a_reason() -> None:
+    """Unchanged failures wait for a change, another reader, or being asked for."""
+    seen = entry("/a")
+    same, other = (known(1, seen, state="failed", reader=reader) for reader in ("1", "0"))
+    assert not plan_of(seen, old={"/a": same})
+    assert plan_of(seen, old={"/a": same}, retry=True).readings == [Reading(seen, 1)]
+    assert plan_of(seen, old={"/a": other}).readings == [Reading(seen, 1)]
+    assert not plan_of(seen, old={"/a": known(1, seen, reader="0")})
+
+
+def test_a_pending_file_is_read_again() -> None:
+    """A file that the index may lack is read, however unchanged."""
+    seen = entry("/a")
+    assert plan_of(seen, old={"/a": known(1, seen, state="pending")}).readings == [Reading(seen, 1)]
+
+
+def test_files_of_an_unreadable_folder_are_kept() -> None:
+    """Nobody could look, so nothing is removed; neighbours with a like name are."""
+    old = {"/usb/a": known(1, entry("/usb/a")), "/usb2/b": known(2, entry("/usb2/b", inode=2))}
+    plan = plan_of(old=old, survey=Survey(unread=["/usb"]))
+    assert plan.removed == {"/usb2/b": 2}
+    assert plan.kept == {"/usb"}
+
+
+def test_files_of_an_unmounted_disk_are_kept() -> None:
+    """An empty folder on another device than its files were on is a mount point without its disk."""
+    old = {"/mnt/x/a": known(1, entry("/mnt/x/a", device=7))}
+    assert plan_of(old=old, survey=Survey(empty={"/mnt": 1})).removed == {}
+    assert plan_of(old=old, survey=Survey(empty={"/mnt/x": 7})).removed == {"/mnt/x/a": 1}
+
+
+def test_carrying_out_the_plan_leaves_nothing_to_do() -> None:
+    """For any two states of a tree, after the plan a second comparison is empty."""
+    rng = random.Random(4)
+    for _ in range(200):
+        paths = rng.sample("abcdefgh", 6)
+        before = {path: known(i, entry(path, inode=rng.randrange(9))) for i, path in enumerate(paths[:4])}
+        after = [entry(path, inode=rng.randrange(9), size=rng.choice([10, 11])) for path in paths[2:]]
+        plan = plan_of(*after, old=before)
+        moved = {reading.old_path for reading in plan.readings}
+        result = {path: old for path, old in before.items() if path not in plan.removed and path not in moved}
+        for i, reading in enumerate(plan.readings):
+            file_id = 100 + i if reading.file_id is None else reading.file_id
+            result[reading.entry.path] = known(file_id, reading.entry)
+        assert not plan_of(*after, old=result)
+        assert len({old.file_id for old in result.values()}) == len(result) == len(after)

@@ -1,0 +1,261 @@
+"""Queries become the trees that their text says."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.query.parse import And, Filter, Not, Or, Phrase, Query, Word, is_filter, parse, positive_words, render
+
+NOW = 1_750_000_000.0
+
+
+def root(text: str, *, as_you_type: bool = False) -> object:
+    query = parse(text, now=NOW, as_you_type=as_you_type)
+    assert query.problems == ()
+    return query.root
+
+
+def messages(text: str, *, as_you_type: bool = False) -> list[tuple[int, int, str]]:
+    query = parse(text, now=NOW, as_you_type=as_you_type)
+    return [(problem.position, problem.length, problem.message) for problem in query.problems]
+
+
+A, B, C, D = Word("a"), Word("b"), Word("c"), Word("d")
+PDF, MAIL = Filter("ext", "", "pdf"), Filter("type", "", "mail")
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("", None),
+        ("  \0 \n", None),
+        ("a", A),
+        ("a b", And((A, B))),
+        ("a AND b", And((A, B))),
+        ("a OR b", Or((A, B))),
+        ("a b OR c d", And((A, Or((B, C)), D))),
+        ("a AND b OR c", Or((And((A, B)), C))),
+        ("(a b) OR c", Or((And((A, B)), C))),
+        ("a (b (c d))", And((A, B, C, D))),
+        ("NOT a", Not(A)),
+        ("a NOT b", And((A, Not(B)))),
+        ("a AND NOT b", And((A, Not(B)))),
+        ("a -b", And((A, Not(B)))),
+        ("NOT NOT a", A),
+        ("-(a b)", Not(And((A, B)))),
+        ('-"a b"', Not(Phrase("a b"))),
+        ("-=a", Not(Word("a", exact=True))),
+        ("a - b", And((A, B))),
+        ("--verbose", Word("--verbose")),
+        ("and or not", And((Word("and"), Word("or"), Word("not")))),
+        ('"AND"', Phrase("AND")),
+        ("=AND", Word("AND", exact=True)),
+        ('"a b"', Phrase("a b")),
+        ("„a b“ «c d»", And((Phrase("a b"), Phrase("c d")))),
+        ('a"b c"d', And((A, Phrase("b c"), D))),
+        ("print(a)", And((Word("print"), A))),
+        ("print()", Word("print")),
+        ("tran*", Word("tran", prefix=True)),
+        ("=tran*", Word("tran", prefix=True, exact=True)),
+        ("C++ & C#", And((Word("C++"), Word("C#")))),
+        ("日本語 title:中文", And((Word("日本語"), Word("中文", "title")))),
+    ],
+)
+def test_words_and_operators(text: str, tree: object) -> None:
+    """Words, phrases and operators give the tree written beside them, without a complaint."""
+    assert root(text) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("title:a", Word("a", "title")),
+        ("TITLE:a", Word("a", "title")),
+        ("subject:a", Word("a", "title")),
+        ("name:a", Word("a", "name")),
+        ("path:/usr/a", Word("/usr/a", "path")),
+        ("body:a", Word("a", "body")),
+        ("from:a author:a sender:a", And((Word("a", "from"),) * 3)),
+        ('title:"a b"', Phrase("a b", "title")),
+        ("title:(a b)", And((Word("a", "title"), Word("b", "title")))),
+        ("title:(a body:b)", And((Word("a", "title"), Word("b", "body")))),
+        ("-title:a", Not(Word("a", "title"))),
+        ("title:=a", Word("a", "title", exact=True)),
+        ('title:="a b"', Phrase("a b", "title", exact=True)),
+        ("title:tran*", Word("tran", "title", prefix=True)),
+        ("title:OR", Word("OR", "title")),
+        ("ext:pdf", PDF),
+        ("ext:.PDF", PDF),
+        ("*.pdf", PDF),
+        ("name:*.tar.gz", Filter("ext", "", "tar.gz")),
+        ("ext:pdf,docx", Or((PDF, Filter("ext", "", "docx")))),
+        ("ext:(pdf docx)", Or((PDF, Filter("ext", "", "docx")))),
+        ("type:mail", MAIL),
+        ("kind:E-Mail", MAIL),
+        ("type:slides", Filter("type", "", "presentation")),
+        ("type:code", Filter("type", "", "source")),
+        ("dir:projects/", Filter("dir", "", "projects")),
+        ('in:"My Files"', Filter("dir", "", "My Files")),
+        ("folder:/", Filter("dir", "", "/")),
+        ("lang:DE-at lang:German", And((Filter("lang", "", "de"),) * 2)),
+        ("size:>1mb", Filter("size", ">", (2**20 + 1, None))),
+        ("-ext:pdf", Not(PDF)),
+    ],
+)
+def test_fields_and_filters(text: str, tree: object) -> None:
+    """A known name before a colon ties a word to a field or makes a filter."""
+    assert root(text) == tree
+
+
+@pytest.mark.parametrize("text", ["http://x", "file:///x", "10:30", "C++::foo", "path::join", "foo:bar", "C:\\x"])
+def test_a_colon_elsewhere_is_part_of_the_word(text: str) -> None:
+    """Addresses, times and qualified names are plain words, and nothing is said about them."""
+    assert root(text) == Word(text)
+
+
+def test_positions_are_those_of_the_text() -> None:
+    """A word's position and length cut it out of the query, without field, sign, star and quotes."""
+    text = 'x title:=Foo* -"a b" ext:pdf'
+    query = parse(text, now=NOW)
+    assert isinstance(query.root, And)
+    x, foo, negated, ext = query.root.children
+    assert isinstance(foo, Word)
+    assert isinstance(negated, Not)
+    assert isinstance(negated.child, Phrase)
+    cut = [text[node.position : node.position + node.length] for node in (x, foo, negated.child, negated, ext)]
+    assert cut == ["x", "Foo", "a b", '-"a b"', "ext:pdf"[4:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "position", "length", "words"),
+    [
+        ('a "b c', And((A, Phrase("b c"))), 2, 1, "quote is not closed"),
+        ("a (b", And((A, B)), 2, 1, "bracket is not closed"),
+        ("a) b", And((A, B)), 1, 1, "nothing is open"),
+        ("a OR", A, 2, 2, "OR stands between"),
+        ("AND a", A, 0, 3, "AND stands between"),
+        ("a OR OR b", Or((A, B)), 2, 2, "OR stands between"),
+        ("a NOT", A, 2, 3, "NOT stands before"),
+        ("title: a", A, 0, 6, "title: needs a word"),
+        ("a modified:", A, 2, 9, "modified: needs a date"),
+        ('a ext:""', A, 6, 2, "needs an ending"),
+        ("a modified:soon", A, 11, 4, "no date 'soon'"),
+        ("a modified:2024-02-30", A, 11, 10, "no date '2024-02-30'"),
+        ("a size:>big", A, 7, 4, "no size 'big'"),
+        ("a type:mial", A, 7, 4, "did you mean mail?"),
+        ("a type:present", A, 7, 7, "did you mean presentation?"),
+        ("a type:zzz", A, 7, 3, "there are text, markdown"),
+        ("titel:a", Word("titel:a"), 0, 6, "did you mean title:?"),
+        ("form:a", Word("form:a"), 0, 5, "did you mean from:?"),
+        ("a*b", Word("a*b"), 1, 1, "at its end only"),
+        ("&", None, 0, 1, "no word here"),
+    ],
+)
+def test_malformed(text: str, tree: object, position: int, length: int, words: str) -> None:
+    """What is malformed is passed over, and one problem points at it."""
+    query = parse(text, now=NOW)
+    assert query.root == tree
+    assert [(problem.position, problem.length) for problem in query.problems] == [(position, length)]
+    assert words in query.problems[0].message
+
+
+@pytest.mark.parametrize("text", ["AND", "OR NOT", "()", "-", "(((", '"', "NOT", "title:", "* & |"])
+def test_operators_alone_ask_nothing(text: str) -> None:
+    """Without a word there is no tree."""
+    assert parse(text, now=NOW).root is None
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("a b", And((A, Word("b", prefix=True)))),
+        ("a b ", And((A, B))),
+        ('"a"', Phrase("a")),
+        ('a "b c', And((A, Phrase("b c")))),
+        ("(a)", A),
+        ("(a b", And((A, Word("b", prefix=True)))),
+        ("title:a", Word("a", "title", prefix=True)),
+        ("a -b", And((A, Not(B)))),
+        ("a OR", A),
+        ("a NOT ", A),
+        ("a title:", A),
+        ("a ext:pdf", And((A, PDF))),
+        ("-", None),
+    ],
+)
+def test_as_you_type(text: str, tree: object) -> None:
+    """The word at the very end is a prefix unless it is excluded, and what may be unfinished is no mistake."""
+    assert root(text, as_you_type=True) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("", True),
+        ('a "b c" title:d', True),
+        ("a ext:pdf,docx -type:mail", True),
+        ("ext:pdf OR type:mail", True),
+        ("a AND b", False),
+        ("a OR b", False),
+        ("a (b OR c)", False),
+        ("a -b", False),
+        ("NOT a", False),
+    ],
+)
+def test_plain(text: str, plain: bool) -> None:
+    """A query is plain when only blanks join its words; conditions may be of any shape."""
+    assert parse(text, now=NOW).plain is plain
+
+
+def test_is_filter() -> None:
+    """Filters and what is built of them alone are conditions; anything with a word is not."""
+    assert is_filter(PDF)
+    assert is_filter(Not(Or((PDF, MAIL))))
+    assert not is_filter(And((PDF, A)))
+    assert not is_filter(Phrase("a"))
+
+
+def test_positive_words() -> None:
+    """Words under a NOT are left out, the others come in the order of the query."""
+    query = parse('a -b (title:c OR "d e") NOT (f OR g) ext:pdf', now=NOW)
+    assert positive_words(query) == (A, Word("c", "title"), Phrase("d e"))
+    assert positive_words(parse("", now=NOW)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("a  b", "a b"),
+        ("a AND b OR c", "(a AND b) OR c"),
+        ("a -b", "a AND NOT b"),
+        ("title:(a =b*)", "title:a title:=b*"),
+        ("“a b”  type:email size:1kb..2kb", '"a b" type:"mail" size:1024b..2048b'),
+        ("since:@10 before:@20", "modified:@10.. modified:..@20"),
+    ],
+)
+def test_render(text: str, canonical: str) -> None:
+    """The canonical text of a query is as written here."""
+    assert render(parse(text, now=NOW)) == canonical
+    assert render(Query("", None)) == ""
+
+
+def test_too_many_words() -> None:
+    """A hundred words are searched for; the rest is passed over and said once."""
+    query = parse("a " * 1000, now=NOW)
+    assert query.root == And((A,) * 100)
+    assert [problem.position for problem in query.problems] == [2 * 100]
+
+
+def test_too_deep() -> None:
+    """Brackets beyond twenty are passed over; the words within stay."""
+    deep = 1000
+    query = parse("(" * deep + "a" + ")" * deep, now=NOW)
+    assert query.root == A
+    assert [problem.position for problem in query.problems] == [20]
+
+
+def test_too_long() -> None:
+    """Ten thousand characters are read."""
+    query = parse("a" * 10_000 + " b", now=NOW)
+    assert query.root == Word("a" * 10_000)
+    assert [(problem.position, problem.length) for problem in query.problems] == [(10_000, 2)]

@@ -1,0 +1,229 @@
+"""The best documents by BM25F, against the formula written out document by document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import log
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.query.parse import parse
+from indexer.retrieval.candidates import COVERAGE_POWER, K1, WEIGHTS, B, Candidates, best, find, idf
+from indexer.storage.index import Index
+from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import sequence
+
+MakeIndex = Callable[..., Index]
+WORDS = ["heron", "stork", "crane", "ibis"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+DOCUMENTS = st.lists(
+    st.fixed_dictionaries({
+        "text": TEXT, "title": TEXT, "author": TEXT, "path": st.sampled_from(["/a/b", "/ibis/stork"]),
+    }), min_size=1, max_size=7,
+)  # fmt: skip
+
+
+def search(snapshot: Snapshot, text: str, *, limit: int = 100, min_matches: int = 3, **options: Any) -> Candidates:
+    query = parse(text, as_you_type=options.pop("typing", False))
+    return find(
+        snapshot, query, limit=limit, min_matches=min_matches, languages=("en",), folder_ids=lambda _: set(), **options
+    )
+
+
+def ids(snapshot: Snapshot, candidates: Candidates) -> list[int]:
+    return snapshot.documents["doc_id"][candidates.docs].tolist()
+
+
+def literal_bm25f(documents: list[dict[str, str]], words: list[str]) -> list[float]:
+    """The formula of the module's docstring, loop by loop; words are their own stems."""
+    fields = [
+        {"title": sequence(d["title"]), "body": sequence(d["text"]), "author": sequence(d["author"]), "recipients": [],
+         "name": sequence(d["path"].rpartition("/")[2]), "path": sequence(d["path"].rpartition("/")[0][1:])}
+        for d in documents
+    ]  # fmt: skip
+    scores = []
+    for document in fields:
+        score, covered = 0.0, 0
+        for word in words:
+            df = sum(any(word in text for text in other.values()) for other in fields)
+            weight = 0.0
+            for name, text in document.items():
+                lengths = [len(other[name]) for other in fields if other[name]]
+                mean = sum(lengths) / len(lengths) if lengths else 1.0
+                weight += WEIGHTS[name] * text.count(word) / (1 - B[name] + B[name] * len(text) / mean)
+            score += log(1 + (len(fields) - df + 0.5) / (df + 0.5)) * (K1 + 1) * weight / (K1 + weight)
+            covered += weight > 0
+        scores.append(score * (max(covered, 1) / len(words)) ** (COVERAGE_POWER / len(words)))
+    return scores
+
+
+def test_one_word_in_one_field_by_hand(make_index: MakeIndex) -> None:
+    """Two of three documents hold it; lengths 2, 4, 3 have the mean 3."""
+    snapshot = make_index(["heron x", "heron heron y z", "a b c"]).snapshot()
+    found = search(snapshot, "heron", min_matches=0)
+    b, idf_ = B["body"], log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    first = 1 / (1 - b + b * 2 / 3)
+    second = 2 / (1 - b + b * 4 / 3)
+    expected = {0: idf_ * (K1 + 1) * first / (K1 + first), 1: idf_ * (K1 + 1) * second / (K1 + second)}
+    assert dict(zip(ids(snapshot, found), found.bm25f.tolist(), strict=True)) == pytest.approx(expected, rel=1e-12)
+    assert ids(snapshot, found) == sorted(expected, key=lambda i: -expected[i])
+
+
+@settings(max_examples=40, deadline=None)
+@given(documents=DOCUMENTS, words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3))
+def test_scores_are_the_formula_written_out(
+    make_index: MakeIndex, documents: list[dict[str, str]], words: list[str]
+) -> None:
+    """Any documents, any words: the score of every document to 1e-9, best first, over two segments."""
+    snapshot = make_index(documents, sizes=[len(documents) // 2]).snapshot()
+    found = search(snapshot, " OR ".join(f"={word}" for word in words))
+    expected = literal_bm25f(documents, words)
+    of_id = dict(zip(ids(snapshot, found), found.bm25f.tolist(), strict=True))
+    assert of_id == pytest.approx({i: expected[i] for i in of_id}, rel=1e-9)
+    assert set(of_id) == {i for i, score in enumerate(expected) if score > 0}
+    assert found.bm25f.tolist() == sorted(of_id.values(), reverse=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(documents=DOCUMENTS, seed=st.integers(0, 99))
+def test_the_order_of_documents_in_the_index_changes_no_score(
+    make_index: MakeIndex, documents: list[dict[str, str]], seed: int
+) -> None:
+    """Shuffled, the same documents have the same scores."""
+    order = np.random.default_rng(seed).permutation(len(documents)).tolist()
+    here, there = make_index(documents).snapshot(), make_index([documents[i] for i in order]).snapshot()
+    one, other = search(here, "heron stork"), search(there, "heron stork")
+    assert dict(zip(ids(here, one), one.bm25f.round(9).tolist(), strict=True)) == {
+        order[i]: score for i, score in zip(ids(there, other), other.bm25f.round(9).tolist(), strict=True)
+    }
+
+
+@pytest.mark.parametrize(("n", "df", "expected"), [(10, 1, log(1 + 9.5 / 1.5)), (10, 10, log(1 + 0.5 / 10.5)),
+                                                   (0, 0, log(1 + 0.5 / 0.5)), (5, 9, log(1 + 0.5 / 5.5))])  # fmt: skip
+def test_idf_is_never_negative(n: int, df: int, expected: float) -> None:
+    """Rare words count more, and a word that all documents hold still counts a little."""
+    assert float(idf(n, df)) == pytest.approx(expected, rel=1e-12)
+    assert expected > 0
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.data())
+def test_the_best_are_those_of_a_full_sort(scores: list[int], data: st.DataObject) -> None:
+    """Highest first, ties by number, only what is admitted, at most `limit`."""
+    mask = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
+    limit = data.draw(st.integers(1, 12))
+    expected = sorted((i for i in range(len(scores)) if mask[i]), key=lambda i: (-scores[i], i))[:limit]
+    assert best(np.array(scores, dtype=float), np.array(mask), limit).tolist() == expected
+
+
+def test_counts_are_those_of_the_documents(make_index: MakeIndex) -> None:
+    """Occurrences by field and concept, and document frequencies of the whole index, in the order of the answer."""
+    snapshot = make_index([{"text": "heron stork heron", "title": "Stork"}, "stork", {"text": "x", "title": "heron"}])
+    found = search(snapshot.snapshot(), "heron OR stork", limit=2)
+    texts = {0: ([2, 1], [0, 1]), 1: ([0, 1], [0, 0]), 2: ([0, 0], [1, 0])}
+    assert found.tf["body"].tolist() == [texts[i][0] for i in found.docs.tolist()]
+    assert found.tf["title"].tolist() == [texts[i][1] for i in found.docs.tolist()]
+    assert set(found.tf) == {"body", "title"}
+    assert (found.df["body"].tolist(), found.df["title"].tolist()) == ([1, 2], [1, 1])
+    assert (found.any_df.tolist(), found.n_matches) == ([2, 2], 3)
+    assert found.words == ("heron", "stork")
+
+
+# Too few documents ---------------------------------------------------------------------------------------------------
+
+
+def test_too_few_matches_bring_documents_with_some_of_the_words(make_index: MakeIndex) -> None:
+    """Those with all the words stay first; the answer says that it was relaxed."""
+    snapshot = make_index(["heron heron heron", "stork", "heron stork", "crane"]).snapshot()
+    strict, wide = search(snapshot, "heron stork", min_matches=1), search(snapshot, "heron stork", min_matches=2)
+    assert (ids(snapshot, strict), strict.relaxed) == ([2], False)
+    assert (ids(snapshot, wide)[0], sorted(ids(snapshot, wide)), wide.relaxed) == (2, [0, 1, 2], True)
+
+
+@pytest.mark.parametrize("text", ["heron AND stork", "heron -x stork", "(heron stork) OR unknown"])
+def test_written_operators_are_taken_at_their_word(make_index: MakeIndex, text: str) -> None:
+    """Only a plain query is relaxed."""
+    snapshot = make_index(["heron", "stork", "heron stork"]).snapshot()
+    assert (ids(snapshot, search(snapshot, text)), search(snapshot, text).relaxed) == ([2], False)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("type:pdf", [1]), ("heron", [0, 1]), ("the heron", [0, 1])])
+def test_few_matches_that_cannot_be_widened_stay(make_index: MakeIndex, text: str, expected: list[int]) -> None:
+    """A condition, a single word or a word beside a function word: nothing is added, nothing is lost."""
+    snapshot = make_index(["heron", {"text": "heron", "type": "pdf"}, "the stork"]).snapshot()
+    found = search(snapshot, text)
+    assert (sorted(ids(snapshot, found)), found.relaxed, found.n_matches) == (expected, False, len(expected))
+
+
+def test_function_words_are_neither_asked_for_nor_scored_beside_others(make_index: MakeIndex) -> None:
+    """Alone they are words like any other."""
+    snapshot = make_index(["the the the", "heron", "of the"]).snapshot()
+    assert [c.surface for c in search(snapshot, "the heron").concepts] == [("heron",)]
+    assert [c.surface for c in search(snapshot, "of the").concepts] == [("of",), ("the",)]
+    assert sorted(ids(snapshot, search(snapshot, "the"))) == [0, 2]
+
+
+# Titles, dates, narrowing ---------------------------------------------------------------------------------------------
+
+
+def test_a_title_that_holds_the_query_is_among_the_candidates(make_index: MakeIndex) -> None:
+    """Thirty documents say the words more often; the one that is called so is there all the same, at the end."""
+    loud = [{"text": "grey heron " * 9, "title": f"grey x{i} heron grey heron heron"} for i in range(3)]
+    quiet = {"text": "z " * 400, "title": "a b c d e f grey heron"}
+    snapshot = make_index([*loud, quiet, {"text": "grey " * 9 + "heron " * 9}]).snapshot()
+    found = search(snapshot, "grey heron", limit=1)
+    assert len(found.docs) == len(found.bm25f) == len(found.tf["title"]) == 1 + 3
+    assert 3 in ids(snapshot, found)
+    assert 4 not in ids(snapshot, found)
+    assert found.bm25f.tolist() == sorted(found.bm25f.tolist(), reverse=True)
+
+
+def test_by_date_the_newest_come_first(make_index: MakeIndex) -> None:
+    """Asked for, or because there are no words; the scores are still those of the words."""
+    snapshot = make_index([{"text": "heron " * (3 - i), "changed": 100 + i} for i in range(3)]).snapshot()
+    assert ids(snapshot, search(snapshot, "heron", by_date=True, limit=2)) == [2, 1]
+    assert ids(snapshot, search(snapshot, "type:text")) == [2, 1, 0]
+    assert ids(snapshot, search(snapshot, "")) == [2, 1, 0]
+    assert (search(snapshot, "heron", by_date=True).bm25f > 0).all()
+    assert (search(snapshot, "type:text").bm25f == 0).all()
+
+
+def test_narrowing_leaves_the_scores_alone(make_index: MakeIndex) -> None:
+    """A facet hides documents; those that remain keep their score and their number of words."""
+    snapshot = make_index(["heron", "heron x", "heron x y"]).snapshot()
+    free = search(snapshot, "heron")
+    narrowed = search(snapshot, "heron", narrow=np.array([True, False, True]))
+    assert ids(snapshot, narrowed) == [i for i in ids(snapshot, free) if i != 1]
+    assert narrowed.bm25f.tolist() == [s for i, s in zip(free.docs, free.bm25f.tolist(), strict=True) if i != 1]
+    assert narrowed.n_matches == 2
+
+
+@pytest.mark.parametrize("text", ["heron", "", "type:pdf", '"a b"', "heron OR stork", "-x", "0123456789abcdef" * 2])
+def test_an_empty_index_answers_with_nothing(make_index: MakeIndex, text: str) -> None:
+    """No documents, no words, no division by zero."""
+    for snapshot in (make_index([]).snapshot(), make_index([""]).snapshot()):
+        found = search(snapshot, text)
+        assert np.isfinite(found.bm25f).all()
+        assert len(found.docs) == found.n_matches <= snapshot.n_documents
+
+
+SCRAPS = st.sampled_from([*WORDS, "(", ")", '"', "OR", "-", "dir:", "~", "/", "size:>1", "*", "東"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.text(max_size=30) | st.lists(SCRAPS).map(" ".join), typing=st.booleans())
+def test_any_text_is_answered(queried: Snapshot, text: str, typing: bool) -> None:
+    """Whatever is typed, there is an answer whose arrays agree."""
+    found = search(queried, text, typing=typing)
+    assert len(found.docs) == len(found.bm25f) == len(set(found.docs.tolist()))
+    assert queried.alive[found.docs].all()
+    assert all(tf.shape == (len(found.docs), len(found.concepts)) for tf in found.tf.values())
+
+
+@pytest.fixture(scope="module")
+def queried(make_index: MakeIndex) -> Snapshot:
+    some = ["heron stork 東京", {"text": "crane", "title": "heron"}, "", *["ibis"] * 6]
+    return make_index(some, removed=[4]).snapshot()

@@ -1,0 +1,125 @@
+"""From the words of a query to the indexed terms that answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from indexer.query.parse import parse
+from indexer.retrieval.concepts import MAX_COMPLETIONS, MAX_FORMS, Concept, concepts_of, field_counts
+from indexer.schema import TEXT_FIELDS
+from indexer.storage.index import Index
+from indexer.storage.snapshot import Snapshot
+
+MakeIndex = Callable[..., Index]
+
+
+def concepts(
+    snapshot: Snapshot, text: str, *, languages: tuple[str, ...] = ("en",), typing: bool = False
+) -> tuple[Concept, ...]:
+    return concepts_of(snapshot, parse(text, as_you_type=typing), languages)
+
+
+def forms(snapshot: Snapshot, text: str, **options: object) -> list[set[str]]:
+    """The alternatives of each concept, a run of several terms written with blanks."""
+    return [{" ".join(run) for run in concept.forms} for concept in concepts(snapshot, text, **options)]
+
+
+@pytest.fixture(scope="module")
+def birds(make_index: MakeIndex) -> Snapshot:
+    return make_index([
+        "heron herons heroned heronry run running runner house houses housing C C++ foo_bar foo bar 3.2.20",
+        {"text": "heron 東京都", "title": "Running", "author": "Anna", "path": "/sea/anna.txt"},
+        "O'Reilly reillymedia media well-known",
+    ]).snapshot()  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("heron", [{"heron", "herons", "heroned"}]),
+        ("HERONS", [{"heron", "herons", "heroned"}]),
+        ("=heron", [{"heron"}]),
+        ("running", [{"running", "run"}]),
+        ("houses", [{"houses", "house", "housing"}]),
+        ("run house", [{"run", "running"}, {"house", "houses", "housing"}]),
+        ("unknown", [{"unknown"}]),
+        ("heron*", [{"heron", "herons", "heroned", "heronry"}]),
+        ("c++", [{"c++"}]),
+        ("c", [{"c"}]),
+        ("foo_bar", [{"foo_bar", "foo bar"}]),
+        ("=foo_bar", [{"foo_bar"}]),
+        ("3.2.20", [{"3.2.20"}]),
+        ("3.2.21", [{"3"}, {"2"}, {"21"}]),
+        ("O'Reilly", [{"o"}, {"reilly"}]),
+        ("O'ReillyMedia", [{"o"}, {"reillymedia"}]),
+        ("well-known", [{"well-known", "well known"}]),
+        ('"running houses"', [{"running"}, {"houses"}]),
+        ("東京", [{"東京"}]),
+        ("東京都", [{"東京"}, {"京都"}]),
+        ("京", [{"京", "京都"}]),
+        ("d41d8cd98f00b204e9800998ecf8427e", [{"d41d8cd98f00b204e9800998ecf8427e"}]),
+        ("-heron run", [{"run", "running"}]),
+        ("ext:pdf", []),
+    ],
+)
+def test_what_a_word_of_a_query_stands_for(birds: Snapshot, text: str, expected: list[set[str]]) -> None:
+    """Forms with the same stem, completions of a prefix, a joined word whole or in parts; not what is excluded."""
+    assert forms(birds, text) == expected
+
+
+def test_only_the_last_word_is_a_prefix_while_typing(birds: Snapshot) -> None:
+    """What is still being typed may become any word that begins so, a mark included."""
+    assert forms(birds, "heron ho", typing=True)[0] == {"heron", "herons", "heroned"}
+    assert forms(birds, "heron ho", typing=True)[1] == {"ho", "house", "houses", "housing"}
+    assert forms(birds, "c+", typing=True)[0] >= {"c", "c++"}
+    assert forms(birds, "c++", typing=True) == [{"c++"}]
+    assert forms(birds, "foo_b", typing=True) == [{"foo_b", "foo_bar", "foo b"}]
+
+
+def test_languages_decide_about_stems_and_function_words(birds: Snapshot) -> None:
+    """Without a language nothing is stemmed; a word asked for in its exact form or in a field is no function word."""
+    assert forms(birds, "herons", languages=()) == [{"herons"}]
+    assert [c.function_word for c in concepts(birds, "the heron")] == [True, False]
+    assert [c.function_word for c in concepts(birds, "the heron", languages=("de",))] == [False, False]
+    assert [c.function_word for c in concepts(birds, "=the title:the the")] == [False, False, True]
+
+
+def test_fields_of_a_query_are_fields_of_the_index(birds: Snapshot) -> None:
+    """`from:` is the author, `path:` the folders and the file's own name, nothing means everywhere."""
+    assert concepts(birds, "x")[0].fields == TEXT_FIELDS
+    assert concepts(birds, "from:x")[0].fields == ("author",)
+    assert concepts(birds, "path:x")[0].fields == ("path", "name")
+    assert [concepts(birds, f"{field}:x")[0].fields for field in ("title", "body", "name")] == [
+        ("title",), ("body",), ("name",),
+    ]  # fmt: skip
+
+
+def test_the_most_frequent_forms_are_taken(make_index: MakeIndex) -> None:
+    """Of more completions or forms than are looked at, those in most documents; of equally frequent ones, by name."""
+    rare = [f"tea{chr(97 + i)}{chr(97 + j)}" for i in range(6) for j in range(6)]
+    snapshot = make_index([" ".join(rare), "tear teal", "tear"]).snapshot()
+    (concept,) = concepts(snapshot, "tea*")
+    assert [run[0] for run in concept.forms] == ["tea", "tear", *sorted([*rare, "teal"])][:MAX_COMPLETIONS]
+    many = make_index([" ".join("connect" + ending for ending in ("s", "ed", "ing", "ion", "ions", "ive", "or"))])
+    assert len(concepts(many.snapshot(), "connect")[0].forms) <= MAX_FORMS
+
+
+def counts(snapshot: Snapshot, text: str, field: str = "body") -> dict[int, float]:
+    (concept,) = concepts(snapshot, text)
+    docs, tf = field_counts(snapshot, concept, field)
+    return dict(zip(docs.tolist(), tf.tolist(), strict=True))
+
+
+def test_forms_of_a_word_are_counted_together(make_index: MakeIndex) -> None:
+    """heron, herons, heron: 3 occurrences; a field without the word has no documents."""
+    snapshot = make_index(["heron herons heron", "stork", "herons"]).snapshot()
+    assert counts(snapshot, "heron") == {0: 1 + 1 + 1, 2: 1}
+    assert counts(snapshot, "heron", "title") == {}
+
+
+def test_a_joined_word_is_not_counted_twice(make_index: MakeIndex) -> None:
+    """foo_bar holds foo and bar: one occurrence, not two; apart they occur as often as the rarer of them."""
+    snapshot = make_index(["foo_bar", "foo x foo bar", "foo", "bar foo_bar foo"]).snapshot()
+    assert counts(snapshot, "foo_bar") == {0: 1, 1: min(2, 1), 3: max(1, min(2, 2))}

@@ -1,0 +1,272 @@
+"""Segments on disk: what is written is read, damage is named, and Whoosh answers as over its own codec."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.errors import IndexDamaged
+from indexer.postings import encode
+from indexer.schema import DOCUMENT, whoosh_schema
+from indexer.storage.codec import EXTENSIONS, FieldLists, SegmentFiles, narrow, write_segment
+from indexer.storage.index import INDEX_NAME, Index
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import whoosh.index
+    from whoosh import fields, query, scoring
+    from whoosh.analysis import SpaceSeparatedTokenizer
+    from whoosh.filedb.filestore import RamStorage
+
+ROOT = Path(__file__).resolve().parents[3]
+
+Places = Mapping[bytes, Mapping[int, list[int]]]
+"""term -> document -> ascending positions; () for a tag, which has none"""
+N_DOCUMENTS = 6
+TERMS = st.sampled_from([b"a", b"ab", b"b", b"\xc3\xa9", b"zz"])
+POSITIONS = st.lists(st.integers(0, 40) | st.integers(0, 70_000), min_size=1, max_size=4, unique=True).map(sorted)
+FIELD = st.dictionaries(TERMS, st.dictionaries(st.integers(0, N_DOCUMENTS - 1), POSITIONS, min_size=1), max_size=4)
+
+
+def lists_of(places: Places) -> FieldLists:
+    """What a buffer gives for these positions."""
+    terms = sorted(places)
+    runs = [(doc, places[term][doc]) for term in terms for doc in sorted(places[term])]
+    codes = [encode(np.diff(positions, prepend=0))[0] for _, positions in runs]
+    return FieldLists(
+        terms,
+        np.array([len(places[term]) for term in terms], dtype=np.int64),
+        np.array([doc for doc, _ in runs], dtype=np.int64),
+        np.array([len(positions) for _, positions in runs], dtype=np.int64),
+        np.array([code.size for code in codes], dtype=np.int64),
+        np.concatenate([np.zeros(0, dtype=np.uint8), *codes]),
+    )
+
+
+def written(folder: Path, segment: Mapping[str, Places]) -> SegmentFiles:
+    """A segment of these fields, read back."""
+    documents = np.zeros(N_DOCUMENTS, dtype=DOCUMENT)
+    documents["doc_id"] = np.arange(N_DOCUMENTS) * 10
+    documents["n_body"] = 7
+    write_segment(folder, "s", documents=documents, fields={name: [lists_of(p)] for name, p in segment.items()})
+    return SegmentFiles(folder, "s")
+
+
+@pytest.fixture(scope="session")
+def segment_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("segments")
+
+
+@settings(max_examples=60, deadline=None)
+@given(body=FIELD, title=FIELD)
+def test_a_segment_reads_as_it_was_written(segment_folder: Path, body: Places, title: Places) -> None:
+    """Terms, frequencies, documents, occurrences and positions come back for every field."""
+    segment = written(segment_folder, {"body": body, "title": title})
+    for field, places in (("body", body), ("title", title), ("name", {})):
+        assert segment.all_terms(field) == sorted(places)
+        assert segment.n_terms(field) == len(places)
+        assert segment.document_frequencies(field).tolist() == [len(places[term]) for term in sorted(places)]
+        for i, term in enumerate(sorted(places)):
+            docs = sorted(places[term])
+            counts = [len(places[term][doc]) for doc in docs]
+            assert (segment.find(field, term), segment.term(field, i)) == (i, term)
+            assert segment.frequencies(field, i) == (len(docs), sum(counts))
+            assert [column.tolist() for column in segment.postings(field, i)] == [docs, counts]
+            for wanted in (docs, docs[1:], docs[:1], []):
+                in_docs, positions = segment.positions(field, i, np.array(wanted, dtype=np.int64))
+                expected = [(doc, position) for doc in wanted for position in places[term][doc]]
+                assert list(zip(in_docs.tolist(), positions.tolist(), strict=True)) == expected
+    assert segment.documents["doc_id"].tolist() == [0, 10, 20, 30, 40, 50]
+    assert segment.total_lengths["body"] == 7 * N_DOCUMENTS
+
+
+@settings(max_examples=30, deadline=None)
+@given(places=FIELD, sought=st.binary(max_size=3))
+def test_a_term_that_is_not_there_has_its_place_among_the_others(
+    segment_folder: Path, places: Places, sought: bytes
+) -> None:
+    """`position_of` is the number of smaller terms; `find` says -1 for what is not there."""
+    segment = written(segment_folder, {"body": places})
+    assert segment.position_of("body", sought) == sum(term < sought for term in places)
+    assert segment.find("body", sought) == (sorted(places).index(sought) if sought in places else -1)
+    assert segment.find("no such field", sought) == -1
+
+
+@settings(max_examples=30, deadline=None)
+@given(places=FIELD, bounds=st.tuples(st.integers(0, 4), st.integers(0, 4)))
+def test_lists_for_merging_are_those_that_were_written(
+    segment_folder: Path, places: Places, bounds: tuple[int, int]
+) -> None:
+    """Any run of terms comes back with all its arrays."""
+    start, stop = sorted(min(bound, len(places)) for bound in bounds)
+    segment = written(segment_folder, {"body": places})
+    if not places:
+        return
+    found = segment.field_lists("body", start, stop)
+    expected = lists_of({term: places[term] for term in sorted(places)[start:stop]})
+    assert found.terms == expected.terms
+    for name in ("df", "docs", "tf", "position_lengths", "positions"):
+        assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+
+
+@pytest.mark.parametrize(("top", "width"), [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)])
+def test_numbers_are_kept_in_the_narrowest_array(top: int, width: int) -> None:
+    """One, two or four bytes a number."""
+    _, code = narrow(np.array([0, top]))
+    assert len(code) == 2 * width
+
+
+def test_a_list_of_ones_costs_one_byte_a_document(tmp_path: Path) -> None:
+    """Tags: three gaps of one byte, no occurrences, no positions, and the byte that says so."""
+    lists = replace(lists_of({b"ext=pdf": {0: [], 2: [], 5: []}}), tf=np.ones(3, dtype=np.int64))
+    write_segment(tmp_path, "t", documents=np.zeros(6, dtype=DOCUMENT), fields={"tag": [lists]})
+    assert (tmp_path / "t.pst").stat().st_size == 1 + 3
+    segment = SegmentFiles(tmp_path, "t")
+    assert [column.tolist() for column in segment.postings("tag", 0)] == [[0, 2, 5], [1, 1, 1]]
+    assert segment.positions("tag", 0, np.array([0, 2]))[1].size == 0
+
+
+def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    """Whatever the user's mask says, nobody else may read the words of the documents."""
+    before = os.umask(0o000)
+    try:
+        written(tmp_path, {"body": {b"a": {0: [1]}}})
+    finally:
+        os.umask(before)
+    assert {(tmp_path / f"s{extension}").stat().st_mode & 0o777 for extension in EXTENSIONS} == {0o600}
+
+
+@pytest.mark.parametrize("extension", EXTENSIONS)
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[: len(data) // 2], lambda data: b"",
+                                    lambda data: data + b"x", lambda data: os.urandom(len(data) + 3)])  # fmt: skip
+def test_a_file_that_is_not_whole_is_named(tmp_path: Path, extension: str, damage: Callable[[bytes], bytes]) -> None:
+    """Cut short, emptied, grown or overwritten: IndexDamaged at opening, and nothing else."""
+    written(tmp_path, {"body": {b"a": {0: [1], 3: [2, 9]}, b"b": {1: [300]}}})
+    path = tmp_path / f"s{extension}"
+    path.write_bytes(damage(path.read_bytes()))
+    if extension == ".doc" and path.stat().st_size % DOCUMENT.itemsize == 0:
+        assert len(SegmentFiles(tmp_path, "s").documents) != N_DOCUMENTS  # for the table of contents to say
+    else:
+        with pytest.raises(IndexDamaged, match="segment s"):
+            SegmentFiles(tmp_path, "s")
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_overwritten_bytes_are_read_or_named(segment_folder: Path, data: st.DataObject) -> None:
+    """Bytes changed in place cannot all be noticed, but reading them never fails in another way than IndexDamaged."""
+    written(segment_folder, {"body": {b"a": {0: [1], 3: [2, 9]}, b"b": {1: [300]}}, "tag": {b"t": {1: [0]}}})
+    path = segment_folder / f"s{data.draw(st.sampled_from(EXTENSIONS[1:]))}"
+    content = bytearray(path.read_bytes())
+    for _ in range(3):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    try:
+        segment = SegmentFiles(segment_folder, "s")
+        for field in segment.fields:
+            segment.all_terms(field)
+            for i in range(min(segment.n_terms(field), 3)):
+                docs, _ = segment.postings(field, i)
+                segment.positions(field, i, docs)
+    except IndexDamaged:
+        pass
+
+
+WORDS = ["heron", "stork", "crane", "egret", "ibis"]
+# Whoosh keeps the length of a field in one byte, which is exact up to 10 words.
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=10).map(" ".join), min_size=1, max_size=8)
+QUERIES: list[Callable[[Callable[[str], Any]], query.Query]] = [
+    lambda w: query.Term("body", w("heron")),
+    lambda w: query.Term("title", w("stork")),
+    lambda w: query.Or([query.Term("body", w("heron")), query.Term("title", w("crane"))]),
+    lambda w: query.And([query.Term("body", w("heron")), query.Term("body", w("stork"))]),
+    lambda w: query.Not(query.Term("body", w("ibis"))),
+    lambda w: query.AndNot(query.Term("body", w("egret")), query.Term("title", w("egret"))),
+    lambda w: query.Phrase("body", [w("heron"), w("stork")]),
+    lambda w: query.Phrase("body", [w("crane"), w("heron")], slop=3),
+    lambda w: query.Term("body", w("unknown")),
+    lambda w: query.DisjunctionMax([query.Term("body", w("ibis")), query.Term("title", w("ibis"))]),
+]
+
+
+def plain_whoosh(*parts: list[str]) -> whoosh.index.Index:
+    """The same words in Whoosh's own codec, each part a segment."""
+    text = fields.TEXT(analyzer=SpaceSeparatedTokenizer())
+    index = RamStorage().create_index(fields.Schema(title=text, body=text))
+    for part in filter(None, parts):
+        writer = index.writer()
+        for one in part:
+            writer.add_document(title=one.split()[0], body=one)
+        writer.commit(merge=False)
+    return index
+
+
+def answers(index: whoosh.index.Index, word: Callable[[str], Any]) -> list[dict[int, float]]:
+    """Documents and scores of every query."""
+    with index.searcher(weighting=scoring.BM25F()) as searcher:
+        return [{hit.docnum: hit.score for hit in searcher.search(make(word), limit=None)} for make in QUERIES]
+
+
+@settings(max_examples=15, deadline=None)
+@given(texts=TEXTS, split=st.integers(0, 8))
+def test_whoosh_answers_as_over_an_index_of_its_own(
+    make_index: Callable[..., Index], texts: list[str], split: int
+) -> None:
+    """Terms, unions, phrases and BM25F scores over our codec are those over Whoosh's codec, in one or two segments."""
+    ours = make_index([{"text": text, "title": text.split()[0]} for text in texts], sizes=[min(split, len(texts))])
+    opened = whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema())
+    expected = answers(plain_whoosh(texts[:split], texts[split:]), str)
+    for found, wanted in zip(answers(opened, str.encode), expected, strict=True):
+        assert found == pytest.approx(wanted, rel=1e-9)
+
+
+def test_whoosh_passes_over_removed_documents(make_index: Callable[..., Index]) -> None:
+    """A document that was removed and not yet merged away is in no answer."""
+    ours = make_index(["heron", "heron stork", "stork", "ibis", "ibis"], removed=[0])
+    with whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema()).searcher() as searcher:
+        assert [hit.docnum for hit in searcher.search(query.Term("body", b"heron"))] == [1]
+        assert searcher.reader().doc_count() == 5 - 1
+
+
+def test_whoosh_reads_terms_in_order(make_index: Callable[..., Index]) -> None:
+    """Whoosh's readers rely on fields and terms in ascending order, over several segments too."""
+    ours = make_index([{"text": "b a c", "title": "z"}, {"text": "d a", "title": "y"}], sizes=[1])
+    with whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema()).reader() as reader:
+        terms = list(reader.all_terms())
+        assert terms == sorted(terms)
+        assert list(reader.expand_prefix("body", b"a")) == [b"a"]
+        assert [reader.doc_frequency("body", term) for term in (b"a", b"b", b"x")] == [2, 1, 0]
+        assert [reader.frequency("body", term) for term in (b"a", b"b", b"x")] == [2, 1, 0]
+
+
+def test_the_adapter_runs_on_the_maintained_fork_too(tmp_path: Path) -> None:
+    """These tests pass with whoosh3 3.54.0, the same library and format under another name."""
+    if os.environ.get("FOLTR_ADAPTER_TESTS"):
+        pytest.skip("this run is the one on the fork")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--retries=0", "--timeout=10",
+               "--disable-pip-version-check", f"--target={tmp_path}", "whoosh3==3.54.0"]  # fmt: skip
+    try:
+        installed = subprocess.run(install, capture_output=True, text=True, check=False, timeout=60)
+    except subprocess.TimeoutExpired:
+        pytest.skip("whoosh3 cannot be fetched here")
+    if installed.returncode:
+        pytest.skip(f"whoosh3 cannot be installed here: {installed.stderr.strip()[-200:]}")
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "FOLTR_ADAPTER_TESTS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, whoosh, pytest; assert sys.argv[1] in whoosh.__file__, whoosh.__file__;"
+         " raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', '-k', 'whoosh or commit', *sys.argv[2:]]))",
+         str(tmp_path), "tests/indexer/test_codec.py", "tests/indexer/test_index.py"],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

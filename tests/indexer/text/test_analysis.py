@@ -1,0 +1,199 @@
+"""Text becomes terms: joined words whole and in parts, accents, pairs of characters, positions."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.postings import EMPTY, FieldPostings, decode
+from indexer.text import analysis
+from indexer.text.analysis import (
+    MAX_RAW_LENGTH,
+    MAX_TERM_LENGTH,
+    Analyzer,
+    fold,
+    is_half,
+    raw_terms,
+    raw_tokens,
+    sequence,
+)
+from indexer.text.analysis import whole_term as whole
+
+PIECES = ["heron", "Heron", "fooBar", "XMLParser", "3", "C++", "f#", "x", "S", "é", "e\u0301", "東", "京", "ー", "ß",
+          "हि", "ﬁ", "\ud83d", "0123456789abcdef" * 2, "z" * 41, "A" * 300]  # fmt: skip
+JOINTS = ["", " ", ".", "_", "-", "'", "’", "@", "\n", ", ", "--", "._", "+", "#"]
+TEXTS = st.lists(st.sampled_from(PIECES + JOINTS), max_size=30).map("".join) | st.text(max_size=60)
+
+
+def spread(postings: FieldPostings) -> dict[str, list[int]]:
+    """Term -> its positions."""
+    terms = postings.terms.split("\n") if postings.terms else []
+    lengths = np.frombuffer(postings.position_lengths, "<u4").tolist()
+    tf = np.frombuffer(postings.tf, "<u2").tolist()
+    found, at = {}, 0
+    for term, n, length in zip(terms, tf, lengths, strict=True):
+        code = np.frombuffer(postings.positions[at : at + length], np.uint8)
+        found[term] = np.cumsum(decode(code)).tolist()
+        assert len(found[term]) == n
+        at += length
+    assert at == len(postings.positions)
+    return found
+
+
+def one_by_one(text: str) -> tuple[dict[str, list[int]], int]:
+    """The slow twin of `Analyzer.analyse`: token by token, position by position."""
+    found: dict[str, list[int]] = defaultdict(list)
+    position = 0
+    for raw in raw_tokens(text):
+        terms, width = raw_terms(raw)
+        for term, offset in terms:
+            found[term].append(position + offset)
+        position += width
+    return {term: sorted(places) for term, places in found.items()}, position
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("heron", {"heron": [0]}),
+        ("Café CAFE\u0301", {"cafe": [0, 1]}),
+        ("3.2.20", {"3": [0], "2": [1], "20": [2], "3.2.20": [0]}),
+        ("foo_bar baz", {"foo": [0], "bar": [1], "foo_bar": [0], "baz": [2]}),
+        ("camelCase x", {"camelcase": [0], "camel": [0], "case": [0], "x": [1]}),
+        ("XMLParser", {"xmlparser": [0], "xml": [0], "parser": [0]}),
+        ("iPhone McX HTML", {"iphone": [0], "mcx": [1], "html": [2]}),
+        ("Anna's book", {"anna": [0], "book": [1]}),
+        ("O’Reilly don't", {"o": [0], "reilly": [1], "don": [2], "t": [3]}),
+        ("anna@example.org", {"anna": [0], "example": [1], "org": [2], "anna@example.org": [0]}),
+        ("C++ C# F#x", {"c": [0, 1], "c++": [0], "c#": [1], "f": [2], "x": [3]}),
+        ("environment#", {"environment": [0]}),
+        ("well--known a._b", {"well": [0], "known": [1], "a": [2], "b": [3], "a.b": [2]}),
+        ("__init__ 7", {"init": [0], "7": [1]}),
+        ("東京都", {"東京": [0], "京都": [1], "都": [1]}),
+        ("東", {"東": [0]}),
+        ("東京tower x", {"東京": [0], "京": [0], "tower": [1], "x": [2]}),
+        ("हिन्दी", {"हिनदी": [0]}),
+        ("straße ﬁn", {"strasse": [0], "fin": [1]}),
+        ("", {}),
+        ("-- ... '' __", {}),
+    ],
+)
+def test_a_text_gives_these_terms_at_these_positions(text: str, terms: dict[str, list[int]]) -> None:
+    """Joined words are found whole and in parts, accents and case do not matter, pairs stand for CJK words."""
+    assert spread(Analyzer().analyse(text)) == terms
+
+
+@pytest.mark.parametrize("dropped", ["d41d8cd98f00b204e9800998ecf8427e", "z" * (MAX_TERM_LENGTH + 1), "é" * 300, "___"])
+def test_what_gives_no_term_takes_no_position(dropped: str) -> None:
+    """Hashes, endless words and lines are no words: their neighbours stand next to each other."""
+    assert spread(Analyzer().analyse(f"left {dropped} right")) == {"left": [0], "right": [1]}
+    assert sequence(f"left {dropped} right") == ["left", "right"]
+
+
+def test_a_hash_that_is_joined_to_a_word_leaves_the_word() -> None:
+    """The word keeps its place; the whole is kept while it is short enough."""
+    digest = "0123456789abcdef" * 2
+    assert raw_terms(f"file-{digest}") == ((("file", 0), (f"file-{digest}", 0)), 1)
+    assert raw_terms(f"{digest}.{digest}") == ((), 0)
+
+
+def test_thirty_two_letters_without_a_digit_are_a_word() -> None:
+    """Only a digit among them makes hexadecimal letters a hash."""
+    assert sequence("fade" * 8) == ["fade" * 8]
+    assert sequence("fade" * 7 + "fad0") == []
+
+
+@pytest.mark.parametrize(
+    ("raw", "term"),
+    [("foo_bar", "foo_bar"), ("3.2.20", "3.2.20"), ("a--b", "a-b"), ("Foo.Bar's", "foo.bar"), ("heron", ""),
+     ("O'ReillyMedia", ""), ("東京-x", ""), ("a" * 30 + "." + "b" * 30, ""), ("_x_", "")],
+)  # fmt: skip
+def test_the_whole_of_a_joined_word(raw: str, term: str) -> None:
+    """Only words joined by a dot, line, dash or at-sign have a whole; no camel part is taken for it."""
+    assert whole(raw) == term
+    assert (whole(raw) == "") or (whole(raw), 0) in raw_terms(raw)[0]
+
+
+def test_half_a_pair_is_known() -> None:
+    """One character of a script that is indexed in pairs begins a term wherever it stands."""
+    assert [is_half(word) for word in ("東", "東京", "a", "")] == [True, False, False, False]
+    assert all(any(term.startswith(c) for term in sequence("東京都")) or c == "都" for c in "東京都")
+    assert "都" in spread(Analyzer().analyse("東京都"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS)
+def test_whole_texts_are_analysed_as_token_by_token(text: str) -> None:
+    """Array work over remembered tokens gives what taking each token apart gives, in a fresh and in a used analyzer."""
+    terms, length = one_by_one(text)
+    for analyzer in (Analyzer(), USED):
+        postings = analyzer.analyse(text)
+        assert (spread(postings), postings.length) == (terms, length)
+
+
+USED = Analyzer()
+"""serves all examples, so that what it remembers of one text meets the next"""
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS)
+def test_a_text_has_one_word_in_its_sequence_for_each_position(text: str) -> None:
+    """The sequence runs over all positions without a gap, and each of its words is a term at its place."""
+    postings = Analyzer().analyse(text)
+    places = spread(postings)
+    assert len(sequence(text)) == postings.length
+    assert all(position in places[word] for position, word in enumerate(sequence(text)))
+    assert all(0 < len(term) <= MAX_TERM_LENGTH and "\n" not in term for term in places)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS)
+def test_composed_and_decomposed_accents_are_the_same_words(text: str) -> None:
+    """A file name as macOS writes it is found by a query as keyboards write it."""
+    apart, together = (unicodedata.normalize(form, text) for form in ("NFD", "NFC"))
+    assert sequence(apart) == sequence(together)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TEXTS, TEXTS)
+def test_the_second_of_two_texts_only_moves(first: str, second: str) -> None:
+    """Positions in the second text grow by the length of the first, nothing else changes."""
+    analyse = Analyzer().analyse
+    alone, n = spread(analyse(second)), analyse(first).length
+    both = spread(analyse(f"{first} \n {second}"))
+    assert {term: [p - n for p in places if p >= n] for term, places in both.items()} == {
+        term: alone.get(term, []) for term in both
+    }
+
+
+def test_an_analyzer_that_starts_afresh_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgetting what was remembered changes nothing."""
+    monkeypatch.setattr(analysis, "MAX_MEMO", 3)
+    analyzer = Analyzer()
+    for text in ("one two three four", "two five six", "one six"):
+        assert spread(analyzer.analyse(text)) == one_by_one(text)[0]
+
+
+def test_endless_tokens_are_not_remembered() -> None:
+    """A file of encoded data does not stay in memory."""
+    analyzer = Analyzer()
+    analyzer.analyse(" ".join("q" * (MAX_RAW_LENGTH + n) for n in range(5)))
+    assert sum(map(len, analyzer._memo)) <= MAX_RAW_LENGTH
+
+
+def test_an_empty_text_has_no_postings() -> None:
+    """Nothing comes from nothing."""
+    assert Analyzer().analyse(" \n ") == EMPTY
+
+
+@pytest.mark.parametrize("same", [str.upper, str.lower, str.title, lambda text: fold(text)])
+def test_case_and_accents_do_not_change_the_words(same: Callable[[str], str]) -> None:
+    """However a text is written, its sequence of words is the same."""
+    text = "Größe naïve ÉCOLE Ångström"
+    assert sequence(same(text)) == ["grosse", "naive", "ecole", "angstrom"]

@@ -1,0 +1,52 @@
+"""Which language a text is in, and stems."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.text.language import FUNCTION_WORDS, LANGUAGES, STEMMERS, detect, is_function_word, stem, stems
+
+TEXTS = {
+    "en": "The heron stands in the water and it is not easy to see that it waits for a fish.",
+    "de": "Der Reiher steht im Wasser und wartet auf einen Fisch, den er nicht sehen kann.",
+    "fr": "Le héron est dans les eaux du lac et il ne bouge pas, ce qui est une ruse.",
+    "es": "La garza está en el agua y no se mueve, por lo que los peces no la ven.",
+    "it": "La garza sta nel lago e non si muove, come gli altri uccelli della palude.",
+    "nl": "De reiger staat in het water en hij wacht op een vis die er niet is.",
+    "ru": "Цапля стоит в воде и не движется, но она видит рыбу, и это так.",
+    "tr": "Balıkçıl suda durur ve bir balık için bekler, ama bu çok uzun olan bir iş.",
+}
+
+
+@pytest.mark.parametrize(("code", "text"), TEXTS.items())
+def test_function_words_tell_the_language(code: str, text: str) -> None:
+    """One sentence is enough."""
+    assert detect(text) == code
+
+
+@pytest.mark.parametrize("text", ["", "heron stork crane", "def f(x): return x + 1", "12 13 14", "the the"])
+def test_too_little_tells_nothing(text: str) -> None:
+    """Fewer than three function words, or too few among many words, leave the language open."""
+    assert detect(text) == ""
+    assert detect(TEXTS["en"] + " zyx" * 400) == ""
+
+
+def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
+    """The three lists agree; unknown is the first column value."""
+    assert LANGUAGES[0] == ""
+    assert set(LANGUAGES[1:]) == set(STEMMERS) == set(FUNCTION_WORDS)
+
+
+def test_stems_join_the_forms_of_a_word() -> None:
+    """run, runs and running are one; a word with a digit, and an unknown language, are left alone."""
+    assert {stem(word, "en") for word in ("run", "runs", "running")} == {"run"}
+    assert stems(["runs", "herons"], "en") == ["run", "heron"]
+    assert (stem("runs2", "en"), stem("runs", ""), stem("runs", "xx")) == ("runs2", "runs", "runs")
+
+
+def test_function_words_depend_on_the_languages_in_use() -> None:
+    """"die" is a verb in English and an article in German; accents do not matter."""
+    assert is_function_word("die", ("de",))
+    assert not is_function_word("die", ("en",))
+    assert is_function_word("fur", ("de",))
+    assert not is_function_word("heron", tuple(STEMMERS))

@@ -1,0 +1,150 @@
+"""Suggestions come from the user's own words, near ones and frequent ones first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.text.spelling import DECENT, MUCH_MORE_FREQUENT, Vocabulary, distance, nearest, suggest
+
+
+def vocabulary(**frequencies: int) -> Vocabulary:
+    terms = sorted(frequencies)
+    return Vocabulary(terms, np.array([frequencies[term] for term in terms], dtype=np.int32))
+
+
+def slow_distance(one: str, other: str) -> int:
+    """Optimal string alignment by its recurrence, as in the textbook."""
+    table = {(i, 0): i for i in range(len(one) + 1)} | {(0, j): j for j in range(len(other) + 1)}
+    for i in range(1, len(one) + 1):
+        for j in range(1, len(other) + 1):
+            ways = [table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + (one[i - 1] != other[j - 1])]
+            if i > 1 and j > 1 and one[i - 1] == other[j - 2] and one[i - 2] == other[j - 1]:
+                ways.append(table[i - 2, j - 2] + 1)
+            table[i, j] = min(ways)
+    return table[len(one), len(other)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [("", "", 0), ("a", "", 1), ("ab", "ba", 1), ("kitten", "sitting", 3), ("ca", "abc", 3), ("same", "same", 0)],
+)
+def test_distance(one: str, other: str, edits: int) -> None:
+    """One letter more, less, other, or two neighbours swapped is one edit."""
+    assert distance(one, other) == distance(other, one) == edits
+
+
+short = st.text("abcé", max_size=7)
+
+
+@settings(deadline=None)
+@given(short, short)
+def test_distance_is_the_textbook_one(one: str, other: str) -> None:
+    """The vectorised table gives what the plain recurrence gives."""
+    assert distance(one, other) == slow_distance(one, other)
+
+
+@settings(deadline=None)
+@given(st.lists(short, unique=True, min_size=1, max_size=30), short, st.integers(1, 2), st.integers(1, 3))
+def test_within_finds_all_and_only_near_terms(terms: list[str], word: str, limit: int, frequency: int) -> None:
+    """Ruling out by sets of letters loses nothing: the answer is that of comparing with every term."""
+    terms = sorted(terms)
+    frequencies = np.array([len(term) % 4 for term in terms], dtype=np.int32)
+    expected = [
+        (term, slow_distance(word, term), len(term) % 4)
+        for term in terms
+        if slow_distance(word, term) <= limit and len(term) % 4 >= frequency
+    ]
+    assert Vocabulary(terms, frequencies).within(word, limit, frequency) == expected
+
+
+@pytest.mark.parametrize(
+    ("word", "correction"),
+    [
+        ("serach", "search"),
+        ("sarch", "search"),
+        ("searchh", "search"),
+        ("zearch", "search"),
+        ("machne", "machine"),
+        ("machien", "machine"),
+        ("uber", "über"),
+        ("fomr", "form"),
+    ],
+)
+def test_a_misspelt_word_is_corrected(word: str, correction: str) -> None:
+    """The near word of the vocabulary is suggested, even when the first letter is wrong."""
+    words = vocabulary(search=50, machine=9, form=12, **{"über": 3, "table": 100})
+    assert suggest([word], words) == {word: correction}
+
+
+@pytest.mark.parametrize(
+    "word", ["", "the", "tabl3", "foo-bar", "zzzzzz", "formm1", "search", "farm", "m" * 5000, "\ud800" * 5]
+)
+def test_no_suggestion(word: str) -> None:
+    """Short words, words with other signs, words far from all others and words that exist are left alone."""
+    words = vocabulary(search=50, form=12, farm=DECENT, tee=9, table=100)
+    assert suggest([word], words) == {}
+
+
+def test_two_edits_only_in_longer_words() -> None:
+    """Words of five letters may have one edit, of six letters two."""
+    words = vocabulary(house=9, houses=9)
+    assert suggest(["hxuxe"], words) == {}
+    assert suggest(["hxuxes"], words) == {"hxuxes": "houses"}
+
+
+def test_a_rare_word_is_corrected_only_to_a_much_more_frequent_one() -> None:
+    """A word in one document may be meant; it takes many times more documents to doubt it."""
+    assert suggest(["form"], vocabulary(form=1, **{"from": MUCH_MORE_FREQUENT - 1})) == {}
+    assert suggest(["form"], vocabulary(form=1, **{"from": MUCH_MORE_FREQUENT})) == {"form": "from"}
+    assert suggest(["form"], vocabulary(form=DECENT, **{"from": 1000 * DECENT})) == {}
+
+
+def test_frequency_against_nearness() -> None:
+    """A frequent word wins among equally near ones; one edit more needs 2 ** 6 times as many documents."""
+    assert suggest(["printar"], vocabulary(printer=8, printed=7)) == {"printar": "printer"}
+    assert suggest(["printar"], vocabulary(printer=2, printed=2 * 63)) == {"printar": "printer"}
+    assert suggest(["printar"], vocabulary(printer=2, printed=2 * 65)) == {"printar": "printed"}
+
+
+def test_only_misspelt_words_are_in_the_answer() -> None:
+    """Each misspelt word appears once, beside its correction."""
+    words = vocabulary(search=50, engine=50)
+    assert suggest(["serach", "engine", "serach"], words) == {"serach": "search"}
+    assert suggest([], words) == {}
+
+
+def test_completions() -> None:
+    """The most frequent words that begin so come first, equally frequent ones by the alphabet."""
+    words = vocabulary(car=5, card=9, cargo=5, care=7, dog=100)
+    assert words.completions("car") == ["card", "care", "car", "cargo"]
+    assert words.completions("car", 3) == ["card", "care", "car"]
+    assert words.completions("x") == []
+    assert words.completions("car", 0) == []
+    assert words.completions("", 1) == ["dog"]
+
+
+def test_contains() -> None:
+    """A word's document frequency, 0 for a word that is not there."""
+    words = vocabulary(car=5, dog=100)
+    assert [words.contains(term) for term in ("car", "dog", "cat", "", "zoo")] == [5, 100, 0, 0, 0]
+
+
+def test_an_empty_vocabulary() -> None:
+    """Before anything is indexed nothing is suggested."""
+    empty = Vocabulary([], np.zeros(0, dtype=np.int32))
+    assert suggest(["search"], empty) == {}
+    assert empty.completions("a") == []
+    assert empty.contains("a") == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("titel", "title"), ("modifed", "modified"), ("form", "from"), ("mod", "modified"), ("text", None), ("", None)],
+)
+def test_nearest_name(word: str, name: str | None) -> None:
+    """A name misspelt, or begun, is recognised; a word with another first letter is not."""
+    assert nearest(word, ["title", "from", "ext", "modified"]) == name
+    assert nearest(word, []) is None

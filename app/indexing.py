@@ -1,4 +1,7 @@
-"""Indexing with the user's settings: one update, following changes, and the question why a path is not found."""
+"""Indexing with the user's settings: one update, following changes, and the question why a path is not found.
+
+Background work gives way to everything else, and waits for mains power if asked to.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from pathlib import Path
 
 from app.background import BackgroundIndexer
 from app.folders import RootSuggestion, suggest_roots
-from app.manners import on_battery
 from app.settings import Paths, Settings, index_roots
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
@@ -23,6 +25,32 @@ from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, Summary
 from indexer.storage.catalogue import Catalogue
 from indexer.update import Job, Moves, Updater, open_catalogue
+
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+
+
+def on_battery(supplies: Path = POWER_SUPPLIES) -> str:
+    """ "on battery" when a battery is being emptied and no mains supply is connected, else ""."""
+    batteries, mains = False, False
+    for supply in sorted(supplies.glob("*")):
+        kind = _content(supply / "type")
+        if kind in ("Mains", "USB") and _content(supply / "online") == "1":
+            mains = True
+        if (
+            kind == "Battery"
+            and _content(supply / "status") == "Discharging"
+            and _content(supply / "scope") != "Device"
+        ):
+            batteries = True
+    return "on battery" if batteries and not mains else ""
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+
 
 __all__ = [
     "BackgroundIndexer",
@@ -202,8 +230,8 @@ def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], No
     def follow(moves: Moves) -> None:
         if not paths.state.exists() or not settings.learning.remember_picks:
             return
-        from app.pick_keys import load_key
-        from app.picks import Picks
+        from app.learning.pick_keys import load_key
+        from app.learning.picks import Picks
         from app.store import Store
 
         with Store(paths.state) as store:

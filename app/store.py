@@ -6,6 +6,10 @@ document. Deleted rows are overwritten.
 
 Any number of threads and processes may use it at once. What must be durable (a lesson, a pick) is synchronised to
 the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
+
+The tables are the steps that lead from an empty file to the present format; a file's `user_version` is the number of
+steps it has seen. Released steps never change; a new format adds a step. Past queries are off by default, and kept
+apart from everything that is learned.
 """
 
 from __future__ import annotations
@@ -17,11 +21,64 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 
-from app.store_schema import MIGRATIONS
+from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
+
+_FIRST = (
+    # small values by name: the session's nonce, the last page, a check of the key, a revision of the picks
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
+    # pages that taught something: foltr.ranking.interaction records, nothing else
+    """CREATE TABLE interactions (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, manifest_hash TEXT NOT NULL, record BLOB NOT NULL)""",
+    # the present model of each ranker: an app.learning.models.ModelRecord; `revision` is random and new with each write
+    "CREATE TABLE models (ranker TEXT PRIMARY KEY, revision BLOB NOT NULL, record BLOB NOT NULL) WITHOUT ROWID",
+    # the model as it was at the end of a day (ISO date, local time)
+    """CREATE TABLE snapshots (
+        ranker TEXT NOT NULL, day TEXT NOT NULL, record BLOB NOT NULL, PRIMARY KEY (ranker, day)) WITHOUT ROWID""",
+    # documents that were opened; every name is a keyed hash (app.learning.pick_keys), n_opened what is left at `last`
+    """CREATE TABLE picked_documents (
+        document BLOB PRIMARY KEY, path BLOB NOT NULL, part BLOB NOT NULL, type BLOB NOT NULL,
+        n_opened REAL NOT NULL, last REAL NOT NULL) WITHOUT ROWID""",
+    # which document was opened for which set of query terms
+    """CREATE TABLE picks (
+        document BLOB NOT NULL, query BLOB NOT NULL, n_picks REAL NOT NULL, last REAL NOT NULL,
+        PRIMARY KEY (document, query)) WITHOUT ROWID""",
+    "CREATE INDEX picks_by_query ON picks (query)",
+    "CREATE TABLE history (id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, query TEXT NOT NULL)",
+    # where opened results stood: 1 for the first; winner of interleaving or null
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, rank_learned INTEGER NOT NULL,
+        rank_bm25 INTEGER NOT NULL, source TEXT NOT NULL, winner TEXT)""",
+)
+
+_FEDERATION = (
+    # the group this device belongs to: an app.federation.membership.Membership
+    "CREATE TABLE membership (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)",
+    # what was spent on privacy, written before anything is sent; mechanism is JSON of foltr.privacy.mechanisms
+    """CREATE TABLE privacy_ledger (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, group_id TEXT NOT NULL, lineage INTEGER NOT NULL,
+        round INTEGER NOT NULL, n_params INTEGER NOT NULL, mechanism TEXT NOT NULL, exact_count INTEGER NOT NULL,
+        UNIQUE (group_id, lineage, round))""",
+    """CREATE TRIGGER ledger_keeps BEFORE DELETE ON privacy_ledger
+        BEGIN SELECT raise(ABORT, 'the privacy ledger only grows'); END""",
+    """CREATE TRIGGER ledger_stands BEFORE UPDATE ON privacy_ledger
+        BEGIN SELECT raise(ABORT, 'the privacy ledger only grows'); END""",
+    # one sealed update a round, kept until the server has it so that it can be sent again unchanged;
+    # last_page is the newest interaction that is in it, 0 where it does not count as used
+    """CREATE TABLE uploads (
+        lineage INTEGER NOT NULL, round INTEGER NOT NULL, body BLOB, state TEXT NOT NULL, last_page INTEGER NOT NULL,
+        n_interactions INTEGER NOT NULL, PRIMARY KEY (lineage, round)) WITHOUT ROWID""",
+    # the common ranker that this device ranks with: an app.federation.group_ranker.GroupRanker
+    "CREATE TABLE group_ranker (id INTEGER PRIMARY KEY CHECK (id = 1), revision BLOB NOT NULL, record BLOB NOT NULL)",
+    # what servers signed when this device left: an app.federation.membership.KeptReceipt
+    "CREATE TABLE receipts (id INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL, record BLOB NOT NULL)",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION)
+
 
 APPLICATION_ID = 0x464F4C54
 """"FOLT": how SQLite's header names this kind of file"""
@@ -205,3 +262,36 @@ def _create_private(path: Path) -> None:
         path.chmod(0o600)
     except OSError as error:
         raise StateError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+class PastQuery(NamedTuple):
+    time: float
+    """seconds since the epoch"""
+    query: str
+
+
+class SearchHistory:
+    """The list of past queries in the state file."""
+
+    def __init__(self, store: Store, settings: HistorySettings) -> None:
+        self._store = store
+        self._settings = settings
+
+    def add(self, query: str, *, now: float) -> None:
+        """Remember a query, once: an older entry of the same text goes. Does nothing when history is off."""
+        text = query.strip().encode("utf-8", "replace").decode("utf-8")
+        if not self._settings.enabled or not text:
+            return
+        with self._store.transaction(durable=False) as db:
+            db.execute("DELETE FROM history WHERE query = ?", (text,))
+            db.execute("INSERT INTO history (time, query) VALUES (?, ?)", (now, text))
+            trim(db, "history", self._settings.max_entries)
+
+    def list(self, *, limit: int = 1000) -> tuple[PastQuery, ...]:
+        """The newest first; also what was kept before history was switched off."""
+        found = self._store.rows("SELECT time, query FROM history ORDER BY id DESC LIMIT ?", (limit,))
+        return tuple(map(PastQuery._make, found))
+
+    def clear(self) -> None:
+        """Forget all past queries."""
+        self._store.erase("history")

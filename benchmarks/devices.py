@@ -13,7 +13,7 @@ import msgspec
 
 from app.indexing import update_index
 from app.paths import Paths
-from app.search import Search
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 

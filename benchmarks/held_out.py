@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.results import SearchRequest
-from app.search import Search
+from app.search.results import SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, device, libraries, new_session, with_learning

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.results import ResultPage, SearchRequest
-from app.search import Search
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
 from benchmarks.devices import Library
 from foltr.arrays import FloatArray, FloatVector
 from foltr.ranking.metrics import average_precision, dcg_at_k, ndcg_at_k

@@ -17,8 +17,8 @@ import numpy as np
 
 from app.indexing import update_index
 from app.paths import Paths
-from app.results import SearchRequest
-from app.search import Search
+from app.search.results import SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks.collections import shared_folder
 from benchmarks.devices import device, new_session

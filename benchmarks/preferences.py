@@ -23,8 +23,8 @@ import numpy.typing as npt
 
 from app.indexing import update_index
 from app.paths import Paths
-from app.results import ResultPage, SearchRequest
-from app.search import Search
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.collections import Collection, Document

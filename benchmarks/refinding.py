@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from app.results import ResultPage, SearchRequest
-from app.search import Search
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, device, libraries

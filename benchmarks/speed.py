@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from app.paths import Paths
-from app.results import SearchRequest
-from app.search import Search
+from app.search.results import SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from benchmarks import whoosh_plain
 from benchmarks.processes import run

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 import app
-from app.prior import Prior
+from app.learning.learner import Prior
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, device, libraries

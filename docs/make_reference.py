@@ -34,7 +34,7 @@ def configuration(text: str) -> str:
 
 def privacy(text: str) -> str:
     """docs/privacy.md with the present records between its markers."""
-    from app.federation.what_leaves import markdown
+    from app.federation.terms import markdown
 
     return _between(text, RECORDS, "\n".join(markdown()))
 

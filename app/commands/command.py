@@ -1,14 +1,18 @@
-"""What every command shares: `--set`, examples under its help, and the settings in force.
+"""What every command shares: `--set`, examples under its help, the settings in force, exit codes and interruption.
 
 Importing a command loads click and nothing heavier; each imports what it works with inside its function, so that
-`--help`, `--version` and completion answer at once.
+`--help`, `--version` and completion answer at once. The first Ctrl-C (or SIGTERM) asks long work to stop, the second
+one ends it at once. A group's server that is not there is an exit code of its own.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable, MutableMapping
+import threading
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from app.settings import Paths, Settings
+
 
 FOUND = 0
 NOTHING_FOUND = 1
@@ -128,3 +133,36 @@ def _complete_key(ctx: click.Context, parameter: click.Parameter, incomplete: st
     from app.settings_keys import keys
 
     return [CompletionItem(f"{name}=", help=key.description) for name, key in keys().items() if incomplete in name]
+
+
+UNREACHABLE = 3
+"""the server did not answer, or is busy: trying again later may help"""
+
+
+def answered(work: Callable[[], int]) -> int:
+    """The work's exit code; UNREACHABLE with one line on stderr when there was no answer."""
+    from app.federation.failures import Unreachable
+
+    try:
+        return work()
+    except Unreachable as error:
+        say(f"no answer from {error}; nothing is lost, try again later")
+        return UNREACHABLE
+
+
+@contextmanager
+def stop_on_interrupt() -> Iterator[threading.Event]:
+    """An event that the first interrupt sets, so that what was done is kept; the second raises KeyboardInterrupt."""
+    stop = threading.Event()
+
+    def ask(number: int, frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

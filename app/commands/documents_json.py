@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from app.results import Explanation, Hit, Snippet
+from app.search.results import Explanation, Hit, Snippet
 from indexer.documents import display_path
 
 VERSION = 1

@@ -10,7 +10,7 @@ import click
 from app.commands.command import NOTHING_FOUND, Command, load, say
 
 if TYPE_CHECKING:
-    from app.federation.receipts import Kept
+    from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
 foltr-search forget-me                        asks first
@@ -29,9 +29,9 @@ def command(yes: bool, as_json: bool) -> int:
     The server signs a receipt that says what was erased and by which method; it is kept here. Then this device's key
     and the group's ranker are erased. Without a membership this shows the receipts and asks how far the work is.
     """
-    from app.commands.federated import answered
+    from app.commands.command import answered
     from app.federation import membership
-    from app.joining import Joining
+    from app.federation.joining import Joining
     from app.store import Store
 
     context = load()
@@ -53,13 +53,13 @@ def command(yes: bool, as_json: bool) -> int:
     return answered(forget)
 
 
-def _print(kept: Sequence[Kept], *, as_json: bool) -> None:
+def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
     import json
     from datetime import datetime
 
     import msgspec
 
-    from app.federation.receipts import in_words
+    from app.federation.membership import receipt_in_words
 
     if as_json:
         receipts = [{"group": one.group, **msgspec.to_builtins(one.receipt)} for one in kept]
@@ -70,6 +70,5 @@ def _print(kept: Sequence[Kept], *, as_json: bool) -> None:
     for one in kept:
         receipt = one.receipt
         when = f"{datetime.fromtimestamp(receipt.time):%Y-%m-%d %H:%M}"
-        click.echo(
-            f"{one.group}, {when}: {in_words(receipt)}" + (f" (request {receipt.request})" * bool(receipt.request))
-        )
+        request = f" (request {receipt.request})" if receipt.request else ""
+        click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")

@@ -26,8 +26,7 @@ def command(ctx: click.Context, limit: int) -> int:
         return 0
     from datetime import datetime
 
-    from app.search_history import PastQuery, SearchHistory
-    from app.store import Store
+    from app.store import PastQuery, SearchHistory, Store
     from indexer.documents import display_path
 
     context = load()
@@ -45,8 +44,7 @@ def command(ctx: click.Context, limit: int) -> int:
 @command.command("clear", examples="foltr-search history clear")
 def clear() -> int:
     """Forget all past queries."""
-    from app.search_history import SearchHistory
-    from app.store import Store
+    from app.store import SearchHistory, Store
 
     context = load()
     if context.paths.state.exists():

@@ -32,7 +32,7 @@ def command(
 
     What has not changed is not read again. Ctrl-C keeps what is done; the next run goes on from there.
     """
-    from app.commands.interruption import stop_on_interrupt
+    from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressLine, summarise
     from app.indexing import update_index
 

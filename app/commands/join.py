@@ -23,8 +23,8 @@ def command(link: str, yes: bool) -> int:
     Shows what will leave this device and with what protection, and asks. Until you agree the server gets nothing but
     the invite and a fresh key. Exit code 3 when the server cannot be reached.
     """
-    from app.commands.federated import answered
-    from app.joining import Joining
+    from app.commands.command import answered
+    from app.federation.joining import Joining
     from app.store import Store
     from foltr.federated.invite_link import from_link
 

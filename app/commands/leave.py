@@ -19,8 +19,8 @@ def command(local: bool) -> int:
 
     What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
     """
-    from app.commands.federated import answered
-    from app.joining import Joining
+    from app.commands.command import answered
+    from app.federation.joining import Joining
     from app.store import Store
 
     context = load()

@@ -15,8 +15,8 @@ from app.commands.columns import counted
 from app.commands.command import Group, load, say
 
 if TYPE_CHECKING:
-    from app.learner import Learner
-    from app.search import Search
+    from app.learning.learner import Learner
+    from app.search.search import Search
 
 EXAMPLES = """
 foltr-search model                            how much was learned, and which features gained
@@ -94,13 +94,14 @@ def forget(yes: bool) -> int:
     """Forget every result page and pick that was learned from, the statistics and the last page; reset the model."""
     if not yes:
         click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
-    from app import last_page, outcomes
+    from app.learning import outcomes
+    from app.search import shown_page
 
     with _opened() as search:
         search.picks.clear()
         search.store.clear_interactions()
         outcomes.clear(search.store)
-        last_page.forget(search.store)
+        shown_page.forget_shown(search.store)
         search.learner.reset()
         search.store.erase("snapshots")
     say("everything learned is forgotten")
@@ -109,7 +110,7 @@ def forget(yes: bool) -> int:
 
 @contextmanager
 def _opened() -> Iterator[Search]:
-    from app.search import Search
+    from app.search.search import Search
 
     context = load()
     search = Search(context.settings, context.paths)

@@ -13,7 +13,7 @@ import click
 from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
 
 if TYPE_CHECKING:
-    from app.search import Search
+    from app.search.search import Search
     from indexer.storage.catalogue import Catalogue, DocumentRow
 
 EXAMPLES = """
@@ -43,7 +43,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     A result of the last search counts as a pick at once, and the page as a lesson when something else is searched.
     Write ./3 for a file that is named like a number.
     """
-    from app.search import Search
+    from app.search.search import Search
     from indexer.storage.catalogue import Catalogue
 
     context = load()
@@ -65,9 +65,9 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
 
 def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, DocumentRow | None]:
     """The rank in the last search that `target` names or is found at (0: none), and its document where it has one."""
-    from app import last_page
+    from app.search import shown_page
 
-    page = last_page.load(search.store)
+    page = shown_page.load_shown(search.store)
     if target.isascii() and target.isdigit():
         rank = int(target)
         if page is None or not page.n_shown:

@@ -24,7 +24,7 @@ def command(as_json: bool) -> int:
 
     from app.federation import ledger, membership
     from app.federation.overview import privacy
-    from app.federation.what_leaves import HEADERS, records
+    from app.federation.terms import HEADERS, records
     from app.store import Store
 
     context = load()
@@ -43,7 +43,7 @@ def command(as_json: bool) -> int:
 
 
 def _print_records(*, in_group: bool) -> None:
-    from app.federation.what_leaves import HEADERS, records
+    from app.federation.terms import HEADERS, records
 
     click.echo("This device sends these records to its group's server:" if in_group else "Nothing leaves this device.")
     if not in_group:

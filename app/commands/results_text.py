@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from app.commands.columns import columns, fit, fit_left, wrap
-from app.results import Explanation, Hit, Snippet
+from app.search.results import Explanation, Hit, Snippet
 from indexer.documents import display_path
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"

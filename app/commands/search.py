@@ -15,8 +15,8 @@ import click
 from app.commands.command import FAILED, FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
 
 if TYPE_CHECKING:
-    from app.results import Hit, ResultPage
-    from app.search import Search
+    from app.search.results import Hit, ResultPage
+    from app.search.search import Search
 
 EXAMPLES = """
 foltr-search search tax return 2024
@@ -77,9 +77,9 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
-    from app.results import SearchRequest
-    from app.search import Search
-    from app.search_history import SearchHistory
+    from app.search.results import SearchRequest
+    from app.search.search import Search
+    from app.store import SearchHistory
 
     limit = options["limit"] or context.settings.search.page_size
     request = SearchRequest(

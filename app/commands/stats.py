@@ -15,7 +15,7 @@ from app.commands.columns import counted
 from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
 
 if TYPE_CHECKING:
-    from app.outcomes import Bucket, Comparison, Outcome
+    from app.learning.outcomes import Bucket, Comparison, Outcome
 
 EXAMPLES = """
 foltr-search stats
@@ -38,7 +38,7 @@ def command(days: int | None, as_json: bool) -> int:
     """
     import time
 
-    from app import outcomes
+    from app.learning import outcomes
     from app.store import Store
 
     context = load()

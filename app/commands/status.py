@@ -9,7 +9,7 @@ import click
 from app.commands.command import Command, load
 
 if TYPE_CHECKING:
-    from app.results import IndexStatus
+    from app.search.results import IndexStatus
     from app.settings import Paths
     from indexer.storage.catalogue import Failure
 
@@ -25,7 +25,7 @@ foltr-search status --json | jq .n_documents
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, as_json: bool) -> int:
     """Show what the index holds."""
-    from app.search import Search
+    from app.search.search import Search
 
     context = load()
     with_failures = _failures(context.paths) if failures else []

@@ -21,10 +21,10 @@ def command(yes: bool) -> int:
     ledger before it leaves. The ranker is adopted unless it would serve you significantly worse. Exit code 2 when the
     privacy budget forbids sending, 3 when the server cannot be reached.
     """
-    from app.commands.federated import answered
+    from app.commands.command import answered
     from app.commands.join import asking
+    from app.federation.sync import Sync
     from app.store import Store
-    from app.sync import Sync
 
     context = load()
     context.paths.create_data_dir()

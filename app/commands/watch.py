@@ -32,7 +32,7 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
     Where the system cannot report changes, the folders are scanned every index.scan_minutes.
     """
     from app.background import stop_with_parent
-    from app.commands.interruption import stop_on_interrupt
+    from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressLine
     from app.indexing import watch
     from app.settings import index_roots

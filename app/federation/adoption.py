@@ -7,6 +7,8 @@ them, each weighted by the inverse of the chance that its user looked where it w
 
 (inverse propensity scoring with p = 1 / rank, clipped at 1/10: what was found far down counts for more, because most
 like it were never seen.) The differences over pages are tested by flipping their signs at random: one-sided, at 5 %.
+
+The one taken over is then weighed against the personal ranker (`app.learning.blend`).
 """
 
 from __future__ import annotations
@@ -16,9 +18,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from app.federation import group_ranker, membership
+from app.federation.replay import newest_pages
+from app.federation.server import theta_of
+from app.federation.terms import protection_of
+from app.learning.learner import Learner, theta_prior
+from app.learning.pace import Pace
+from app.settings import Settings
+from app.store import Store
 from foltr.arrays import FloatVector
+from foltr.federated.wire import ModelRecord, Terms, digest
 from foltr.online.ips import clipped_propensities, position_propensities
 from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import make_ranker
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 FEWEST_PAGES = 20
 """with fewer the test could hardly find anything: the ranker is taken over on trust, or not at all"""
@@ -27,6 +40,7 @@ MOST_PAGES = 500
 SMALLEST_PROPENSITY = 0.1
 SIGNIFICANCE = 0.05
 N_FLIPS = 2000
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +77,7 @@ def utility(page: Interaction, scores: FloatVector) -> float:
     return float((1.0 / propensities[page.clicks] / np.log2(1.0 + opened)).sum())
 
 
-def judged(
+def judge(
     pages: Sequence[Interaction], new: Sequence[FloatVector], present: Sequence[FloatVector], *, trusted: bool = True
 ) -> Verdict:
     """Compare two rankers by their scores of each page `[n_docs]`; with too few pages the new one must be trusted."""
@@ -84,3 +98,70 @@ def worse_p_value(differences: FloatVector) -> float:
     signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(N_FLIPS, len(differences)))
     hits = int(np.count_nonzero(signs @ differences <= differences.sum() + 1e-12))
     return (1 + hits) / (1 + N_FLIPS)
+
+
+def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:
+    """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new.
+
+    Where the noise in the mean may be longer than all that devices can say, no ranker is taken over untested.
+    """
+    present = group_ranker.load(store)
+    pages = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES).interactions
+    sentence, chosen = "", present.record if present else None
+    if digest(offered) != membership.load_standing(store).tested:
+        noise = protection_of(terms).relative_noise
+        verdict = compare(pages, offered, chosen, trusted=noise is None or noise < 1.0)
+        sentence = verdict.sentence
+        membership.note_standing(store, tested=digest(offered), verdict=sentence)
+        chosen = offered if verdict.adopt else chosen
+    if chosen is None:
+        return sentence
+    alpha = chosen_alpha(pages, common_scores(chosen, pages), list(learner_of(store, settings).rehearsed(pages)))
+    if present is None or (present.hash, present.alpha) != (digest(chosen), alpha):
+        group_ranker.save(store, chosen, alpha=alpha, now=now)
+    return sentence
+
+
+def compare(
+    pages: Sequence[Interaction], offered: ModelRecord, present: ModelRecord | None, *, trusted: bool
+) -> Verdict:
+    """The test of `offered` against the adopted ranker, or against the shipped one where none was adopted."""
+    return judge(pages, common_scores(offered, pages), common_scores(present, pages), trusted=trusted)
+
+
+def common_scores(model: ModelRecord | None, pages: Sequence[Interaction]) -> list[FloatVector]:
+    """The scores of each page's documents by a common ranker; None stands for the shipped one."""
+    if model is None:
+        prior = theta_prior()
+        return [page.features @ prior for page in pages]
+    ranker, theta = make_ranker(model.ranker, len(NAMES)), theta_of(model)
+    return [ranker.score(theta, page.features) for page in pages]
+
+
+def learner_of(store: Store, settings: Settings) -> Learner:
+    """This device's personal ranker, without a group."""
+    return Learner(
+        store,
+        theta0=theta_prior(),
+        feature_names=NAMES,
+        manifest_hash=MANIFEST_HASH,
+        settings=settings.learning,
+        pace=Pace.shipped(NAMES),
+    )
+
+
+def chosen_alpha(pages: Sequence[Interaction], common: Sequence[FloatVector], personal: Sequence[FloatVector]) -> float:
+    """The alpha of the blend that serves best on these pages, given both rankers' scores of each `[n_docs]`.
+
+    Scores of the personal ranker are those that it had before it learned from the page, so that it is not judged on
+    what it has learned by heart. The smallest of equals: what many have learned. With fewer than FEWEST_PAGES pages: 0
+    where this device has learned nothing, else one half.
+    """
+    if len(pages) < FEWEST_PAGES:
+        return 0.5 if pages else 0.0
+
+    def served(alpha: float) -> float:
+        scored = zip(pages, common, personal, strict=True)
+        return sum(utility(page, (1.0 - alpha) * c + alpha * p) for page, c, p in scored)
+
+    return max(ALPHAS, key=lambda alpha: (served(alpha), -alpha))

@@ -14,8 +14,7 @@ from app.federation import ledger, membership
 from app.federation.failures import ConsentError
 from app.federation.ledger import Entry
 from app.federation.membership import Membership
-from app.federation.protection import in_words, protection_of
-from app.federation.what_leaves import records
+from app.federation.terms import in_words, protection_of, records
 from app.settings import FederationSettings
 from app.store import Store
 from foltr.federated.wire import Terms, digest

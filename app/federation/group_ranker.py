@@ -6,8 +6,8 @@ import os
 
 import msgspec
 
-from app.federation.blend import Blend
 from app.federation.failures import FederationError
+from app.learning.blend import Blend
 from app.store import Store
 from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker

@@ -1,7 +1,9 @@
 """The privacy ledger: what every update has cost, written down before the update leaves this device, and never erased.
 
-An update that was written down and not sent (the power went, the server was gone) counts as spent: nobody can know
-that its bytes stayed here. All groups count together, because their servers could compare notes.
+An update and its cost are written in one transaction; it is sent unchanged until the server has it. A round has one
+update at most: noise drawn a second time would tell the server more than the ledger knows. One that was written down
+and not sent (the power went, the server was gone) counts as spent: nobody can know that its bytes stayed here. All
+groups count together, because their servers could compare notes.
 """
 
 from __future__ import annotations
@@ -10,11 +12,12 @@ import math
 import sqlite3
 from collections import Counter
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
 from app.federation.failures import FederationError, SpentError
-from app.federation.protection import is_share, protection_of
+from app.federation.terms import is_share, protection_of
 from app.settings import FederationSettings
 from app.store import Store
 from foltr.federated.wire import Terms
@@ -71,7 +74,7 @@ def has(spent: tuple[Entry, ...], entry: Entry) -> bool:
     return any((e.group_id, e.lineage, e.round) == (entry.group_id, entry.lineage, entry.round) for e in spent)
 
 
-def write(db: sqlite3.Connection, entry: Entry) -> None:
+def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
     mechanism = msgspec.json.encode(entry.mechanism).decode()
     db.execute(
@@ -126,3 +129,66 @@ def rounds_left(spent: tuple[Entry, ...], entry: Entry, settings: FederationSett
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     return low
+
+
+State = Literal["waiting", "sent", "late"]
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One round's update."""
+
+    lineage: int
+    round: int
+    body: bytes | None
+    """the JSON of the Sealed record; None once it need not be sent any more"""
+    state: State
+    last_page: int
+    """the newest interaction in it, 0 when its pages do not count as used"""
+    n_interactions: int
+
+
+def find_upload(store: Store, lineage: int, round: int) -> Upload | None:
+    """The update of a round, None when there is none."""
+    return next(iter(_read(store, "WHERE lineage = ? AND round = ?", (lineage, round))), None)
+
+
+def all_uploads(store: Store) -> tuple[Upload, ...]:
+    """Oldest first."""
+    return _read(store, "ORDER BY lineage, round")
+
+
+def last_page_used(store: Store, lineage: int) -> int:
+    """The newest interaction that an update of this lineage was learned from, 0 for none."""
+    return max((upload.last_page for upload in all_uploads(store) if upload.lineage == lineage), default=0)
+
+
+def write_upload(store: Store, upload: Upload, cost: Entry) -> Upload:
+    """Keep the update and what it costs, durably; gives the one that is there when another process was quicker."""
+    with store.transaction() as db:
+        present = find_upload(store, upload.lineage, upload.round)
+        if present is not None:
+            return present
+        write_entry(db, cost)
+        db.execute(
+            "INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?)",
+            (upload.lineage, upload.round, upload.body, upload.state, upload.last_page, upload.n_interactions),
+        )
+    return upload
+
+
+def settle_upload(store: Store, upload: Upload, state: State) -> None:
+    """The server has it ("sent"), or its round ended first ("late"); its bytes are not needed any more."""
+    with store.transaction() as db:
+        db.execute(
+            "UPDATE uploads SET state = ?, body = NULL WHERE lineage = ? AND round = ?",
+            (state, upload.lineage, upload.round),
+        )
+
+
+def _read(store: Store, rest: str, parameters: tuple[object, ...] = ()) -> tuple[Upload, ...]:
+    rows = store.rows(f"SELECT lineage, round, body, state, last_page, n_interactions FROM uploads {rest}", parameters)
+    found = tuple(Upload(*row) for row in rows)
+    if any(upload.state not in ("waiting", "sent", "late") for upload in found):
+        raise FederationError(f"an update in {store.path} is in a state that this program does not know")
+    return found

@@ -1,11 +1,13 @@
-"""The one group that this device belongs to, and the key by which it is known there.
+"""The one group that this device belongs to, what it has last seen of it, and what servers signed when it left one.
 
-The key is made on this device for this group alone, so two servers cannot tell that they see the same device. It lies
-in state.sqlite, which only its owner can read.
+The device's key is made here for this group alone, so two servers cannot tell that they see the same device. It lies
+in state.sqlite, which only its owner can read. The standing is remembered so that a server can neither go back in time
+nor change the rules unnoticed. Receipts are kept as proof, and for asking how far the forgetting is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -13,7 +15,7 @@ import msgspec
 from app.federation.failures import FederationError
 from app.store import Store
 from foltr.federated.envelope import Identity, pseudonym
-from foltr.federated.wire import Enrolled, Invite
+from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
 
 
 class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -95,3 +97,116 @@ def erase(store: Store) -> None:
     """Forget the group and the key; what was spent on it stays in the privacy ledger."""
     store.erase("membership", "uploads", "group_ranker")
     store.set_value("federation standing", None, durable=True)
+
+
+class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A signed receipt, and where to ask for its successor."""
+
+    address: str
+    fingerprint: str
+    certificate: str
+    server_key: bytes
+    group: str
+    group_id: str
+    signed: bytes
+    """the JSON of the Signed record"""
+
+    @property
+    def receipt(self) -> Receipt:
+        """What it says; its signature was checked when it came."""
+        return decode(decode(self.signed, Signed).body, Receipt)
+
+
+def keep(member: Membership, signed: Signed) -> KeptReceipt:
+    """A receipt of a group that this device is leaving."""
+    return KeptReceipt(
+        address=member.address,
+        fingerprint=member.fingerprint,
+        certificate=member.certificate,
+        server_key=member.server_key,
+        group=member.group,
+        group_id=member.group_id,
+        signed=encode(signed),
+    )
+
+
+def all_receipts(store: Store) -> Sequence[KeptReceipt]:
+    """Oldest first."""
+    try:
+        rows = store.rows("SELECT record FROM receipts ORDER BY id")
+        return [msgspec.msgpack.decode(row, type=KeptReceipt) for (row,) in rows]
+    except msgspec.MsgspecError as error:
+        raise FederationError(f"a receipt in {store.path} is damaged: {error}") from error
+
+
+def save_receipt(store: Store, receipt: KeptReceipt) -> None:
+    """Keep it in place of an older one for the same request."""
+    request = receipt.receipt.request
+    with store.transaction() as db:
+        if request:
+            db.execute("DELETE FROM receipts WHERE request = ?", (request,))
+        db.execute("INSERT INTO receipts (request, record) VALUES (?, ?)", (request, msgspec.msgpack.encode(receipt)))
+
+
+def receipt_in_words(receipt: Receipt) -> str:
+    """What the server says it did, in one line."""
+    erased = ", ".join(f"{n:,} of {table}" for table, n in receipt.erased.items()) or "nothing"
+    state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
+    how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
+    return f"{state}: erased {erased}{how}; {receipt.progress}"
+
+
+STANDING_KEY = "federation standing"
+
+
+class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The newest round seen, and how the last sync went."""
+
+    lineage: int = 0
+    round: int = 0
+    terms: bytes = b""
+    """the JSON of the lineage's Terms"""
+    deadline: int = 0
+    tested: str = ""
+    """hash of the newest common ranker that was tested for adoption"""
+    verdict: str = ""
+    """what that test found, in a sentence"""
+    synced: int = 0
+    """seconds since 1970 of the last sync that reached the server"""
+    error: str = ""
+    """why the last sync failed, "" when it did not"""
+
+    @property
+    def agreed_terms(self) -> Terms | None:
+        """The terms of the group as last announced."""
+        return decode(self.terms, Terms) if self.terms else None
+
+    def seen(self, told: Announcement) -> Standing:
+        """The standing once this announcement was believed."""
+        return msgspec.structs.replace(
+            self, lineage=told.lineage, round=told.round, terms=encode(told.terms), deadline=told.deadline
+        )
+
+
+def load_standing(store: Store) -> Standing:
+    """As it is kept; a fresh one for a device that has not synced yet."""
+    stored = store.value(STANDING_KEY)
+    if stored is None:
+        return Standing()
+    try:
+        return msgspec.msgpack.decode(stored, type=Standing)
+    except msgspec.MsgspecError as error:
+        raise FederationError(f"what {store.path} holds about the group is damaged: {error}") from error
+
+
+def save_standing(store: Store, standing: Standing) -> None:
+    """Keep it, durably: a server must not be able to take a device back after a power cut."""
+    store.set_value(STANDING_KEY, msgspec.msgpack.encode(standing), durable=True)
+
+
+def note_standing(store: Store, **changes: object) -> Standing:
+    """Change some of it."""
+    with store.transaction():
+        changed = msgspec.structs.replace(load_standing(store), **changes)
+        save_standing(store, changed)
+    return changed

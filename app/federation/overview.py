@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from app.federation import group_ranker, ledger, membership, outbox, standing
+from app.federation import group_ranker, ledger, membership
 from app.federation.failures import FederationError
 from app.federation.ledger import Entry
 from app.settings import FederationSettings
@@ -17,7 +17,7 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
 
     An epsilon that is infinite is None: JSON has no word for it.
     """
-    member, seen = membership.load(store), standing.load(store)
+    member, seen = membership.load(store), membership.load_standing(store)
     spent = ledger.entries(store)
     return {
         "v": 1,
@@ -30,7 +30,7 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
         "background": settings.sync if member is not None and member.background == "yes" else "off",
         "updates": [
             {"lineage": u.lineage, "round": u.round, "state": u.state, "n_interactions": u.n_interactions}
-            for u in outbox.all_uploads(store)
+            for u in ledger.all_uploads(store)
         ],
         "privacy": privacy(spent, settings) | {"rounds_left": _rounds_left(spent, seen, settings)},
         "ranker": _ranker(group_ranker.load(store)),
@@ -67,7 +67,7 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
     return {"lineage": record.lineage, "round": record.round, "hash": adopted.hash, "alpha": adopted.alpha}
 
 
-def _rounds_left(spent: tuple[Entry, ...], seen: standing.Standing, settings: FederationSettings) -> int | None:
+def _rounds_left(spent: tuple[Entry, ...], seen: membership.Standing, settings: FederationSettings) -> int | None:
     """How many more rounds the budget allows under the present terms, None where they are not known."""
     terms = seen.agreed_terms
     if terms is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.federation.protection import method_of
+from app.federation.terms import method_of
 from app.store import Store
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import seal

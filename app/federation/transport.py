@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import ipaddress
+import queue
 import random
 import secrets
 import threading
@@ -16,7 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -24,13 +25,40 @@ from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError
 
-from app.federation.deadline import within
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
-from app.federation.what_leaves import HEADERS
+from app.federation.terms import HEADERS
 from foltr.errors import RecordError
 from foltr.federated.envelope import REQUEST, request_text
 from foltr.federated.wire import Refusal, decode
+
+T = TypeVar("T")
+
+
+def within(seconds: float, work: Callable[[threading.Event], T]) -> T:
+    """What `work` gives, if it does so in time, else TimeoutError.
+
+    A server that sends a byte now and then outlasts the limits of its socket, so the work has a thread of its own. One
+    that is given up sees its event set, and ends with the next byte or with the program.
+    """
+    gone, outcome = threading.Event(), queue.SimpleQueue[tuple[T | None, BaseException | None]]()
+
+    def run() -> None:
+        try:
+            outcome.put((work(gone), None))
+        except BaseException as error:  # raised again by whoever waits
+            outcome.put((None, error))
+
+    threading.Thread(target=run, name="foltr-request", daemon=True).start()
+    try:
+        found, error = outcome.get(timeout=seconds)
+    except queue.Empty:
+        gone.set()
+        raise TimeoutError(f"not done within {seconds:g} seconds") from None
+    if error is not None:
+        raise error
+    return found  # type: ignore[return-value]
+
 
 LARGEST_ANSWER = 1 << 20
 """bytes; twice the largest model in base64, and more"""

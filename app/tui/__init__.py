@@ -1,6 +1,6 @@
 """The screen: the only place that knows Textual.
 
-It asks `app.search.Search` for everything it shows and holds no rule of its own about ranking or learning.
+It asks `app.search.search.Search` for everything it shows and holds no rule of its own about ranking or learning.
 Textual is imported when `run` is called, so that importing this package costs nothing.
 """
 

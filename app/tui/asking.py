@@ -12,7 +12,7 @@ from textual import on
 from textual.timer import Timer
 from textual.widgets import Input
 
-from app.results import Facets, ResultPage, SearchRequest
+from app.search.results import Facets, ResultPage, SearchRequest
 from app.tui.facet_bar import FacetBar
 from app.tui.hint_line import HintLine
 from app.tui.messages import HistoryAsked, HistoryRead

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from app.results import ORDERS
+from app.search.results import ORDERS
 from app.tui.keys import actions_of
 from app.tui.status_line import ORDER_NAMES
 

@@ -1,4 +1,4 @@
-"""What the screen needs of `app.search.Search`, `app.indexing.BackgroundIndexer` and the store, as protocols.
+"""What the screen needs of `app.search.search.Search`, `app.indexing.BackgroundIndexer` and the store, as protocols.
 
 The screen knows no more than this, so its tests can put in an engine that answers slowly, or never.
 """
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
+from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 
 
 class Engine(Protocol):
-    """The one query path, as in `app.search.Search`; every method may take its time and runs in a worker."""
+    """The one query path, as in `app.search.search.Search`; every method may take its time and runs in a worker."""
 
     def search(self, request: SearchRequest) -> ResultPage: ...
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet: ...
@@ -62,7 +62,7 @@ class Indexing(Protocol):
 
 
 class SyncNews(Protocol):
-    """What became of a sync with the group, as in `app.background_sync.News`."""
+    """What became of a sync with the group, as in `app.federation.background_sync.News`."""
 
     @property
     def text(self) -> str: ...
@@ -72,7 +72,7 @@ class SyncNews(Protocol):
 
 
 class GroupSync(Protocol):
-    """Syncing with the group from time to time, as in `app.background_sync`; every method runs in a worker."""
+    """Syncing with the group now and then, as in `app.federation.background_sync`; every method runs in a worker."""
 
     def question(self) -> Sequence[str]:
         """What to ask before the first sync: a question, then what it means; nothing when there is none to ask."""

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.results import Contribution, Explanation
+from app.search.results import Contribution, Explanation
 from app.tui.result_row import title_of
 from app.tui.wording import fit, safe_line
 

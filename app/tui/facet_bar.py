@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
-from app.results import FacetCount, Facets
+from app.search.results import FacetCount, Facets
 from app.tui.messages import FacetChosen
 from app.tui.wording import count, fit, safe_line
 

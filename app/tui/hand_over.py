@@ -14,7 +14,7 @@ from pathlib import Path
 from textual.message import Message
 
 from app.opener import How, OpenError, plan, run
-from app.results import Hit
+from app.search.results import Hit
 from app.settings import Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
 

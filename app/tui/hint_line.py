@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
-from app.results import ResultPage
+from app.search.results import ResultPage
 from app.tui.messages import SuggestionTaken
 from app.tui.wording import fit, safe_line
 

@@ -9,7 +9,7 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from app.opener import How, OpenError
-from app.results import Hit, ResultPage
+from app.search.results import Hit, ResultPage
 from app.tui.hand_over import Place, finish, hand_over
 from app.tui.messages import HandedOver, HitChosen, NotOpened, TerminalWanted
 from app.tui.preview_pane import PreviewPane

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from app.opener import Command
-from app.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
+from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.engine import Folder, ProgressLine
 from app.tui.preview_layout import Layout
 

@@ -12,7 +12,7 @@ from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from app.results import Preview
+from app.search.results import Preview
 from app.tui.keys import actions_of
 from app.tui.messages import PreviewResized
 from app.tui.preview_layout import TAB, Layout

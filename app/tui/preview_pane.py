@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widgets import Static
 
-from app.results import Hit, Preview
+from app.search.results import Hit, Preview
 from app.tui.preview_body import PreviewBody
 from app.tui.preview_layout import Layout
 from app.tui.result_row import title_of

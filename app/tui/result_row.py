@@ -12,7 +12,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.strip import Strip
 
-from app.results import Hit, Snippet
+from app.search.results import Hit, Snippet
 from app.tui.wording import day, fit, fit_path, safe_line, short_path
 
 HEIGHT = 3

@@ -17,7 +17,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from app.results import Hit, ResultPage, Snippet
+from app.search.results import Hit, ResultPage, Snippet
 from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.tui.result_row import HEIGHT, RowStyles, row_lines

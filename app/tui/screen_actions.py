@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.widgets import Input
 
-from app.results import ORDERS, IndexStatus
+from app.search.results import ORDERS, IndexStatus
 from app.tui.engine import ProgressLine
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar

@@ -12,7 +12,7 @@ from functools import partial
 
 from textual.message import Message
 
-from app.results import Hit, ResultPage, SearchRequest
+from app.search.results import Hit, ResultPage, SearchRequest
 from app.tui.engine import Engine
 from app.tui.lane import Lane
 from app.tui.messages import (

@@ -11,7 +11,7 @@ from app.settings import Settings
 from app.tui.engine import Engine, GroupSync, History, Indexing
 
 if TYPE_CHECKING:
-    from app.outcomes import Outcome
+    from app.learning.outcomes import Outcome
 
 
 class NoHistory:

@@ -18,20 +18,20 @@ from app.tui.setup import Setup
 from app.tui.wording import safe_line
 
 if TYPE_CHECKING:
-    from app.background_sync import BackgroundSync, News
-    from app.outcomes import Outcome
+    from app.federation.background_sync import BackgroundSync, News
+    from app.learning.outcomes import Outcome
 
 
 def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
     """Show the screen until the user leaves it, and give the exit code."""
 
     def open_engine() -> Engine:
-        from app.search import Search  # numpy and the index are loaded while the first frame is already shown
+        from app.search.search import Search  # numpy and the index are loaded while the first frame is already shown
 
         return Search(settings, paths)
 
     def read_stats() -> Sequence[Outcome]:
-        from app import outcomes
+        from app.learning import outcomes
         from app.store import Store
 
         with Store(paths.state) as store:
@@ -53,7 +53,7 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
 
 
 class LateGroupSync:
-    """`app.background_sync`, imported in the worker that first needs it: the screen does not wait for it to load."""
+    """`app.federation.background_sync`, imported by the worker that first needs it: the screen does not wait for it."""
 
     def __init__(self, settings: Settings, paths: Paths) -> None:
         self._settings, self._paths = settings, paths
@@ -71,7 +71,7 @@ class LateGroupSync:
     @property
     def _sync(self) -> BackgroundSync:
         if self._made is None:
-            from app.background_sync import BackgroundSync
+            from app.federation.background_sync import BackgroundSync
 
             self._made = BackgroundSync(self._settings, self._paths)
         return self._made
@@ -86,16 +86,14 @@ class StoredHistory:
     def queries(self) -> Sequence[str]:
         if not self._settings.enabled:
             return ()
-        from app.search_history import SearchHistory
-        from app.store import Store
+        from app.store import SearchHistory, Store
 
         with Store(self._paths.state) as store:
             return [past.query for past in SearchHistory(store, self._settings).list()]
 
     def add(self, query: str) -> None:
         if self._settings.enabled:
-            from app.search_history import SearchHistory
-            from app.store import Store
+            from app.store import SearchHistory, Store
 
             with Store(self._paths.state) as store:
                 SearchHistory(store, self._settings).add(query, now=time.time())

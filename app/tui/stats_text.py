@@ -1,6 +1,6 @@
 """Does learning help? The places of what was opened, told in numbers and one small plot.
 
-The numbers are `app.outcomes`'s own, the same that `foltr-search stats` prints.
+The numbers are `app.learning.outcomes`'s own, the same that `foltr-search stats` prints.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from rich.text import Text
 
-from app.outcomes import Outcome, comparison, overall
+from app.learning.outcomes import Outcome, comparison, overall
 from app.tui.wording import count
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

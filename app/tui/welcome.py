@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.widgets import Static
 
-from app.results import IndexStatus, ResultPage
+from app.search.results import IndexStatus, ResultPage
 from app.tui.engine import ProgressLine
 from app.tui.wording import count, safe_line
 

@@ -87,8 +87,8 @@ def write_documents(home: Path) -> None:
 async def draw(home: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
     from app.indexing import update_index
-    from app.outcomes import Outcome
-    from app.search import Search
+    from app.learning.outcomes import Outcome
+    from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.application import FoltrApp
     from app.tui.engine import Folder, ProgressLine
@@ -154,8 +154,8 @@ async def draw(home: Path) -> None:
 async def pick(paths: object, text: str, name: str, *, times: int) -> None:
     """Open one result a few times, so that there is something to explain."""
     from app.paths import Paths
-    from app.results import SearchRequest
-    from app.search import Search
+    from app.search.results import SearchRequest
+    from app.search.search import Search
     from app.settings import Settings
 
     assert isinstance(paths, Paths)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from app.indexing import crawl_rules, folded, update_index, watch, why
+from app.learning.pick_keys import load_key
+from app.learning.picks import Picks
 from app.paths import remember_root
-from app.pick_keys import load_key
-from app.picks import Picks
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
 from indexer.errors import LockedError

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from app.search_history import SearchHistory
 from app.settings import HistorySettings
-from app.store import Store
+from app.store import SearchHistory, Store
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app import model_versions
 from app import store as store_module
-from app.store import StateError, Store
-from app.store_schema import MIGRATIONS
+from app.learning import models
+from app.store import MIGRATIONS, StateError, Store
 from foltr.ranking.interaction import Interaction
 
 
@@ -174,9 +173,9 @@ LEARNING = """
 import sys
 from pathlib import Path
 import numpy as np
-from app.learner import Learner
-from app.pick_keys import load_key
-from app.picks import Picks
+from app.learning.learner import Learner
+from app.learning.pick_keys import load_key
+from app.learning.picks import Picks
 from app.settings import LearningSettings
 from app.store import Store
 
@@ -214,7 +213,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, n_lessons: i
 
     with Store(tmp_path / "state.sqlite") as store:
         assert store.rows("PRAGMA integrity_check") == [("ok",)]
-        model = model_versions.load(store, "linear")
+        model = models.load(store, "linear")
         assert model is not None
         assert model.n_pages in (n_reported, n_reported + 1)
         assert store.count_interactions() == model.n_pages

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.results import SearchRequest
+from app.search.results import SearchRequest
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.collections import Collection, Document, file_text, plain, shared_folder

@@ -6,7 +6,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from app.federation.what_leaves import HEADERS, records
+from app.federation.terms import HEADERS, records
 from foltr.federated.wire import DEVICE_RECORDS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

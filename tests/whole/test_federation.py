@@ -1,7 +1,7 @@
 """A group end to end: three people with different folders, one server, and a fourth who has never clicked.
 
 Real processes: `foltr-server serve`, `foltr-search index`, `join`, `sync`. Only the clicks are made by calling
-app.search, as a screen would.
+app.search.search, as a screen would.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pytest
 import requests
 
 from app.paths import Paths
-from app.results import ResultPage, SearchRequest
-from app.search import Search
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
 from app.settings import Settings
 from federation_server.start import Start
 from foltr.federated.wire import ModelRecord, decode, decode_vector

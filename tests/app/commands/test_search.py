@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.commands.search import ORDERS
-from app.results import ORDERS as KNOWN_ORDERS
+from app.search.results import ORDERS as KNOWN_ORDERS
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device

@@ -15,13 +15,13 @@ import msgspec
 import numpy as np
 import uvicorn
 
-from app.federation.correspondence import Connect
+from app.federation.joining import Joining
 from app.federation.membership import Membership
+from app.federation.server import Connect
+from app.federation.sync import Report, Sync
 from app.federation.transport import Patience, Transport
-from app.joining import Joining
 from app.settings import FederationSettings, Settings
 from app.store import Store
-from app.sync import Report, Sync
 from federation_server import setup, start
 from federation_server.application import Server
 from federation_server.counters import Counters

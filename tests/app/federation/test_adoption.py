@@ -10,13 +10,21 @@ import numpy as np
 import pytest
 
 from app.federation import group_ranker
-from app.federation.adoption import FEWEST_PAGES, N_FLIPS, judged, utility, worse_p_value
-from app.federation.blend import ALPHAS, Blend, chosen_alpha
+from app.federation.adoption import (
+    ALPHAS,
+    FEWEST_PAGES,
+    N_FLIPS,
+    chosen_alpha,
+    consider,
+    judge,
+    learner_of,
+    utility,
+    worse_p_value,
+)
 from app.federation.group_ranker import CommonRanker
-from app.federation.trial import considered, learner_of
-from app.learner import Learner
-from app.pace import Pace
-from app.prior import theta_prior
+from app.learning.blend import Blend
+from app.learning.learner import Learner, theta_prior
+from app.learning.pace import Pace
 from app.settings import LearningSettings, Settings
 from app.store import Store
 from foltr.federated.wire import ModelRecord, Terms, encode_vector
@@ -49,7 +57,7 @@ def lover_of(feature: str) -> FloatVector:
     return theta
 
 
-def device_learner(store: Store, *, common: CommonRanker | None) -> Learner:
+def device_learner(store: Store, *, common: Callable[[], Blend | None] | None) -> Learner:
     return Learner(
         store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=LearningSettings(),
         pace=Pace.shipped(NAMES), common=common,
@@ -85,10 +93,10 @@ def test_few_pages_adopt_anything() -> None:
     """With fewer pages than the test needs, the group's ranker is adopted if it is trusted."""
     seen = pages(FEWEST_PAGES - 1)
     scores = [np.zeros(12)] * len(seen)
-    verdict = judged(seen, scores, scores)
+    verdict = judge(seen, scores, scores)
     assert verdict.adopt
     assert "only 19 of your pages" in verdict.sentence
-    assert not judged(seen, scores, scores, trusted=False).adopt
+    assert not judge(seen, scores, scores, trusted=False).adopt
 
 
 def test_a_worse_ranker_is_not_adopted_and_a_better_one_is(make_person: Make) -> None:
@@ -96,8 +104,8 @@ def test_a_worse_ranker_is_not_adopted_and_a_better_one_is(make_person: Make) ->
     person = make_person()
     person.see_pages(60, feature="recent_week")
     good, bad = model(lover_of("recent_week")), model(-lover_of("recent_week"), number=2)
-    assert considered(person.store, person.settings, TERMS, good, now=1).startswith("adopted")
-    assert "would serve you worse" in considered(person.store, person.settings, TERMS, bad, now=2)
+    assert consider(person.store, person.settings, TERMS, good, now=1).startswith("adopted")
+    assert "would serve you worse" in consider(person.store, person.settings, TERMS, bad, now=2)
     adopted = group_ranker.load(person.store)
     assert adopted is not None
     assert adopted.record == good
@@ -108,9 +116,9 @@ def test_a_refused_ranker_leaves_the_device_its_own(make_person: Make) -> None:
     person = make_person()
     person.see_pages(60, feature="bm25f")
     bad = model(-lover_of("bm25f"))
-    assert "kept the present ranker" in considered(person.store, person.settings, TERMS, bad, now=1)
+    assert "kept the present ranker" in consider(person.store, person.settings, TERMS, bad, now=1)
     assert group_ranker.load(person.store) is None
-    assert considered(person.store, person.settings, TERMS, bad, now=2) == ""
+    assert consider(person.store, person.settings, TERMS, bad, now=2) == ""
     assert CommonRanker(person.store).blend() is None
 
 
@@ -142,7 +150,7 @@ def test_without_a_group_nothing_changes_bit_for_bit(tmp_path: Path) -> None:
     learners = []
     for name in ("alone", "could"):
         store = Store(tmp_path / name / "state.sqlite")
-        learners.append(device_learner(store, common=CommonRanker(store) if name == "could" else None))
+        learners.append(device_learner(store, common=CommonRanker(store).blend if name == "could" else None))
     for page in pages(20):
         one, other = (learner.scores(page.features) for learner in learners)
         assert one.tobytes() == other.tobytes()
@@ -154,7 +162,7 @@ def test_without_a_group_nothing_changes_bit_for_bit(tmp_path: Path) -> None:
 def test_a_running_search_sees_what_another_process_adopts(tmp_path: Path) -> None:
     """Scores change with the next query after an adoption, and back after leaving."""
     store, other = Store(tmp_path / "state.sqlite"), Store(tmp_path / "state.sqlite")
-    learner, features = device_learner(store, common=CommonRanker(store)), pages(1)[0].features
+    learner, features = device_learner(store, common=CommonRanker(store).blend), pages(1)[0].features
     before = learner.scores(features)
     theta = lover_of("size")
     group_ranker.save(other, model(theta), alpha=0.0, now=1)
@@ -167,7 +175,7 @@ def test_a_running_search_sees_what_another_process_adopts(tmp_path: Path) -> No
 def test_contributions_add_up_to_the_blended_score(tmp_path: Path, alpha: float) -> None:
     """In a group too, the points of all features together are the score."""
     store = Store(tmp_path / "state.sqlite")
-    learner = device_learner(store, common=CommonRanker(store))
+    learner = device_learner(store, common=CommonRanker(store).blend)
     for page in pages(10):
         learner.learn(page.features, page.ranking, page.clicks, now=1.0)
     group_ranker.save(store, model(lover_of("size") * 3), alpha=alpha, now=1)
@@ -202,7 +210,7 @@ def test_learning_switched_off_ranks_by_the_shipped_ranker(tmp_path: Path) -> No
     group_ranker.save(store, model(lover_of("size")), alpha=0.0, now=1)
     learner = Learner(
         store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH,
-        settings=LearningSettings(enabled=False), common=CommonRanker(store),
+        settings=LearningSettings(enabled=False), common=CommonRanker(store).blend,
     )  # fmt: skip
     features = pages(1)[0].features
     np.testing.assert_array_equal(learner.scores(features), features @ theta_prior())

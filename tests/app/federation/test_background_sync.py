@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from app.background_sync import RETRY_SECONDS, BackgroundSync
 from app.federation import ledger, membership
+from app.federation.background_sync import RETRY_SECONDS, BackgroundSync
 from app.settings import Paths
 from tests.app.federation.groups import Group, Person, hasty
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.federation import ledger, outbox
+from app.federation import ledger
 from app.federation.failures import SpentError
-from app.federation.ledger import Entry
-from app.federation.outbox import Upload
-from app.federation.protection import Protection, in_words
+from app.federation.ledger import Entry, Upload
+from app.federation.terms import Protection, in_words
 from app.settings import FederationSettings
 from app.store import StateError, Store
 from foltr.privacy.accounting import Ledger
@@ -35,7 +34,7 @@ def store(tmp_path: Path) -> Store:
 
 def spend(store: Store, number: int, mechanism: Mechanism = LOCAL) -> Upload:
     upload = Upload(1, number, b"sealed", "waiting", 0, 5)
-    return outbox.write(store, upload, entry(number, mechanism))
+    return ledger.write_upload(store, upload, entry(number, mechanism))
 
 
 @pytest.mark.parametrize("sql", ["DELETE FROM privacy_ledger", "UPDATE privacy_ledger SET n_params = 1"])
@@ -50,7 +49,7 @@ def test_the_ledger_only_grows(store: Store, sql: str) -> None:
 def test_a_round_is_paid_for_once(store: Store) -> None:
     """Whoever comes second gets the update that is there, with its bytes, and pays nothing."""
     spend(store, 1)
-    second = outbox.write(store, Upload(1, 1, b"other bytes", "waiting", 0, 9), entry(1))
+    second = ledger.write_upload(store, Upload(1, 1, b"other bytes", "waiting", 0, 9), entry(1))
     assert second.body == b"sealed"
     assert len(ledger.entries(store)) == 1
 
@@ -58,10 +57,10 @@ def test_a_round_is_paid_for_once(store: Store) -> None:
 def test_an_update_and_its_cost_are_written_together(store: Store) -> None:
     """When the entry cannot be written there is no update either."""
     with store.transaction() as db:
-        ledger.write(db, entry(1))
+        ledger.write_entry(db, entry(1))
     with pytest.raises(StateError):
         spend(store, 1)
-    assert outbox.all_uploads(store) == ()
+    assert ledger.all_uploads(store) == ()
 
 
 def test_rounds_add_up_exactly() -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from app.federation import group_ranker, ledger, membership
-from app.federation.correspondence import Connect
 from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
+from app.federation.server import Connect
 from app.federation.transport import LARGEST_ANSWER, Patience, Transport
 from app.settings import FederationSettings
 from foltr.federated.envelope import Identity, sign_document

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from app.federation import group_ranker, ledger, membership, outbox, receipts, standing
-from app.federation.correspondence import Correspondence
+from app.federation import group_ranker, ledger, membership
 from app.federation.failures import ConsentError, Declined, FederationError, Unreachable
 from app.federation.replay import newest_pages
+from app.federation.server import Correspondence
 from federation_server.database import reading, writing
 from federation_server.rounds import present
 from federation_server.tables import members, rounds, updates
@@ -117,7 +117,7 @@ def test_a_ranker_that_may_be_noise_is_not_taken_untested(group: Group, make_per
     person.join(group)
     said = person.sync().said
     assert group_ranker.load(person.store) is None
-    assert "may be mostly noise" in " ".join([*said, standing.load(person.store).verdict])
+    assert "may be mostly noise" in " ".join([*said, membership.load_standing(person.store).verdict])
 
 
 def test_each_page_teaches_a_lineage_once(group: Group, make_person: Make) -> None:
@@ -130,7 +130,7 @@ def test_each_page_teaches_a_lineage_once(group: Group, make_person: Make) -> No
     assert people[0].sync().said[0] == "sat out round 2: 0 new pages, wanted 3"
     people[0].see_pages(4, seed=9)
     people[0].sync()
-    assert [upload.n_interactions for upload in outbox.all_uploads(people[0].store)] == [6, 4]
+    assert [upload.n_interactions for upload in ledger.all_uploads(people[0].store)] == [6, 4]
     assert len(ledger.entries(people[0].store)) == 2
 
 
@@ -149,7 +149,7 @@ def test_a_lost_answer_is_made_up_for_with_the_same_bytes(group: Group, person: 
         patch.setattr(Correspondence, "send", lose)
         with pytest.raises(Unreachable):
             person.sync()
-    upload = outbox.find(person.store, 1, 1)
+    upload = ledger.find_upload(person.store, 1, 1)
     assert upload is not None
     assert upload.body == sent[0]
     assert person.sync().sent
@@ -161,10 +161,10 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from tests.app.federation.groups import Person, hasty
-from app.federation.correspondence import Correspondence
+from app.federation.server import Correspondence
 from app.settings import Settings
 from app.store import Store
-from app.sync import Sync
+from app.federation.sync import Sync
 
 def die(self, body):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -184,7 +184,7 @@ def test_killed_between_the_ledger_and_the_upload_counts_as_spent(group: Group, 
     assert stored_digests(group) == []
     spent = ledger.entries(person.store)
     assert [(entry.lineage, entry.round) for entry in spent] == [(1, 1)]
-    upload = outbox.find(person.store, 1, 1)
+    upload = ledger.find_upload(person.store, 1, 1)
     assert upload is not None
     assert upload.body is not None
     inner = unseal(round_private_key(group), decode(upload.body, Sealed).box)
@@ -226,7 +226,7 @@ def test_the_budget_is_never_passed(group: Group, person: Person) -> None:
     assert "past its budget of 0.5" in report.refused
     assert ledger.entries(person.store) == ()
     assert stored_digests(group) == []
-    assert standing.load(person.store).error == report.refused
+    assert membership.load_standing(person.store).error == report.refused
 
 
 @pytest.mark.parametrize(
@@ -342,8 +342,8 @@ def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make
     assert kept is not None
     assert kept.receipt.erased == {"updates": 1, "members": 1}
     assert kept.receipt.method == "rollback"
-    assert "erased 1 of updates, 1 of members; method rollback" in receipts.in_words(kept.receipt)
-    assert receipts.all_kept(people[0].store) == [kept]
+    assert "erased 1 of updates, 1 of members; method rollback" in membership.receipt_in_words(kept.receipt)
+    assert membership.all_receipts(people[0].store) == [kept]
 
 
 def test_the_others_follow_to_the_new_lineage(tmp_path: Path, make_person: Make) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import msgspec
 
 from app.federation import membership
-from app.federation.what_leaves import HEADERS
+from app.federation.terms import HEADERS
 from federation_server.database import reading
 from federation_server.rounds import present
 from foltr.federated.envelope import unseal
@@ -108,10 +108,10 @@ def test_two_updates_of_equal_pages_differ(group: Group, person: Person) -> None
     """Noise is drawn anew for each update: the same pages under the same ranker give two different payloads."""
     import numpy as np
 
-    from app.federation.correspondence import corresponding
+    from app.federation.membership import Standing
     from app.federation.replay import newest_pages, sealed_update
-    from app.federation.standing import Standing
-    from app.prior import theta_prior
+    from app.federation.server import corresponding
+    from app.learning.learner import theta_prior
     from indexer.retrieval.features import MANIFEST_HASH
 
     member = person.join(group)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from textual.pilot import Pilot
 
-from app.results import (
+from app.search.results import (
     Contribution,
     Explanation,
     FacetCount,
@@ -64,7 +64,7 @@ DOCUMENTS = (
 
 
 class FakeSearch:
-    """Answers as `app.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
+    """Answers as `app.search.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
 
     def __init__(self, documents: Sequence[Document] = DOCUMENTS) -> None:
         self.documents = list(documents)

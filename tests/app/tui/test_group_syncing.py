@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from app.background_sync import News
+from app.federation.background_sync import News
 
 
 class FakeGroup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from app.results import Hit
+from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 from app.tui.hand_over import Place, finish, hand_over
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from app.outcomes import Outcome
+from app.learning.outcomes import Outcome
 from app.settings import ScreenSettings
 from app.tui.help_screen import HelpScreen
 from app.tui.stats_screen import StatsScreen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.results import Problem, ResultPage, SearchRequest
+from app.search.results import Problem, ResultPage, SearchRequest
 from app.tui.hint_line import hint_of
 
 PAGE = ResultPage(SearchRequest("wind (sea"), (), n_matches=0, n_documents=10, seconds=0.0)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.indexing import update_index
-from app.search import Search
+from app.search.search import Search
 from app.settings import Paths, Settings
 from app.tui.preview_body import PreviewBody
 from app.tui.results_list import ResultsList

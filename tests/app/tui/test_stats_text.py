@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.outcomes import Outcome
+from app.learning.outcomes import Outcome
 from app.tui.stats_text import columns_of, plot, stats_text, verdict
 
 

@@ -1,0 +1,80 @@
+"""Syncing by itself while the screen is up: only when the setting says how often, and only after the user agreed.
+
+The question is asked once; `foltr-search federation background on|off` changes the answer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.federation import consent, ledger, membership
+from app.federation.failures import ConsentError, Unreachable
+from app.federation.server import Connect, connect
+from app.federation.sync import Sync
+from app.settings import Paths, Settings
+from app.store import Store
+
+SECONDS = {"hourly": 3600, "daily": 86_400}
+RETRY_SECONDS = 900
+"""after a sync that did not succeed"""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What became of a sync."""
+
+    text: str
+    important: bool
+    """whether the user should see it now, not only in the status line"""
+
+
+class BackgroundSync:
+    """Syncs when it is due; called from one worker thread, again and again."""
+
+    def __init__(
+        self, settings: Settings, paths: Paths, *, by: Connect = connect, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._settings, self._paths, self._by, self._clock = settings, paths, by, clock
+        self._not_before = 0.0
+
+    def question(self) -> Sequence[str]:
+        """What to ask the user before the first sync; nothing where there is no group or the answer is known."""
+        if self._settings.federation.sync not in SECONDS or not self._paths.state.exists():
+            return ()
+        with Store(self._paths.state) as store:
+            member, terms = membership.load(store), membership.load_standing(store).agreed_terms
+            if member is None or not member.agreed or member.background != "unasked" or terms is None:
+                return ()
+            told = consent.told(member, terms, self._settings.federation, ledger.entries(store))
+            return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *told)
+
+    def answer(self, *, agreed: bool) -> None:
+        """Keep the user's answer."""
+        with Store(self._paths.state) as store:
+            consent.allow_background(store, membership.member(store), allowed=agreed)
+
+    def sync_when_due(self) -> News | None:
+        """Sync if the time has come and the user agreed; None when there was nothing to do."""
+        every = SECONDS.get(self._settings.federation.sync)
+        if every is None or self._clock() < self._not_before or not self._paths.state.exists():
+            return None
+        with Store(self._paths.state) as store:
+            member = membership.load(store)
+            agreed = member is not None and member.agreed and member.background == "yes"
+            if not agreed or self._clock() < membership.load_standing(store).synced + every:
+                return None
+            self._not_before = self._clock() + RETRY_SECONDS
+            return self._sync(store)
+
+    def _sync(self, store: Store) -> News:
+        try:
+            report = Sync(store, self._settings, lambda lines: False, by=self._by, clock=self._clock).run()
+        except Unreachable as error:
+            return News(f"not synced: {error}", important=False)
+        except ConsentError:
+            return News("the group's terms have changed: `foltr-search sync` shows them and asks", important=True)
+        if report.refused:
+            return News(report.refused, important=True)
+        return News("; ".join(report.said) or "synced", important=report.sent)

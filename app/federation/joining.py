@@ -1,0 +1,108 @@
+"""Entering and leaving a group.
+
+Joining keeps the new key before it asks, so that an answer that was lost can be asked for again with the same key.
+Leaving erases the key and the group's ranker; the privacy ledger and the server's receipts stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import msgspec
+
+from app.federation import consent, membership
+from app.federation.adoption import consider
+from app.federation.consent import Ask
+from app.federation.failures import ConsentError, Declined, FederationError
+from app.federation.membership import KeptReceipt, Membership, Standing, applicant
+from app.federation.server import Connect, Correspondence, connect, corresponding, former_member
+from app.settings import Settings
+from app.store import Store
+from foltr.federated.wire import Invite
+
+GONE = ("unknown-device", "revoked")
+"""refusals of a server that has let this device go already"""
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """One device that enters or leaves a group."""
+
+    store: Store
+    settings: Settings
+    by: Connect = connect
+    clock: Callable[[], float] = time.time
+
+    def join(self, invite: Invite, *, agrees: Ask) -> Membership:
+        """Become a member, learn the group's terms, and stay if the user agrees to them; then fetch its ranker.
+
+        The server gets the invite's token and a fresh key before the user is asked: only members are told the terms.
+        Raises ConsentError after leaving again when the user does not agree.
+        """
+        member = self._enrolled(invite)
+        with self._talk(member) as server:
+            told = server.announcement(Standing())
+            try:
+                member = consent.ask(self.store, member, told.terms, self.settings.federation, agrees=agrees)
+            except ConsentError:
+                server.farewell(forget=True)
+                membership.erase(self.store)
+                raise ConsentError(
+                    "not joined: the server was told to forget this device, its key is erased; the invite is used up"
+                ) from None
+            membership.save_standing(self.store, Standing().seen(told))
+            consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
+        return member
+
+    def leave(self, *, forget: bool) -> KeptReceipt | None:
+        """Take leave of the group, then erase the key; the server's receipt.
+
+        None where the server had let this device go already, as when its first answer was lost.
+        """
+        member = membership.member(self.store)
+        kept = None
+        with self._talk(member) as server:
+            try:
+                signed, _ = server.farewell(forget=forget)
+            except Declined as refusal:
+                if refusal.reason not in GONE:
+                    raise
+            else:
+                kept = membership.keep(member, signed)
+                membership.save_receipt(self.store, kept)
+        membership.erase(self.store)
+        return kept
+
+    def forget_locally(self) -> None:
+        """Erase the key without telling the server, as when it is gone for good."""
+        membership.erase(self.store)
+
+    def progress(self) -> Sequence[KeptReceipt]:
+        """The receipts, those that were not done asked for anew."""
+        for kept in membership.all_receipts(self.store):
+            if kept.receipt.state != "done":
+                with self._talk(former_member(kept)) as server:
+                    signed, _ = server.receipt(kept.receipt.request)
+                membership.save_receipt(self.store, membership.keep(server.member, signed))
+        return membership.all_receipts(self.store)
+
+    def _enrolled(self, invite: Invite) -> Membership:
+        """The membership, from a server that took this device in; an application of before is taken up again."""
+        known = membership.load(self.store)
+        if known is not None and known.group_id:
+            raise FederationError(f"this device belongs to the group {known.group} already; `foltr-search leave` first")
+        fresh = applicant(invite)
+        if known is None or (known.address, known.fingerprint) != (fresh.address, fresh.fingerprint):
+            known = fresh
+        asking = msgspec.structs.replace(known, certificate=invite.certificate)
+        membership.save(self.store, asking)
+        with self._talk(asking) as server:
+            member = asking.enrolled(server.enrol(invite.token), now=int(self.clock()))
+        membership.save(self.store, member)
+        return member
+
+    def _talk(self, member: Membership) -> AbstractContextManager[Correspondence]:
+        return corresponding(member, self.settings.federation, by=self.by, clock=self.clock)

@@ -1,0 +1,231 @@
+"""The group's server as the device sees it: what is asked, one method for each address, and every answer checked.
+
+Nothing that the server says is believed unchecked: each reading takes the bytes of an answer and gives the record
+inside once the signature is that of the server that was pinned, the group is this device's, and the numbers fit this
+program; Distrusted says what does not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+
+from app.federation.failures import Distrusted, FederationError
+from app.federation.membership import KeptReceipt, Membership, Standing
+from app.federation.transport import Patience, Transport
+from app.learning.models import LARGEST_WEIGHT
+from app.settings import FederationSettings
+from foltr.arrays import FloatVector
+from foltr.errors import RecordError, ShapeError, ValueRangeError
+from foltr.federated.envelope import SignatureError, fingerprint, open_document
+from foltr.federated.wire import (
+    Accepted,
+    Announcement,
+    Enrolled,
+    Enrolment,
+    Farewell,
+    ModelRecord,
+    R,
+    Receipt,
+    Sealed,
+    Signed,
+    Terms,
+    decode,
+    decode_vector,
+    digest,
+    encode,
+)
+from foltr.ranking.rankers import make_ranker
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+
+CLOCK_SECONDS = 300
+"""how far the server's clock may be from this device's: as the server's own rule"""
+
+
+def enrolled(answer: bytes, applicant: Membership) -> Enrolled:
+    """The server took this very device in, and is the server of the invite."""
+    signed = _decoded(answer, Signed)
+    try:
+        key = decode(signed.body, Enrolled).server_key
+    except RecordError as error:
+        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+    if fingerprint(key) != applicant.fingerprint:
+        raise Distrusted("the server has another identity key than the invite names; do not join by this link")
+    found = _opened(key, signed, "enrolled", Enrolled)
+    if found.device != applicant.device or not found.group_id:
+        raise Distrusted("the server's answer is for another device")
+    return found
+
+
+def announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
+    """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
+    told = _opened(member.server_key, _decoded(answer, Signed), "announcement", Announcement)
+    if told.terms.group_id != member.group_id:
+        raise Distrusted("the server announced a round of another group")
+    if abs(told.server_time - now) > CLOCK_SECONDS:
+        raise Distrusted(
+            f"the announcement is of another time (the server's clock says {told.server_time}, this device's {now}): "
+            "an old one sent again, or one of the clocks is wrong"
+        )
+    if (told.lineage, told.round) < (standing.lineage, standing.round):
+        raise Distrusted(
+            f"the server went back from round {standing.round} of lineage {standing.lineage} to round {told.round} of "
+            f"lineage {told.lineage}"
+        )
+    if told.lineage == standing.lineage and standing.terms and encode(told.terms) != standing.terms:
+        raise Distrusted("the server changed the group's terms without beginning a new lineage")
+    check_terms(told.terms)
+    return told
+
+
+def check_terms(terms: Terms) -> None:
+    """FederationError unless this program has the group's features and ranker."""
+    if terms.manifest_hash != MANIFEST_HASH or terms.n_features != len(NAMES):
+        raise FederationError(
+            f"the group ranks by other features ({terms.n_features}, manifest {terms.manifest_hash}) than this program "
+            f"({len(NAMES)}, {MANIFEST_HASH}); the same version of foltr-search is needed"
+        )
+    if make_ranker(terms.ranker, terms.n_features).n_params != terms.n_params:
+        raise Distrusted(f"a {terms.ranker} ranker of {terms.n_features} features has no {terms.n_params} parameters")
+
+
+def model(answer: bytes, member: Membership, told: Announcement, *, wanted: str | None = None) -> ModelRecord:
+    """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
+    found = _opened(member.server_key, _decoded(answer, Signed), "model", ModelRecord)
+    terms = told.terms
+    if wanted is not None and digest(found) != wanted:
+        raise Distrusted("the server sent another model than it announced")
+    if found.group_id != member.group_id:
+        raise Distrusted("the server sent the model of another group")
+    if found.lineage < told.lineage or (found.lineage == told.lineage and found.round < told.round - 1):
+        raise Distrusted(f"the server sent an old model (lineage {found.lineage}, round {found.round})")
+    if (found.method, found.ranker, found.manifest_hash) != (terms.method, terms.ranker, terms.manifest_hash):
+        raise Distrusted("the server sent a model that does not fit its own terms")
+    theta_of(found)
+    return found
+
+
+def theta_of(record: ModelRecord) -> FloatVector:
+    """theta `[n_params]` of a model over this program's features; Distrusted for one of odd length or size."""
+    n_params = make_ranker(record.ranker, len(NAMES)).n_params
+    try:
+        theta = decode_vector(record.theta, n_params)
+    except (ShapeError, ValueRangeError) as error:
+        raise Distrusted(f"the server sent a model that cannot be: {error}") from error
+    if not (np.abs(theta) <= LARGEST_WEIGHT).all():
+        raise Distrusted(f"the server sent a model with a weight beyond {LARGEST_WEIGHT:g}")
+    return theta
+
+
+def accepted(answer: bytes, sent: Sealed) -> Accepted:
+    """The server has this update."""
+    found = _decoded(answer, Accepted)
+    if found.round != sent.round:
+        raise Distrusted(f"the server acknowledged round {found.round}, not {sent.round}")
+    return found
+
+
+def receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[Signed, Receipt]:
+    """What the server says it erased, with its signature as proof."""
+    signed = _decoded(answer, Signed)
+    found = _opened(server_key, signed, "receipt", Receipt)
+    if found.group_id != group_id:
+        raise Distrusted("the receipt is of another group")
+    return signed, found
+
+
+def _decoded(answer: bytes, kind: type[R]) -> R:
+    try:
+        return decode(answer, kind)
+    except RecordError as error:
+        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+
+
+def _opened(
+    key: bytes, signed: Signed, kind: Literal["enrolled", "announcement", "model", "receipt"], record: type[R]
+) -> R:
+    try:
+        return open_document(key, signed, kind, record)
+    except SignatureError as error:
+        raise Distrusted(f"the answer is not signed by the group's server: {error}") from error
+    except RecordError as error:
+        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+
+
+Connect = Callable[[Membership, FederationSettings], Transport]
+"""makes the door to a member's server; tests put in one that does not sleep"""
+
+
+def connect(member: Membership, settings: FederationSettings) -> Transport:
+    """The real one."""
+    return Transport(member, Patience(settings.timeout_seconds, settings.retries, settings.proxy))
+
+
+class Correspondence:
+    """The requests of one member."""
+
+    def __init__(self, member: Membership, transport: Transport, *, clock: Callable[[], float] = time.time) -> None:
+        self.member, self._transport, self._clock = member, transport, clock
+
+    def enrol(self, token: str) -> Enrolled:
+        """Ask to be taken in; asking again with the same key gives the same answer."""
+        asked = Enrolment(token=token, device_key=self.member.identity.public)
+        return enrolled(self._transport.post("/v1/members", encode(asked)), self.member)
+
+    def announcement(self, standing: Standing) -> Announcement:
+        """The present round."""
+        answer = self._transport.get("/v1/round")
+        return announcement(answer, self.member, standing, now=int(self._clock()))
+
+    def announced_model(self, told: Announcement) -> ModelRecord:
+        """The common ranker that the round begins from."""
+        answer = self._transport.get(f"/v1/models/{told.model_hash}")
+        return model(answer, self.member, told, wanted=told.model_hash)
+
+    def newest_model(self, told: Announcement) -> ModelRecord:
+        """The common ranker of this moment, which may be newer than the announcement."""
+        return model(self._transport.get("/v1/models/newest"), self.member, told)
+
+    def send(self, body: bytes) -> Accepted:
+        """An update as it is kept in the outbox."""
+        return accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
+
+    def farewell(self, *, forget: bool) -> tuple[Signed, Receipt]:
+        """Leave the group."""
+        asked = Farewell(group_id=self.member.group_id, forget=forget)
+        answer = self._transport.post("/v1/farewell", encode(asked))
+        return receipt(answer, self.member.server_key, self.member.group_id)
+
+    def receipt(self, request: str) -> tuple[Signed, Receipt]:
+        """How far a forget-me request is; needs no membership."""
+        answer = self._transport.get(f"/v1/receipts/{request}", signed=False)
+        return receipt(answer, self.member.server_key, self.member.group_id)
+
+
+@contextmanager
+def corresponding(
+    member: Membership, settings: FederationSettings, *, by: Connect = connect, clock: Callable[[], float] = time.time
+) -> Iterator[Correspondence]:
+    """Talk to a member's server, then hang up."""
+    transport = by(member, settings)
+    try:
+        yield Correspondence(member, transport, clock=clock)
+    finally:
+        transport.close()
+
+
+def former_member(kept: KeptReceipt) -> Membership:
+    """Enough of a membership to ask for a receipt; its key is erased, and nothing can be signed."""
+    return Membership(
+        address=kept.address,
+        fingerprint=kept.fingerprint,
+        certificate=kept.certificate,
+        seed=b"",
+        group=kept.group,
+        group_id=kept.group_id,
+        server_key=kept.server_key,
+    )

@@ -1,0 +1,1 @@
+"""What was opened, the ranker that learns from it, and whether that helps."""

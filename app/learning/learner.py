@@ -1,0 +1,366 @@
+"""The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
+
+    r_d = f_theta(x_d) - prior . x_d                                              what was learned
+    s_d = theta0 . x_d + strength * clip(r_d - median(r), -bound/2, +bound/2)     the score
+
+So learning reverses two results only if their prior scores differ by less than strength * bound, whatever theta is.
+The gradient is PDGD's at these scores with the slope of f_theta (straight-through). A pair whose learned difference
+already is the whole bound teaches nothing more: otherwise theta would grow where no score can, and what had been
+learned could hardly be unlearned.
+
+The first k places of an explored page are a Plackett-Luce sample of score / temperature whose noise depends only on the
+session and the document, so the order stays still while a query is typed and when it comes back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from app.learning import models
+from app.learning.blend import Blend
+from app.learning.models import LARGEST_WEIGHT, Model, export_model, import_model
+from app.learning.pace import Pace
+from app.settings import LearningSettings
+from app.store import Store
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
+from foltr.errors import ModelError, ShapeError
+from foltr.online.pdgd import Pairs, document_weights, preference_pairs
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.plackett_luce import rank_with_noise
+from foltr.ranking.rankers import make_ranker
+from indexer.retrieval.features import NAMES
+
+IDLE_SECONDS = 30 * 60.0
+"""a session ends after so long without a search"""
+SMALLEST_TEMPERATURE = 1e-3
+"""below it nothing would ever change places, and the gradient's 1 / temperature would explode: it counts as 0"""
+_TOUCH_SECONDS = 60.0
+"""how often the time of the last search is written down"""
+
+
+class _Session(msgspec.Struct, frozen=True):
+    nonce: bytes
+    last: float
+
+
+def session_nonce(store: Store, *, now: float) -> bytes:
+    """The 16 random bytes of the present session, shared by all processes; new after 30 idle minutes.
+
+    A damaged record, or a time from the future, begins a new session.
+    """
+    stored = store.value("session")
+    session = None
+    if stored is not None:
+        try:
+            session = msgspec.msgpack.decode(stored, type=_Session)
+        except msgspec.MsgspecError:
+            session = None
+    if session is None or not -_TOUCH_SECONDS <= now - session.last <= IDLE_SECONDS:
+        session = _Session(os.urandom(16), now)
+    elif now - session.last < _TOUCH_SECONDS:
+        return session.nonce
+    store.set_value("session", msgspec.msgpack.encode(_Session(session.nonce, now)))
+    return session.nonce
+
+
+def noise(nonce: bytes, documents: Sequence[int | bytes]) -> FloatVector:
+    """Standard Gumbel noise `[n_docs]` that depends on the session and on each document's own key only."""
+    uniform = np.array([_uniform(nonce, key) for key in documents], dtype=np.float64)
+    return -np.log(-np.log(uniform))
+
+
+def _uniform(nonce: bytes, document: int | bytes) -> float:
+    """A number in (0, 1) from 52 bits of a keyed hash."""
+    name = document if isinstance(document, bytes) else document.to_bytes(8, "little", signed=True)
+    bits = int.from_bytes(hashlib.blake2b(name, key=nonce, digest_size=8).digest(), "little") >> 12
+    return (bits + 0.5) / 2.0**52
+
+
+def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperature: float) -> IntVector:
+    """All rows: the first k sampled from score / temperature with this noise, the rest by score.
+
+    Temperature 0 sorts by score; rows of equal score keep their order.
+    """
+    by_score = np.argsort(-scores, kind="stable")
+    if temperature < SMALLEST_TEMPERATURE:
+        return by_score
+    first = rank_with_noise(scores / temperature, gumbel, k=k)
+    return np.concatenate([first, by_score[~np.isin(by_score, first)]])
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What one page taught."""
+
+    n_picks: int
+    """results opened"""
+    n_pairs: int
+    """preferences that moved theta"""
+    sentence: str
+    """one line for the user: "learned from 1 pick: more weight on folder share, recency" """
+
+
+class Learner:
+    """Scores, orders and learns. One object may serve many threads; several processes may share one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        theta0: npt.ArrayLike,
+        feature_names: Sequence[str],
+        manifest_hash: str,
+        settings: LearningSettings,
+        pace: Pace | None = None,
+        common: Callable[[], Blend | None] | None = None,
+    ) -> None:
+        """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name.
+
+        `common` says, each time anew, which ranker of this device's group has its share in each score.
+        """
+        self.prior = np.array(theta0, dtype=np.float64)
+        self.pace = pace or Pace.even(len(self.prior))
+        self.feature_names = tuple(feature_names)
+        self.manifest_hash = manifest_hash
+        self.settings = settings
+        self.last_lesson = ""
+        """what was last learned while this object lived, "" for nothing"""
+        self._store, self._common = store, common
+        self._model = self._shipped()
+        self._revision: bytes | None = b"not read yet"
+        if self.prior.shape != (len(self.feature_names),):
+            raise ShapeError(f"theta0 must be [{len(self.feature_names)}], not {list(self.prior.shape)}")
+
+    @property
+    def model(self) -> Model:
+        """The present model, read again when any process changed it; ModelError when it is damaged."""
+        with self._store.lock:
+            name = self.settings.ranker
+            revision = models.revision(self._store, name)
+            if revision != self._revision:
+                stored = models.load(self._store, name) if revision else self._linear_in_this_form()
+                self._model = self._fitted(stored) if stored else self._shipped()
+                self._revision = revision
+            return self._model
+
+    def scores(self, features: FloatMatrix) -> FloatVector:
+        """s_d for each candidate, `[n_docs]`."""
+        text: FloatVector = features @ self.prior
+        if not (self.settings.enabled and len(features)):
+            return text
+        personal = text + self._moved(features, self.model)
+        blend = self._common() if self._common else None
+        return blend.scores(features, personal) if blend else personal
+
+    def rehearsed(self, pages: Iterable[Interaction]) -> Iterator[FloatVector]:
+        """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
+
+        It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
+        """
+        model = self._shipped()
+        for page in pages:
+            scores = page.features @ self.prior + self._moved(page.features, model)
+            yield scores
+            model = replace(model, theta=self._step(page, model, self._open_pairs(page, model, scores)))
+
+    def order(
+        self,
+        features: FloatMatrix,
+        documents: Sequence[int | bytes],
+        *,
+        k: int,
+        explore: bool = True,
+        now: float | None = None,
+    ) -> IntVector:
+        """All rows, best first, as they should be shown: `[n_docs]`.
+
+        `documents` name the rows (document ids or hashes): the same document has the same luck all session. The
+        first k places explore at the settings' temperature unless `explore` is off.
+        """
+        scores = self.scores(features)
+        temperature = self.settings.exploration if explore and self.settings.enabled else 0.0
+        if temperature < SMALLEST_TEMPERATURE or not len(scores):
+            return explored_order(scores, np.zeros(len(scores)), k=k, temperature=0.0)
+        nonce = session_nonce(self._store, now=time.time() if now is None else now)
+        return explored_order(scores, noise(nonce, documents), k=k, temperature=temperature)
+
+    def learn(
+        self,
+        features: npt.ArrayLike,
+        ranking: npt.ArrayLike,
+        clicks: npt.ArrayLike,
+        *,
+        scores: npt.ArrayLike | None = None,
+        now: float | None = None,
+    ) -> Lesson | None:
+        """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
+
+        `scores` are those the page was ranked by, by default the present ones. None, and nothing kept, when nothing
+        was opened or learning is off.
+        """
+        page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
+        if not self.settings.enabled or not page.clicks.any():
+            return None
+        moment = time.time() if now is None else now
+        with self._store.transaction():
+            model = self.model
+            pairs = self._open_pairs(page, model, self.scores(page.features) if scores is None else scores)
+            theta = self._step(page, model, pairs)
+            n_picks = int(page.clicks.sum())
+            self._save(
+                replace(model, theta=theta, n_pages=model.n_pages + 1, n_picks=model.n_picks + n_picks, updated=moment),
+                moment,
+            )
+            cap = self.settings.max_interactions
+            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
+        change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
+        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, change))
+        self.last_lesson = lesson.sentence
+        return lesson
+
+    def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
+        """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.
+
+        In a group the first are those of the prior and the common ranker together. Both sums
+        together are its score. The prior's share is theta0 * x; the learned share says how the features in which the
+        document differs from the query's middle one (the median of r) raised or lowered it.
+        """
+        seen = self.pace.seen(features)
+        learned = np.zeros(seen.shape[1])
+        if self.settings.enabled:
+            model = self.model
+            r = model.learned(seen)
+            for middle in _middle_rows(r):
+                way = seen[row] - seen[middle]
+                share = model.ranker.attributions(model.theta, seen[row], seen[middle]) - model.prior * way
+                learned += share / len(_middle_rows(r))
+            free, bounded = r[row] - np.median(r), self._moved(features, model)[row]
+            learned *= bounded / free if free else 0.0
+        prior = self.prior * features[row]
+        blend = self._common() if self._common and self.settings.enabled else None
+        return blend.contributions(features[row], prior, learned) if blend else (prior, learned)
+
+    def reset(self, day: date | None = None, *, now: float | None = None) -> None:
+        """Back to the shipped prior, or to the end of a day of the last month; other days' versions stay."""
+        moment = time.time() if now is None else now
+        with self._store.transaction():
+            model = None
+            if day is not None:
+                today = date.fromtimestamp(moment)
+                model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
+            self._save(self._fitted(model) if model else self._shipped(), moment)
+
+    def days(self, *, now: float | None = None) -> tuple[date, ...]:
+        """The days of the last month on which something was learned, oldest first; see `reset`."""
+        today = date.fromtimestamp(time.time() if now is None else now)
+        return models.days(self._store, self.settings.ranker, today=today)
+
+    def export(self, path: Path) -> None:
+        """Write the present model to a file; see `app.learning.models`."""
+        export_model(self.model, path)
+
+    def import_file(self, path: Path, *, by_name: bool = False, now: float | None = None) -> None:
+        """Make the model in a file the present one; ModelError when it does not fit."""
+        model = import_model(path, feature_names=self.feature_names, manifest_hash=self.manifest_hash, by_name=by_name)
+        if model.ranker.name != self.settings.ranker:
+            raise ModelError(
+                f"{path} holds a {model.ranker.name} ranker; this device uses the {self.settings.ranker} one "
+                "(setting learning.ranker)"
+            )
+        self._save(model, time.time() if now is None else now)
+
+    def _moved(self, features: FloatMatrix, model: Model) -> FloatVector:
+        """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
+        r = model.learned(self.pace.seen(features))
+        half = self.settings.bound / 2
+        return self.settings.strength * np.clip(r - np.median(r), -half, half)
+
+    def _step(self, page: Interaction, model: Model, pairs: Pairs) -> FloatVector:
+        """theta after the lesson in these preferences of one page, `[n_params]`."""
+        weights, seen = document_weights(pairs, page.n_docs), self.pace.seen(page.features)
+        slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
+        theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
+        return np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+
+    def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike) -> Pairs:
+        """The page's preferences, without those that are already learned as far as the bound allows."""
+        explores = self.settings.exploration >= SMALLEST_TEMPERATURE
+        pairs = preference_pairs(scores, page, temperature=self.settings.exploration if explores else 1.0)
+        r = model.learned(self.pace.seen(page.features))
+        settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
+        return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
+
+    def _shipped(self) -> Model:
+        """A model that has learned nothing: the ranker's own form of the shipped weights."""
+        ranker = make_ranker(self.settings.ranker, len(self.feature_names))
+        # The net's idle units need not be secret, and a device that starts again should start the same.
+        theta = ranker.from_linear(self.prior, np.random.default_rng(0))
+        return Model(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
+
+    def _linear_in_this_form(self) -> Model | None:
+        """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
+        linear = None if self.settings.ranker == "linear" else models.load(self._store, "linear")
+        if linear is None:
+            return None
+        ranker = make_ranker(self.settings.ranker, len(linear.feature_names))
+        return replace(linear, ranker=ranker, theta=ranker.from_linear(linear.theta, np.random.default_rng(0)))
+
+    def _fitted(self, model: Model) -> Model:
+        """A stored model for the features of this program: carried over by name when the manifest has changed."""
+        if (model.manifest_hash, model.feature_names) == (self.manifest_hash, self.feature_names):
+            return model
+        return model.carried_over(self.feature_names, self.manifest_hash)
+
+    def _save(self, model: Model, moment: float) -> None:
+        revision = models.save(self._store, model, date.fromtimestamp(moment))
+        self._model, self._revision = model, revision
+
+    def _sentence(self, n_picks: int, change: FloatVector) -> str:
+        """Names the features that gained most in this lesson, at most two."""
+        gained = [i for i in np.argsort(-change)[:2] if change[i] > 1e-9]
+        picks = "1 pick" if n_picks == 1 else f"{n_picks} picks"
+        names = ", ".join(self.feature_names[i].replace("_", " ") for i in gained)
+        return f"learned from {picks}: more weight on {names}" if names else f"learned from {picks}: nothing new"
+
+
+def _middle_rows(values: FloatVector) -> tuple[int, ...]:
+    """The row of the median value, or the two rows whose mean it is."""
+    order, n = np.argsort(values, kind="stable"), len(values)
+    return tuple(int(row) for row in order[(n - 1) // 2 : n // 2 + 1])
+
+
+class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of prior.json, which `python -m benchmarks.train_prior` writes."""
+
+    v: int
+    weights: dict[str, float]
+    """feature -> weight; a feature that is not named has 0"""
+    provenance: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def load_prior() -> Prior:
+    """Read the shipped prior; ModelError when it names a feature that does not exist."""
+    prior = msgspec.json.decode(resources.files("app").joinpath("prior.json").read_bytes(), type=Prior)
+    unknown = sorted(set(prior.weights) - set(NAMES))
+    if unknown:
+        raise ModelError(f"prior.json weighs features that do not exist: {', '.join(unknown)}")
+    return prior
+
+
+def theta_prior() -> FloatVector:
+    """theta0 [n_features] in the order of the manifest."""
+    weights = load_prior().weights
+    return np.array([weights.get(name, 0.0) for name in NAMES])

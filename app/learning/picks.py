@@ -1,0 +1,334 @@
+"""The memory of what was opened for which query: where learning from use pays first.
+
+One stray click must not matter, two or three deliberate picks must: strengths are S-shaped in the number of picks.
+What is no longer picked fades, with time (half in 60 days) and faster when the same query is answered by opening
+something else.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from app.learning.pick_keys import Hasher, QueryKey, folder_of, moved, packed, unpacked
+from app.store import Store
+from foltr.arrays import FloatVector
+from indexer.retrieval.feature_values import Usage
+
+HALF_LIFE = 60 * 86400.0
+"""seconds after which half of a pick is left"""
+
+
+class Cell(NamedTuple):
+    """A number of picks that fades: `n` is what was left at time `last`, the time of the newest one."""
+
+    n: float
+    last: float
+
+
+class PickedDocument(NamedTuple):
+    """One row of picked_documents; every name is a keyed hash."""
+
+    document: bytes
+    path: bytes
+    part: bytes
+    type: bytes
+    n_opened: float
+    last: float
+
+
+class Pick(NamedTuple):
+    """One row of picks."""
+
+    document: bytes
+    query: bytes
+    n_picks: float
+    last: float
+
+
+def decayed(cell: Cell | None, now: float) -> float:
+    """What is left of it now; 0 of nothing. A clock that was set back does not make it grow."""
+    return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
+
+
+def strength(n: npt.ArrayLike, *, half: float) -> FloatVector:
+    """n^4 / (n^4 + half^4): next to nothing for one pick, one half at `half`, below 1 always."""
+    steep = np.asarray(n, dtype=np.float64) ** 4
+    return np.asarray(steep / (steep + half**4))
+
+
+def merged(one: Cell | None, other: Cell) -> Cell:
+    """Two faded numbers as one, at the later of their times."""
+    if one is None:
+        return other
+    last = max(one.last, other.last)
+    return Cell(decayed(one, last) + decayed(other, last), last)
+
+
+class PickTable:
+    """All picks by document, query, term, folder and type."""
+
+    def __init__(self, rows: Iterable[PickedDocument], picks: Iterable[Pick] = ()) -> None:
+        self.rows = {row.document: row for row in rows}
+        self.documents: dict[bytes, Cell] = {}
+        self.by_folder: dict[bytes, Cell] = {}
+        self.by_parent: dict[bytes, Cell] = {}
+        """by the folder that holds the picked document's folder"""
+        self.by_type: dict[bytes, Cell] = {}
+        self.total: Cell | None = None
+        self.by_query: dict[bytes, dict[bytes, Cell]] = {}
+        self._by_term: dict[bytes, set[bytes]] = {}
+        for row in self.rows.values():
+            self._add_document(row)
+        for pick in picks:
+            self._add_pick(pick)
+
+    @classmethod
+    def read(cls, store: Store) -> PickTable:
+        documents = store.rows("SELECT document, path, part, type, n_opened, last FROM picked_documents")
+        picks = store.rows("SELECT document, query, n_picks, last FROM picks")
+        return cls(map(PickedDocument._make, documents), map(Pick._make, picks))
+
+    def strength_for_similar(
+        self, query: QueryKey, documents: Sequence[bytes], now: float, *, half: float
+    ) -> dict[bytes, float]:
+        """Of each document, the strength of its picks for each other query times the squared share of common terms.
+
+        The share is Jaccard's; the sum may exceed 1. Each query counts by strength, not by number of picks, so that
+        one that is asked every day does not spread to all that share a word with it.
+        """
+        found: dict[bytes, float] = {}
+        shared = Counter(other for term in query for other in self._by_term.get(term, ()))
+        shared.pop(packed(query), None)
+        wanted = set(documents)
+        for other, n_shared in shared.items():
+            likeness = n_shared / (len(query) + len(unpacked(other)) - n_shared)
+            cells = self.by_query[other]
+            for document in cells.keys() & wanted:
+                own = strength(decayed(cells[document], now), half=half)
+                found[document] = found.get(document, 0.0) + likeness**2 * float(own)
+        return found
+
+    def _add_document(self, row: PickedDocument) -> None:
+        cell, folder = Cell(row.n_opened, row.last), folder_of(row.path)
+        self.documents[row.document] = cell
+        self.total = merged(self.total, cell)
+        for table, name in ((self.by_folder, folder), (self.by_parent, folder_of(folder)), (self.by_type, row.type)):
+            table[name] = merged(table.get(name), cell)
+
+    def _add_pick(self, pick: Pick) -> None:
+        self.by_query.setdefault(pick.query, {})[pick.document] = Cell(pick.n_picks, pick.last)
+        for term in unpacked(pick.query):
+            self._by_term.setdefault(term, set()).add(pick.query)
+
+
+RECENT_HALF_LIFE = 14 * 86400.0
+"""seconds after which `opened_recently` has halved"""
+RIVAL_FACTOR = 0.75
+"""what is left of a query's other picks when it is answered by opening something else"""
+FADED = 0.01
+"""a pick of which less is left is forgotten"""
+SAME_HALF = 2.0
+"""picks for one query at which their strength reaches one half"""
+SHARE_PRIOR = 8.0
+"""picks one must have made before the share of a folder or a type reaches half of its value"""
+BESIDE = 0.25
+"""weight of picks from the parent folder and the folders beside, against those from the folder itself"""
+MAX_PICKS = 20_000
+MAX_DOCUMENTS = 10_000
+MAX_COMPLETIONS = 20
+
+
+Document = tuple[str, str, str]
+"""path, part, type"""
+
+_REVISION, _KEY_CHECK = "picks revision", "picks key"
+
+
+class Picks:
+    """The pick memory of one device. Kept as keyed hashes only; switched off, it stores nothing and knows nothing."""
+
+    def __init__(self, store: Store, key: bytes, *, enabled: bool = True) -> None:
+        """`key` from `pick_keys.load_key`. Picks made with another key could never match again: they are erased."""
+        self._store = store
+        self._hasher = Hasher(key)
+        self._enabled = enabled
+        self._revision: bytes | None = None
+        self._table = PickTable(())
+        check = self._hasher.name("check", b"", 8)
+        if enabled and store.value(_KEY_CHECK) != check:
+            store.erase("picks", "picked_documents")
+            store.set_value(_KEY_CHECK, check, durable=True)
+
+    def query_key(self, query_terms: Sequence[str]) -> QueryKey:
+        """The hashed terms of a query, to record a pick later without keeping its text."""
+        return self._hasher.query(query_terms)
+
+    def record(self, query: Sequence[str] | QueryKey, path: str, part: str, *, type: str, now: float) -> None:
+        """The user opened this document for this query: stemmed terms, or their `query_key`. Durable on return."""
+        if not self._enabled:
+            return
+        key = query if isinstance(query, frozenset) else self._hasher.query(query)
+        hashed, hashed_part = self._hasher.path(path), self._hasher.part(part)
+        document = self._hasher.document(hashed, hashed_part)
+        with self._store.transaction() as db:
+            table = self._current()
+            n_opened = decayed(table.documents.get(document), now) + 1.0
+            db.execute(
+                "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)",
+                (document, hashed, hashed_part, self._hasher.type(type), n_opened, now),
+            )
+            if key:
+                _record_query(db, table.by_query.get(packed(key), {}), document, packed(key), now)
+            _forget_oldest(db)
+            self._changed()
+
+    def usage(
+        self, query_terms: Sequence[str], documents: Sequence[Document], *, now: float, completions: Sequence[str] = ()
+    ) -> Usage:
+        """What is remembered about these candidates of this query.
+
+        `completions` are stems that the last term may become while it is still being typed.
+        """
+        if not self._enabled or not documents:
+            return Usage.zeros(len(documents))
+        with self._store.lock:
+            table = self._current()
+            paths = [self._hasher.path(path) for path, _, _ in documents]
+            names = [
+                self._hasher.document(path, self._hasher.part(part))
+                for path, (_, part, _) in zip(paths, documents, strict=True)
+            ]
+            same, similar = self._query_strengths(table, query_terms, completions, names, now)
+            opened = np.array([decayed(table.documents.get(name), now) for name in names])
+            recent = np.array([_recency(table.documents.get(name), now) for name in names])
+            n_all = decayed(table.total, now) + SHARE_PRIOR
+            types = [self._hasher.type(type_) for _, _, type_ in documents]
+            return Usage(
+                opened=strength(opened, half=3.0),
+                opened_recently=recent * strength(opened, half=1.0),
+                same_query=strength(same, half=SAME_HALF),
+                similar_query=similar,
+                folder_share=np.array([_folder_picks(table, folder_of(path), now) for path in paths]) / n_all,
+                type_share=np.array([decayed(table.by_type.get(name), now) for name in types]) / n_all,
+            )
+
+    def rename(self, old: str, new: str) -> int:
+        """Let picks follow a file or a folder that was moved; gives how many documents were concerned."""
+        if not self._enabled:
+            return 0
+        before, after = self._hasher.path(old), self._hasher.path(new)
+        with self._store.transaction() as db:
+            table = self._current()
+            concerned = [(row, moved(row.path, before, after)) for row in table.rows.values()]
+            renamed = [(row, path) for row, path in concerned if path is not None and path != row.path]
+            for row, path in renamed:
+                _rename(db, row.document, path, self._hasher.document(path, row.part))
+            if renamed:
+                self._changed()
+            return len(renamed)
+
+    def clear(self) -> None:
+        """Forget everything, also when switched off."""
+        with self._store.lock:
+            self._store.erase("picks", "picked_documents")
+            self._changed()
+
+    def count(self) -> int:
+        """Documents remembered."""
+        return int(self._store.rows("SELECT count(*) FROM picked_documents")[0][0])
+
+    def _query_strengths(
+        self,
+        table: PickTable,
+        terms: Sequence[str],
+        completions: Sequence[str],
+        names: Sequence[bytes],
+        now: float,
+    ) -> tuple[FloatVector, FloatVector]:
+        """Picks for exactly this query, and the strength of those for similar ones in [0, 1], `[n_docs]` each.
+
+        Of several ways in which the last word may end, the one remembered best counts.
+        """
+        same, similar = np.zeros(len(names)), np.zeros(len(names))
+        endings = [list(terms), *([*terms[:-1], stem] for stem in completions[:MAX_COMPLETIONS] if terms)]
+        for ending in endings:
+            key = self._hasher.query(ending)
+            exact = table.by_query.get(packed(key), {})
+            same = np.maximum(same, [decayed(exact.get(name), now) for name in names])
+            others = table.strength_for_similar(key, names, now, half=SAME_HALF)
+            similar = np.maximum(similar, [others.get(name, 0.0) for name in names])
+        return same, np.minimum(similar, 1.0)
+
+    def _current(self) -> PickTable:
+        """The table in memory, read again when anyone changed it (or a change was undone)."""
+        revision = self._store.value(_REVISION)
+        if revision != self._revision:
+            self._table = PickTable.read(self._store)
+            self._revision = revision
+        return self._table
+
+    def _changed(self) -> None:
+        """Read the table again here, where a click can wait, rather than in the next query."""
+        revision = os.urandom(8)
+        self._store.set_value(_REVISION, revision, durable=True)
+        self._table, self._revision = PickTable.read(self._store), revision
+
+
+def _record_query(db: sqlite3.Connection, cells: dict[bytes, Cell], document: bytes, query: bytes, now: float) -> None:
+    """One more pick of the document for the query, and a little less of every other."""
+    db.execute(
+        "UPDATE picks SET n_picks = n_picks * ? WHERE query = ? AND document != ?", (RIVAL_FACTOR, query, document)
+    )
+    db.execute("DELETE FROM picks WHERE query = ? AND n_picks < ?", (query, FADED))
+    n_picks = decayed(cells.get(document), now) + 1.0
+    db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (document, query, n_picks, now))
+
+
+def _forget_oldest(db: sqlite3.Connection) -> None:
+    """Keep the tables below their caps; a tenth goes at a time, so that this is rare."""
+    (n_picks,) = db.execute("SELECT count(*) FROM picks").fetchone()
+    if n_picks > MAX_PICKS:
+        oldest = "SELECT document, query FROM picks ORDER BY last LIMIT ?"
+        db.execute(f"DELETE FROM picks WHERE (document, query) IN ({oldest})", (n_picks - MAX_PICKS * 9 // 10,))
+    (n_documents,) = db.execute("SELECT count(*) FROM picked_documents").fetchone()
+    if n_documents > MAX_DOCUMENTS:
+        oldest = "SELECT document FROM picked_documents ORDER BY last LIMIT ?"
+        surplus = n_documents - MAX_DOCUMENTS * 9 // 10
+        db.execute(f"DELETE FROM picked_documents WHERE document IN ({oldest})", (surplus,))
+        db.execute("DELETE FROM picks WHERE document NOT IN (SELECT document FROM picked_documents)")
+
+
+def _rename(db: sqlite3.Connection, old: bytes, path: bytes, new: bytes) -> None:
+    """Move one document's rows to its new name; where the new name has picks of its own, the two are added."""
+    db.execute(
+        """INSERT INTO picked_documents SELECT ?, ?, part, type, n_opened, last FROM picked_documents WHERE document = ?
+           ON CONFLICT (document) DO UPDATE SET n_opened = n_opened + excluded.n_opened,
+           last = max(last, excluded.last)""",
+        (new, path, old),
+    )
+    db.execute(
+        """INSERT INTO picks SELECT ?, query, n_picks, last FROM picks WHERE document = ?
+           ON CONFLICT (document, query) DO UPDATE SET n_picks = n_picks + excluded.n_picks,
+           last = max(last, excluded.last)""",
+        (new, old),
+    )
+    db.execute("DELETE FROM picked_documents WHERE document = ?", (old,))
+    db.execute("DELETE FROM picks WHERE document = ?", (old,))
+
+
+def _recency(cell: Cell | None, now: float) -> float:
+    return 0.0 if cell is None else float(2.0 ** (-max(now - cell.last, 0.0) / RECENT_HALF_LIFE))
+
+
+def _folder_picks(table: PickTable, folder: bytes, now: float) -> float:
+    """Picks from this folder, and at lower weight from its parent and the folders beside it."""
+    here, parent = decayed(table.by_folder.get(folder), now), folder_of(folder)
+    beside = decayed(table.by_folder.get(parent), now) + decayed(table.by_parent.get(parent), now) - here
+    return here + BESIDE * max(beside, 0.0)

@@ -1,0 +1,1 @@
+"""The one way a query is answered, and the parts of its answer."""

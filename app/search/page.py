@@ -1,0 +1,264 @@
+"""From ranked candidates to a page: orders, collapsed copies, facets, explanations and the words to highlight.
+
+Files that are gone are marked; a narrowing by a facet is a mask over the documents.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from app.learning.learner import Learner
+from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.online.interleaving import FIRST, team_draft
+from indexer.documents import TYPES, display_path
+from indexer.prepare import folder_key
+from indexer.query.parse import Query
+from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.concepts import Concept
+from indexer.retrieval.features import FEATURES, USAGE_NAMES
+from indexer.retrieval.matching import FolderIds, Mask
+from indexer.storage.catalogue import DocumentRow
+from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import fold
+from indexer.text.language import stem
+from indexer.text.spelling import Vocabulary, suggest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Candidates in BM25F order, with what is needed to show and to learn from them."""
+
+    rows: Sequence[DocumentRow]
+    """[n_docs]"""
+    features: FloatMatrix
+    """[n_docs, n_features]"""
+    scores: FloatVector
+    """[n_docs] the user's ranker"""
+    has_words: bool = True
+    """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
+
+
+def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:
+    """The candidates to show, in order, each with the later ones that have the same content."""
+    first: dict[bytes, int] = {}
+    shown: dict[int, list[int]] = {}
+    for i in order:
+        leader = first.setdefault(rows[i].content_hash, i) if rows[i].n_words else i
+        if leader == i:
+            shown[i] = []
+        else:
+            shown[leader].append(i)
+    return shown
+
+
+def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
+    """Candidates by `modified` (newest first) or `name`."""
+    indices = range(len(rows))
+    if order == "modified":
+        return sorted(indices, key=lambda i: -rows[i].modified)
+    return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
+
+
+def bm25_ranks(rows: Sequence[DocumentRow], scores: FloatVector) -> dict[int, int]:
+    """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
+    ranks: dict[int, int] = {}
+    order = np.argsort(-scores, kind="stable").tolist()
+    for rank, (leader, copies) in enumerate(without_copies(rows, order).items(), start=1):
+        ranks.update(dict.fromkeys((leader, *copies), rank))
+    return ranks
+
+
+def interleaved(
+    shown: Mapping[int, list[int]], *, k: int, seed: int
+) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+    """The first k places drafted in turns by the learned order and plain BM25F; and which of them placed each."""
+    learned = list(shown)
+    page = team_draft(learned, sorted(learned), k=k, rng=np.random.default_rng(seed))
+    drafted = page.ranking.tolist()
+    placed = set(drafted)
+    rest = [i for i in learned if i not in placed]
+    owners = (*page.owner.tolist(), *([FIRST] * len(rest)))
+    return {i: shown[i] for i in (*drafted, *rest)}, owners
+
+
+def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
+    """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
+    return tuple(
+        make_hit(
+            ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
+            copies=tuple(ranked.rows[j].path for j in copies),
+        )
+        for rank, (i, copies) in enumerate(shown.items(), start=1)
+    )  # fmt: skip
+
+
+def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = ()) -> Hit:
+    """One result; looks whether its file is still there."""
+    return Hit(
+        rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
+        modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
+        copies=copies, missing=not os.path.lexists(row.path),
+    )  # fmt: skip
+
+
+LEAST = 0.005
+"""points; contributions smaller than this are left out"""
+
+
+def explanation(learner: Learner, page: ResultPage, hit: Hit) -> Explanation:
+    """The contributions of all features to one hit of a page, largest first."""
+    prior, learned = learner.contributions(page.features, hit.rank - 1)
+    values = page.features[hit.rank - 1]
+    contributions = [
+        Contribution(feature.name, feature.description, float(values[i]), float(prior[i]), float(learned[i]))
+        for i, feature in enumerate(FEATURES)
+        if abs(prior[i]) >= LEAST or abs(learned[i]) >= LEAST
+    ]
+    contributions.sort(key=lambda c: -abs(c.prior + c.learned))
+    return Explanation(hit, hit.score, tuple(contributions), _summary(hit, contributions))
+
+
+def _summary(hit: Hit, contributions: list[Contribution]) -> str:
+    from_picks = sum(c.prior + c.learned for c in contributions if c.feature in USAGE_NAMES)
+    learned = sum(c.learned for c in contributions if c.feature not in USAGE_NAMES)
+    if hit.rank == hit.bm25_rank:
+        place = f"Here at {hit.rank}, as plain BM25 would have it"
+    else:
+        place = f"Plain BM25 would put this at {hit.bm25_rank}, here it is at {hit.rank}"
+    parts = [place]
+    if abs(from_picks) >= LEAST:
+        parts.append(f"your picks move it by {from_picks:+.2f} points")
+    if abs(learned) >= LEAST:
+        parts.append(f"what was learned moves it by {learned:+.2f}")
+    return "; ".join(parts) + "."
+
+
+DAY = 86_400.0
+TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
+         ("year", "last 12 months", 365 * DAY))  # fmt: skip
+"""value, label, and how far back it reaches in seconds"""
+MAX_FOLDERS = 8
+
+
+class FolderNames:
+    """The folders of the indexed files by their column value."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        folders = {os.path.dirname(path) for path in paths}
+        self._by_key = {folder_key(folder): folder for folder in folders}
+
+    def counts(self, keys: npt.NDArray[Any], within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
+        """The folders one step below `within`, with how many of `keys` [n] lie in each.
+
+        Without it: the roots themselves where there are several, else the folders one step below the only one.
+        """
+        of = _base_of if len(roots) > 1 and not within else _one_step
+        total: Counter[str] = Counter()
+        for key, n in zip(*np.unique(keys, return_counts=True), strict=True):
+            folder = self._by_key.get(int(key))
+            step = of(folder, (within,) if within else roots) if folder else None
+            if step:
+                total[step] += int(n)
+        return total.most_common(MAX_FOLDERS)
+
+
+def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
+    for base in bases:
+        prefix = base.rstrip(os.sep) + os.sep
+        if folder.startswith(prefix):
+            return prefix + folder[len(prefix) :].split(os.sep, 1)[0]
+    return None
+
+
+def _base_of(folder: str, bases: tuple[str, ...]) -> str | None:
+    return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
+
+
+def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],
+              now: float) -> Facets:  # fmt: skip
+    """Facets over the admitted documents; folders only when their names are known."""
+    rows = snapshot.documents[admitted]
+    types = np.bincount(rows["type"], minlength=len(TYPES))
+    by_type = sorted(((int(n), TYPES[i]) for i, n in enumerate(types) if n), reverse=True)
+    ages = now - rows["modified"]
+    folders = names.counts(rows["folder"], within, roots) if names else []
+    return Facets(
+        types=tuple(FacetCount(name, name, n) for n, name in by_type),
+        folders=tuple(FacetCount(path, display_path(os.path.basename(path)), n) for path, n in folders),
+        times=tuple(FacetCount(v, label, n) for v, label, s in TIMES if (n := int((ages < s).sum()))),
+    )
+
+
+def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds) -> Mask | None:
+    """The documents that the request's facets leave; None when it sets none."""
+    if not (request.type or request.folder or request.time):
+        return None
+    mask = snapshot.alive.copy()
+    if request.type:
+        mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
+    if request.time:
+        seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
+        mask &= snapshot.documents["modified"] > time.time() - seconds.get(request.time, 0.0)
+    if request.folder:
+        mask &= snapshot.having(folder_ids(request.folder))
+    return mask
+
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The stemmed words that name a query to the pick memory, and what its unfinished last word may become."""
+    language = languages[0] if languages else ""
+    terms = [stem(concept.surface[0], language) for concept in candidates.concepts]
+    last = candidates.concepts[-1] if candidates.concepts else None
+    if last is None or not getattr(last.node, "prefix", False):
+        return terms, []
+    return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
+
+
+def highlight_words(candidates: Candidates) -> tuple[str, ...]:
+    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
+    words: dict[str, None] = {}
+    for concept in candidates.concepts:
+        if getattr(concept.node, "prefix", False):
+            words[concept.surface[0] + "*"] = None
+        else:
+            words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
+    return tuple(words)
+
+
+def suggestion(query: Query, candidates: Candidates, vocabulary: Callable[[], Vocabulary]) -> str:
+    """The query with its misspelt words replaced; "" when enough was found, or nothing better is known."""
+    if candidates.n_matches and not candidates.relaxed:
+        return ""
+    unknown = [
+        c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
+        if df <= 1 and c.surface[0].isalpha()
+    ]  # fmt: skip
+    better = suggest([c.surface[0] for c in unknown], vocabulary()) if unknown else {}
+    text = query.text
+    for concept in reversed(unknown):
+        word = better.get(concept.surface[0])
+        if word:
+            text = _with_word(text, concept, word)
+    return text if text != query.text else ""
+
+
+def _with_word(text: str, concept: Concept, word: str) -> str:
+    """The query with the place where the concept stands in its node replaced."""
+    start = concept.node.position
+    for match in _WORD.finditer(text, start, start + concept.node.length):
+        if fold(match.group()) == concept.surface[0]:
+            return text[: match.start()] + word + text[match.end() :]
+    return text

@@ -1,0 +1,109 @@
+"""The newest commit of the index and its catalogue, kept open for searching and replaced when there is a newer."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from app.search.page import FolderNames
+from indexer.errors import IndexDamaged
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+from indexer.storage.snapshot import CommitName, Snapshot
+from indexer.text.language import LANGUAGES, STEMMERS
+from indexer.text.spelling import Vocabulary
+
+LEAST_SHARE = 0.02
+"""languages of fewer documents than this are not stemmed"""
+MAX_LANGUAGES = 4
+NOTHING_READ: CommitName = (-1, ())
+"""stands for an index that cannot be opened"""
+
+
+class Reading:
+    """One commit with what is derived from it."""
+
+    def __init__(self, snapshot: Snapshot, catalogue: Catalogue, languages: tuple[str, ...]) -> None:
+        self.snapshot = snapshot
+        self._catalogue = catalogue
+        self.languages = languages or _common_languages(snapshot)
+        self._lock = threading.Lock()
+        self._vocabulary: Vocabulary | None = None
+        self._folders: FolderNames | None = None
+
+    def vocabulary(self) -> Vocabulary:
+        """All words of titles and texts with their document frequency; made at the first call."""
+        with self._lock:
+            if self._vocabulary is None:
+                counts = Counter(self.snapshot.vocabulary("body"))
+                counts.update(self.snapshot.vocabulary("title"))
+                terms = sorted(counts)
+                self._vocabulary = Vocabulary(terms, np.array([counts[t] for t in terms], dtype=np.int32))
+            return self._vocabulary
+
+    def folders(self) -> FolderNames:
+        """The folders of the indexed files; made at the first call."""
+        with self._lock:
+            if self._folders is None:
+                self._folders = FolderNames(self._catalogue.paths())
+            return self._folders
+
+    def folder_ids(self, folder: str) -> set[int]:
+        """The documents below a folder."""
+        try:
+            below = self._catalogue.known(os.path.normpath(os.path.expanduser(folder)))
+        except UnicodeEncodeError:
+            return set()  # no file has such a name
+        return set(self._catalogue.doc_ids_of_files(known.file_id for known in below.values()))
+
+
+def _common_languages(snapshot: Snapshot) -> tuple[str, ...]:
+    counts = np.bincount(snapshot.documents["language"][snapshot.alive], minlength=len(LANGUAGES))
+    least = LEAST_SHARE * max(int(counts[1:].sum()), 1)
+    common = sorted(
+        (i for i in range(1, len(LANGUAGES)) if counts[i] and counts[i] >= least), key=lambda i: -int(counts[i])
+    )
+    return tuple(LANGUAGES[i] for i in common[:MAX_LANGUAGES]) or ("en",)
+
+
+def language_codes(names: list[str]) -> tuple[str, ...]:
+    """Codes of languages given as codes or English names; unknown ones are passed over."""
+    by_name = {name: code for code, name in STEMMERS.items()}
+    wanted = [by_name.get(name.lower(), name.lower()) for name in names]
+    return tuple(code for code in wanted if code in STEMMERS)
+
+
+class Reader:
+    """Opens readings of an index folder that another process may be writing."""
+
+    def __init__(self, folder: Path, catalogue: Catalogue, *, languages: tuple[str, ...] = ()) -> None:
+        self._folder, self._catalogue, self._languages = folder, catalogue, languages
+        self._lock = threading.Lock()
+        self.trouble = ""
+        """why the index could not be opened, as one line; it is then treated as empty until it is rebuilt"""
+        self.reading = self._open()
+
+    def _open(self) -> Reading:
+        try:
+            snapshot = Index.open(self._folder).snapshot()
+            self.trouble = ""
+        except IndexDamaged as error:
+            self.trouble = str(error)
+            snapshot = Snapshot([], generation=NOTHING_READ[0])
+        return Reading(snapshot, self._catalogue, self._languages)
+
+    def refresh(self) -> bool:
+        """Open the newest commit when there is a newer one than ours; searches under way keep the old one."""
+        with self._lock:
+            try:
+                newest = Index.open(self._folder).commit_name
+            except IndexDamaged:
+                newest = NOTHING_READ
+            if newest == self.reading.snapshot.commit_name:
+                return False
+            self.reading = self._open()
+            return True

@@ -1,0 +1,278 @@
+"""The one way a query is answered and learned from: the command line and the screen both call this.
+
+    text -> query tree -> candidates (BM25F) -> features -> the user's ranker -> page -> clicks -> one lesson
+
+The page that was shown is the page that is learned from. Nothing here touches the network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+import time
+from collections import OrderedDict
+
+import numpy as np
+
+from app.federation.group_ranker import CommonRanker
+from app.learning.learner import Learner, session_nonce, theta_prior
+from app.learning.pace import Pace
+from app.learning.pick_keys import QueryKey, load_key
+from app.learning.picks import Picks
+from app.paths import Paths
+from app.search.page import (
+    Ranked,
+    bm25_ranks,
+    explanation,
+    facets_of,
+    highlight_words,
+    interleaved,
+    make_hit,
+    make_hits,
+    narrowing,
+    query_terms,
+    sort_rows,
+    suggestion,
+    without_copies,
+)
+from app.search.reading import Reader, Reading, language_codes
+from app.search.results import Explanation, Hit, IndexStatus, Preview, Problem, ResultPage, SearchRequest, Snippet
+from app.search.shown_page import ShownPage, Visits
+from app.search.snippets import matches, snippet
+from app.settings import Settings
+from app.store import Store
+from indexer.errors import IndexerError
+from indexer.query.parse import Query, parse
+from indexer.retrieval.candidates import Candidates, find
+from indexer.retrieval.feature_values import feature_matrix
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.storage.catalogue import Catalogue, DocumentRow
+from indexer.storage.index import Index, lock_holder
+
+KEPT_PAGES = 50
+"""pages that can still be opened from and left"""
+
+
+class Search:
+    """Searches one index and learns from what is opened; safe to call from several threads."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        paths.create_data_dir()
+        self._settings, self._paths = settings, paths
+        self._catalogue = Catalogue.open(paths.catalogue)
+        self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self.store = Store(paths.state)
+        learning = settings.learning
+        self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
+        self.learner = Learner(
+            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
+            pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
+        )  # fmt: skip
+        self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
+        self._page_ids = itertools.count(1)
+        self._shown: OrderedDict[int, ShownPage] = OrderedDict()
+        self._gone: set[str] = set()
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """Close the files; the search cannot be used afterwards."""
+        self.store.close()
+        self._catalogue.close()
+
+    @property
+    def trouble(self) -> str:
+        """Why the index cannot be read, as one line; "" when it can. It answers as an empty one until then."""
+        return self._reader.trouble
+
+    def refresh(self) -> bool:
+        """Look for a newer commit of the index and use it from now on; True when there was one."""
+        return self._reader.refresh()
+
+    def search(self, request: SearchRequest) -> ResultPage:
+        """Answer one request."""
+        started = time.perf_counter()
+        now = time.time()
+        reading = self._reader.reading
+        query = parse(request.text, now=now, as_you_type=request.as_you_type)
+        candidates = self._candidates(reading, query, request)
+        rows = self._rows(reading, candidates)
+        terms, completions = query_terms(candidates, reading.languages)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, now)
+        shown, owners = self._arranged(ranked, request)
+        chosen = list(shown)[: request.limit]
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
+        self._purge(hits)
+        return ResultPage(
+            request=request,
+            hits=hits,
+            n_matches=candidates.n_matches,
+            n_documents=reading.snapshot.n_documents,
+            seconds=time.perf_counter() - started,
+            problems=tuple(Problem(p.position, p.length, p.message) for p in query.problems),
+            suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
+            relaxed=candidates.relaxed,
+            facets=facets_of(
+                reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
+                roots=self._catalogue.roots, now=now,
+            ),
+            features=ranked.features[chosen],
+            words=highlight_words(candidates),
+            page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
+        )  # fmt: skip
+
+    def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
+        settings = self._settings.search
+        narrow = narrowing(reading.snapshot, request, reading.folder_ids)
+        if query.root is None and query.text.strip():
+            narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
+        return find(
+            reading.snapshot,
+            query,
+            limit=max(settings.limit, request.limit),
+            min_matches=settings.min_matches,
+            languages=reading.languages,
+            folder_ids=reading.folder_ids,
+            narrow=narrow,
+            by_date=request.order == "modified",
+        )
+
+    def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
+        """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
+        ids = reading.snapshot.documents["doc_id"][candidates.docs].tolist()
+        known = self._catalogue.documents(ids)
+        return [known.get(i) or _gone(i) for i in ids]
+
+    def _ranked(
+        self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
+        completions: list[str], now: float,
+    ) -> Ranked:  # fmt: skip
+        usage = self.picks.usage(
+            terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
+        )
+        features = feature_matrix(
+            reading.snapshot, candidates, usage,
+            titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+        )  # fmt: skip
+        features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        return Ranked(rows, features, self.learner.scores(features), has_words=bool(candidates.concepts))
+
+    def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+        """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
+        if request.order in ("modified", "name"):
+            return without_copies(ranked.rows, sort_rows(ranked.rows, request.order)), ()
+        if request.order == "bm25" or not ranked.has_words:
+            return without_copies(ranked.rows, range(len(ranked.rows))), ()
+        keys = [row.doc_id for row in ranked.rows]
+        k = self._settings.search.page_size
+        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore)
+        shown = without_copies(ranked.rows, order.tolist())
+        learning = self._settings.learning
+        if not (learning.interleave and learning.enabled and request.explore):
+            return shown, ()
+        seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
+        return interleaved(shown, k=k, seed=seed)
+
+    def _visit(
+        self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
+        owners: tuple[int, ...],
+    ) -> ShownPage:  # fmt: skip
+        scores = ranked.scores[chosen]
+        places = np.empty(len(chosen), dtype=np.int64)
+        places[np.argsort(-scores, kind="stable")] = np.arange(1, len(chosen) + 1)
+        return ShownPage(
+            doc_ids=tuple(hit.doc_id for hit in hits),
+            features=ranked.features[chosen],
+            scores=scores,
+            n_shown=len(hits),
+            learned_ranks=tuple(places.tolist()),
+            bm25_ranks=tuple(hit.bm25_rank for hit in hits),
+            query=query,
+            manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
+            time=time.time(),
+            owners=owners[: len(chosen)],
+        )
+
+    def _purge(self, hits: tuple[Hit, ...]) -> None:
+        """Note files that are gone, each once: the catalogue may be busy, and nobody waits for this twice."""
+        for hit in hits:
+            if hit.missing and hit.path and hit.path not in self._gone:
+                self._gone.add(hit.path)
+                with contextlib.suppress(IndexerError):  # a full disk is no reason not to answer; scans find it too
+                    self._catalogue.purge(hit.path)
+
+    def _remember(self, visit: ShownPage) -> int:
+        with self._lock:
+            page_id = next(self._page_ids)
+            self._shown[page_id] = visit
+            while len(self._shown) > KEPT_PAGES:
+                self._shown.popitem(last=False)
+            return page_id
+
+    def opened(self, page: ResultPage, hit: Hit) -> None:
+        """Record that a result of a page was opened: a pick at once, a click when the page is left."""
+        with self._lock:
+            visit = self._shown.get(page.page_id)
+            if visit is not None:
+                self._shown[page.page_id] = self._visits.opened(visit, hit)
+
+    def leave(self, page: ResultPage) -> str | None:
+        """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
+        with self._lock:
+            visit = self._shown.pop(page.page_id, None)
+        return self._visits.leave(visit, source="screen") if visit is not None else None
+
+    def keep(self, page: ResultPage) -> None:
+        """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
+        self._visits.settle()
+        with self._lock:
+            visit = self._shown.get(page.page_id)
+        if visit is not None:
+            self._visits.keep(visit)
+
+    def open_kept(self, rank: int) -> Hit | None:
+        """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
+        visit = self._visits.kept()
+        if visit is None or not 1 <= rank <= visit.n_shown:
+            return None
+        doc_id = visit.doc_ids[rank - 1]
+        row = self._catalogue.documents([doc_id]).get(doc_id)
+        if row is None:
+            return None
+        hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
+        self._visits.keep(self._visits.opened(visit, hit))
+        return hit
+
+    def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
+        """The best lines of one result."""
+        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        text = self._catalogue.text(hit.doc_id)
+        return snippet(text, page.words, width=width, pages=row.pages if row else ())
+
+    def preview(self, page: ResultPage, hit: Hit) -> Preview:
+        """The whole text of one result with its matches."""
+        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        note = "the file is gone" if hit.missing or row is None else row.truncated
+        text = self._catalogue.text(hit.doc_id)
+        return Preview(text, tuple(matches(text, page.words)), row.pages if row else (), note)
+
+    def explain(self, page: ResultPage, hit: Hit) -> Explanation:
+        """Why a result stands where it stands."""
+        return explanation(self.learner, page, hit)
+
+    def status(self) -> IndexStatus:
+        """What the index holds and who is writing to it."""
+        counts = self._catalogue.counts()
+        return IndexStatus(
+            n_files=counts.n_files, n_documents=counts.n_documents, n_failures=counts.n_failures,
+            n_skipped=counts.n_skipped, generation=self._reader.reading.snapshot.generation,
+            index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
+            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+        )  # fmt: skip
+
+
+def _gone(doc_id: int) -> DocumentRow:
+    return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", 0.0, 0, "", "", 0, b"", ())
+
+

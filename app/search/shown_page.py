@@ -1,0 +1,196 @@
+"""A page from the moment it is shown until it is left: what was opened on it, and the lesson in it.
+
+The last one that the command line printed is stored, so that `open N` knows what N was and can learn from it: document
+ids, features, ranks and hashed query terms; no path and no text.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from app.learning import outcomes
+from app.learning.learner import Learner
+from app.learning.outcomes import BM25, LEARNED, Outcome
+from app.learning.pick_keys import QueryKey
+from app.learning.picks import Picks
+from app.search.results import Hit
+from app.store import Store
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.errors import ShapeError
+from foltr.online.interleaving import FIRST, winner
+from indexer.retrieval.features import MANIFEST_HASH
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownPage:
+    """One shown page; every sequence with one entry per result is in the order shown."""
+
+    doc_ids: tuple[int, ...]
+    """result N is doc_ids[N - 1]"""
+    features: FloatMatrix
+    """[n_docs, n_features] in the order shown; the page may have learned from more candidates than it printed"""
+    scores: FloatVector
+    """[n_docs] what it was ranked by"""
+    n_shown: int
+    """how many of them were printed"""
+    learned_ranks: tuple[int, ...]
+    """where each stood in the learned order without exploration, 1 for the first"""
+    bm25_ranks: tuple[int, ...]
+    query: QueryKey
+    """hashed query terms"""
+    manifest_hash: str
+    time: float
+    """seconds since the epoch"""
+    opened: tuple[int, ...] = ()
+    """positions (from 0) that were opened, in that order"""
+    owners: tuple[int, ...] = ()
+    """of an interleaved page, which team placed each result; else ()"""
+
+    def __post_init__(self) -> None:
+        n = len(self.doc_ids)
+        for what, length in (
+            ("features", len(self.features)),
+            ("scores", len(self.scores)),
+            ("learned_ranks", len(self.learned_ranks)),
+            ("bm25_ranks", len(self.bm25_ranks)),
+            ("owners", len(self.owners) or n),
+        ):
+            if length != n:
+                raise ShapeError(f"{what} of a page of {n} documents must have {n} entries, not {length}")
+
+
+class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    v: Literal[1]
+    doc_ids: tuple[int, ...]
+    n_features: int
+    features: bytes
+    scores: bytes
+    n_shown: int
+    learned_ranks: tuple[int, ...]
+    bm25_ranks: tuple[int, ...]
+    query: tuple[bytes, ...]
+    manifest_hash: str
+    time: float
+    opened: tuple[int, ...]
+    owners: tuple[int, ...]
+
+
+_KEY = "last page"
+
+
+def save_shown(store: Store, page: ShownPage) -> None:
+    """Make this the last page."""
+    record = _Record(
+        v=1,
+        doc_ids=page.doc_ids,
+        n_features=page.features.shape[1],
+        features=page.features.astype("<f4").tobytes(),
+        scores=page.scores.astype("<f8").tobytes(),
+        n_shown=page.n_shown,
+        learned_ranks=page.learned_ranks,
+        bm25_ranks=page.bm25_ranks,
+        query=tuple(sorted(page.query)),
+        manifest_hash=page.manifest_hash,
+        time=page.time,
+        opened=page.opened,
+        owners=page.owners,
+    )
+    store.set_value(_KEY, msgspec.msgpack.encode(record))
+
+
+def load_shown(store: Store) -> ShownPage | None:
+    """The last page; None when there is none, or when another version of the program wrote it."""
+    stored = store.value(_KEY)
+    if stored is None:
+        return None
+    try:
+        record = msgspec.msgpack.decode(stored, type=_Record)
+        features = np.frombuffer(record.features, "<f4").astype(np.float64)
+        return ShownPage(
+            doc_ids=record.doc_ids,
+            features=features.reshape(len(record.doc_ids), record.n_features),
+            scores=np.frombuffer(record.scores, "<f8").astype(np.float64),
+            n_shown=record.n_shown,
+            learned_ranks=record.learned_ranks,
+            bm25_ranks=record.bm25_ranks,
+            query=frozenset(record.query),
+            manifest_hash=record.manifest_hash,
+            time=record.time,
+            opened=record.opened,
+            owners=record.owners,
+        )
+    except (msgspec.MsgspecError, ShapeError, ValueError):
+        return None  # it can be searched again; nothing that was learned is lost
+
+
+def forget_shown(store: Store) -> None:
+    store.set_value(_KEY, None)
+
+
+class Visits:
+    """Records clicks and learns once from each page."""
+
+    def __init__(self, store: Store, picks: Picks, learner: Learner, *, page_size: int) -> None:
+        self._store, self._picks, self._learner, self._page_size = store, picks, learner, page_size
+
+    def opened(self, visit: ShownPage, hit: Hit) -> ShownPage:
+        """The visit with one more opened result; it counts as a pick at once. The same result counts once."""
+        place = hit.rank - 1
+        if place in visit.opened or place >= len(visit.doc_ids):
+            return visit
+        self._picks.record(visit.query, hit.path, hit.part, type=hit.type, now=time.time())
+        return replace(visit, opened=(*visit.opened, place))
+
+    def leave(self, visit: ShownPage, *, source: str) -> str | None:
+        """Learn from a page that is done; a sentence that says what was learned, None when nothing was opened."""
+        if not visit.opened or not self._learner.settings.enabled:
+            return None
+        if visit.manifest_hash != MANIFEST_HASH:
+            return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
+        clicks = self._clicks(visit)
+        self._note_outcomes(visit, clicks, source)
+        lesson = self._learner.learn(visit.features, np.arange(len(clicks)), clicks, scores=visit.scores)
+        return lesson.sentence if lesson else None
+
+    def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """[k] of the first page, or down to the result after the last one opened."""
+        k = min(len(visit.doc_ids), max(self._page_size, max(visit.opened) + 2))
+        clicks = np.zeros(k, dtype=np.bool_)
+        clicks[list(visit.opened)] = True
+        return clicks
+
+    def _note_outcomes(
+        self, visit: ShownPage, clicks: np.ndarray[tuple[int], np.dtype[np.bool_]], source: str
+    ) -> None:
+        best: str | None = None
+        if visit.owners:
+            n = min(len(clicks), self._page_size)
+            team = winner(visit.owners[:n], clicks[:n])
+            best = None if team is None else LEARNED if team == FIRST else BM25
+        for place in visit.opened:
+            outcomes.record(
+                self._store,
+                Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], source, best),
+            )
+            best = None  # a page has one winner, however many results were opened
+
+    def keep(self, visit: ShownPage) -> None:
+        """Make this the page that `open N` speaks of."""
+        save_shown(self._store, visit)
+
+    def kept(self) -> ShownPage | None:
+        """The page that `open N` speaks of."""
+        return load_shown(self._store)
+
+    def settle(self) -> str | None:
+        """Leave the kept page, now that something else is searched."""
+        visit = self.kept()
+        if visit is None:
+            return None
+        forget_shown(self._store)
+        return self.leave(visit, source="command")

@@ -1,0 +1,353 @@
+"""The line or two of a document that show why it was found.
+
+Matches are found in the text folded one character to one character, so their offsets hold in the original: accents,
+case and ligatures do not matter. A match begins and ends at the edge of a word or of a part of a joined one, as the
+index splits them: `foo` is found in foo_bar, FooBar and foo.bar, not in food. Chinese, Japanese and Korean have no such
+edges.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import islice
+
+import numpy as np
+import numpy.typing as npt
+
+from app.search.results import Snippet
+from indexer.text.analysis import fold
+
+Span = tuple[int, int]
+"""[start, end) offsets in a text"""
+
+MAX_WORDS = 400
+"""Forms beyond are not looked for: the pattern stays small."""
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_IS_CJK = re.compile(f"[{_CJK}]")
+_MARKS = "[\u0300-\u036f]"
+_COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
+"""Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
+_FOLDING = (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0xFFF0), *range(0x1D400, 0x1D800))
+"""code points outside of which nothing folds to anything else (but for rarities)"""
+_BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
+"""between the words of a phrase: blanks, punctuation, line ends"""
+_LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{_CJK}]"}
+"""what words are made of; in "unicode" and "marks" the text has no CJK left, in "cjk" such words are looked for"""
+
+
+def matches(text: str, words: Sequence[str], limit: int = 1000) -> tuple[Span, ...]:
+    """The first `limit` places of `words` in `text`, ascending, none overlapping another.
+
+    A word is a whole word ("house"), the beginning of one ("hous*") or several in a row ("new house").
+    """
+    return tuple(islice(find(text, tuple(words)), max(limit, 0)))
+
+
+def find(text: str, words: tuple[str, ...]) -> Iterator[Span]:
+    """The places of `words` in `text`, one after the other."""
+    words = words[:MAX_WORDS]
+    if text.isascii():
+        return _spans(_pattern(words, "ascii"), text)
+    plain = folded(text, without_cjk=True)
+    alphabet = "marks" if any(mark in plain for mark in _COMMON_MARKS) else "unicode"
+    found = _spans(_pattern(words, alphabet), plain)
+    overlapping = _pattern(words, "cjk")
+    return found if overlapping is None else _merged(found, _spans(overlapping, folded(text)))
+
+
+def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
+    return (match.span(match.lastindex or 0) for match in pattern.finditer(text)) if pattern else iter(())
+
+
+def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
+    """Both, ascending, with matches that overlap made one."""
+    end_of_all = (1 << 62, 1 << 62)
+    a, b = next(one, end_of_all), next(other, end_of_all)
+    start, end = -1, -1
+    while True:
+        following = min(a, b)
+        if following[0] >= end or following == end_of_all:
+            if end > start:
+                yield start, end
+            if following == end_of_all:
+                return
+            start, end = following
+        else:
+            end = max(end, following[1])
+        if a <= b:
+            a = next(one, end_of_all)
+        else:
+            b = next(other, end_of_all)
+
+
+def _index_form(text: str) -> str:
+    """`text` as the index holds it, Korean syllables put together again.
+
+    Folded twice: once is not enough for some letters, and words from the index are folded here once more.
+    """
+    return unicodedata.normalize("NFC", fold(fold(text)))
+
+
+@cache
+def _ligatures() -> dict[str, str]:
+    """The letters that the index spells out, by their spelling: "fi" is written ﬁ too, "ss" ß and ẞ."""
+    signs: dict[str, str] = {}
+    for letter in map(chr, _FOLDING):
+        if len(spelling := _index_form(letter)) > 1 and unicodedata.category(letter) in ("Ll", "Lu", "Lt", "Lo"):
+            signs[spelling] = signs.get(spelling, "") + letter
+    return signs
+
+
+@cache
+def _table(*, without_cjk: bool) -> npt.NDArray[np.uint32]:
+    """For each character of the first two planes the one that it folds to, case kept; [131072]."""
+    table = np.arange(0x20000, dtype=np.uint32)
+    for code in _FOLDING:
+        index_form = _index_form(chr(code))
+        kept = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
+        if len(index_form) == 1:
+            table[code] = ord(kept if kept.lower() == index_form else index_form)
+    if without_cjk:
+        for first, last in re.findall("(.)-(.)", _CJK):
+            table[ord(first) : ord(last) + 1] = ord("·")
+    return table
+
+
+def folded(text: str, *, without_cjk: bool = False) -> str:
+    """`text` without accents, of the same length; case, ligatures and combining marks are kept."""
+    if text.isascii():
+        return text
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    table = _table(without_cjk=without_cjk)
+    plain = np.where(codes < len(table), table[np.minimum(codes, len(table) - 1)], codes).astype("<u4")
+    return plain.tobytes().decode("utf-32-le", "surrogatepass")
+
+
+@lru_cache(maxsize=128)
+def _pattern(words: tuple[str, ...], alphabet: str) -> re.Pattern[str] | None:
+    """Finds those of `words` that are written in `alphabet`; CJK words, which overlap, in group 1 of a look ahead."""
+    cleaned = dict.fromkeys(_index_form(word).strip() for word in words)
+    known = sorted((word for word in cleaned if any(c.isalnum() for c in word)), key=len, reverse=True)
+    if alphabet == "ascii":
+        known = [word for word in known if word.isascii()]
+    else:
+        known = [word for word in known if (alphabet == "cjk") == bool(_IS_CJK.search(word))]
+    if not known:
+        return None
+    pattern = _alternatives(known, alphabet)
+    return re.compile(f"(?=({pattern}))" if alphabet == "cjk" else pattern, re.DOTALL)
+
+
+def _alternatives(words: Sequence[str], alphabet: str) -> str:
+    """One branch for each first letter, longer words first; a class of letters in front lets the scan skip."""
+    branches: dict[tuple[str, str], list[str]] = {}
+    for word in words:
+        starts = [(word[0], word[1:])]
+        if alphabet != "ascii":
+            starts += [(sign, word[n:]) for n in (2, 3) for sign in _ligatures().get(word[:n], "") if len(word) >= n]
+        for first, rest in starts:
+            edge = _right_edge(first + rest, alphabet)
+            branches.setdefault((first, edge), []).append(_rest(first, rest, alphabet))
+    return "|".join(
+        f"[{_cases(first)}]{_second(first, words, alphabet)}{_left_edge(first, alphabet)}(?i:{'|'.join(rests)}){edge}"
+        for (first, edge), rests in branches.items()
+    )
+
+
+def _second(first: str, words: Sequence[str], alphabet: str) -> str:
+    """A look at the second letter, which rules out most places before the dearer look for an edge."""
+    seconds = {word[1:2] for word in words if word[0] == first}
+    if alphabet != "ascii" or not all(letter.isalnum() for letter in seconds):
+        return ""
+    return f"(?=[{''.join(_cases(letter) for letter in sorted(seconds))}])"
+
+
+def _cases(letter: str) -> str:
+    cases = {letter, letter.lower(), letter.upper(), letter.title()}
+    return "".join(re.escape(case) for case in sorted(cases) if len(case) == 1)
+
+
+def _left_edge(first: str, alphabet: str) -> str:
+    """No letter stands before the first one, which was just read; or a new part of a camel-cased word begins."""
+    if _IS_CJK.match(first):
+        return ""
+    letter = _LETTERS[alphabet]
+    return rf"(?:(?<!{letter}.)|(?<=[a-z][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))" if first.isalnum() else ""
+
+
+def _right_edge(word: str, alphabet: str) -> str:
+    """No letter follows the last one; or a new part of a camel-cased word begins. A prefix takes the letters in."""
+    letter, last = _LETTERS[alphabet], word[-1]
+    if last == "*":
+        return f"{letter}*"
+    if _IS_CJK.match(last) or not last.isalnum():
+        return ""
+    return rf"(?:(?!{letter})|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
+
+
+def _rest(first: str, rest: str, alphabet: str) -> str:
+    """The pattern of what follows the first letter: letters, and gaps between the words of a phrase."""
+    parts = _overlaps_joined((first + rest.rstrip("*")).split())
+    parts[0] = parts[0][1:]
+    optional = f"{_MARKS}*" if alphabet == "marks" else ""
+    return optional + _BETWEEN.join(_letters(part, alphabet, optional) for part in parts)
+
+
+def _letters(part: str, alphabet: str, optional: str) -> str:
+    if alphabet == "ascii":
+        return re.escape(part)
+    signs = _ligatures()
+    pattern, at = "", 0
+    while at < len(part):
+        n = next((n for n in (3, 2) if part[at : at + n] in signs and at + n <= len(part)), 1)
+        spelled = part[at : at + n]
+        plain = "".join(re.escape(letter) + optional for letter in spelled)
+        partly = "|ﬀi|fﬁ" if spelled == "ffi" else "|ﬀl|fﬂ" if spelled == "ffl" else ""
+        pattern += plain if n == 1 else f"(?:{plain}|[{signs[spelled]}]{optional}{partly})"
+        at += n
+    return pattern
+
+
+def _overlaps_joined(parts: list[str]) -> list[str]:
+    """Pairs of CJK characters that overlap, as the index cuts them, put together again: 中文 文字 is 中文字."""
+    joined = parts[:1]
+    for part in parts[1:]:
+        if _IS_CJK.match(part) and joined[-1][-1] == part[0]:
+            joined[-1] += part[1:]
+        else:
+            joined.append(part)
+    return joined
+
+
+__all__ = ["matches", "snippet"]
+
+CHUNK = 200_000
+"""characters searched at a time: a long text is searched only until a good place was found"""
+MATCHES_PER_CHUNK = 400
+STEM = 4
+"""letters by which forms of one word are taken as the same: house, houses, housing"""
+
+_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+"""white space, and whatever could disturb a terminal"""
+
+
+def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequence[int] = ()) -> Snippet:
+    """At most `width` characters (20 or more) of `text` around the place with most different `words`.
+
+    `words` are as `matches` takes them. `line` and `page` are those of the first match shown; without a match it is
+    the beginning of the text, and both are 0.
+    """
+    width = max(width, 20)
+    spans = _best_window(text, tuple(words), width * 2 // 3)
+    if not spans:
+        line = _squeezed(text[: 8 * width]).strip()
+        cut = line if len(line) <= width and len(text) <= 8 * width else _cut(line, width - 1) + "…"
+        return Snippet(cut, (), 0, 0)
+    first = spans[0][0]
+    shown, marks = _compose(text, spans, width)
+    return Snippet(shown, marks, text.count("\n", 0, first) + 1, max(1, bisect_right(pages, first)) if pages else 0)
+
+
+def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:
+    """The matches of the best place: those within `width` characters with most different words."""
+    wanted = {_stem(word) for word in words}
+    best: list[Span] = []
+    highest, n_searched = 0.0, 0
+    for start, chunk in _chunks(text):
+        spans = list(islice(find(chunk, words), MATCHES_PER_CHUNK))
+        score, first, last = _densest(chunk, spans, width)
+        if score > highest:
+            highest, best = score, [(start + a, start + b) for a, b in spans[first:last]]
+        n_searched += bool(best)
+        if highest >= len(wanted) or n_searched == 3:
+            break
+    return best
+
+
+def _chunks(text: str) -> Iterator[tuple[int, str]]:
+    """Pieces of `text` that end at white space where there is some, and where each begins."""
+    start = 0
+    while start < len(text):
+        end = start + CHUNK
+        blank = re.compile(r"\s").search(text, end, end + 1000) if end < len(text) else None
+        end = blank.end() if blank else end
+        yield start, text[start:end]
+        start = end
+
+
+def _densest(text: str, spans: Sequence[Span], width: int) -> tuple[float, int, int]:
+    """The score of the best run of matches within `width` characters, and the run spans[first:last]."""
+    stems = [_stem(folded(text[start:end]).casefold()) for start, end in spans]
+    best = (0.0, 0, 0)
+    within: dict[str, int] = {}
+    last = 0
+    for first, (start, _) in enumerate(spans):
+        while last < len(spans) and (spans[last][1] - start <= width or last == first):
+            within[stems[last]] = within.get(stems[last], 0) + 1
+            last += 1
+        score = sum(1 + 1.5 * (" " in stem) for stem in within) + 0.01 * min(last - first, 9)
+        if score > best[0]:
+            best = (score, first, last)
+        within[stems[first]] -= 1
+        if not within[stems[first]]:
+            del within[stems[first]]
+    return best
+
+
+def _stem(word: str) -> str:
+    """A key by which forms of a word are the same; a phrase keeps its blanks."""
+    parts = re.split(r"[\W_]+", word.rstrip("*"))
+    return " ".join(part[:STEM] for part in parts) if len(parts) > 1 and " " in _squeezed(word) else word[:STEM]
+
+
+def _compose(text: str, spans: Sequence[Span], width: int) -> tuple[str, tuple[Span, ...]]:
+    """One line of at most `width` characters that shows `spans`, and where they are in it."""
+    begin, end = max(0, spans[0][0] - 2 * width), min(len(text), spans[-1][1] + 3 * width)
+    line, marks, position = "", [], begin
+    for start, stop in spans:
+        line += _squeezed(text[position:start])
+        match = _squeezed(text[start:stop])
+        marks.append((len(line), len(line) + len(match)))
+        line += match
+        position = stop
+    line += _squeezed(text[position:end])
+    room = max(0, width - 2 - (marks[-1][1] - marks[0][0]))
+    left = max(0, min(marks[0][0] - room // 3, len(line) - (width - 2)))
+    left = _word_start(line, left, marks[0][0]) if left or begin else 0
+    if not left and not begin:
+        left = len(line) - len(line.lstrip())
+    right = left + width - 2
+    before = "…" if left or begin else ""
+    if not line[:left].strip() and not begin:
+        before = ""
+    body = _cut(line[left:], right - left, least=marks[-1][1] - left).rstrip()
+    after = "…" if left + len(body) < len(line.rstrip()) or end < len(text) else ""
+    shift = len(before) - left
+    limit = len(before) + len(body)
+    kept = tuple((a + shift, min(b + shift, limit)) for a, b in marks if a + shift < limit)
+    return before + body + after, kept
+
+
+def _word_start(line: str, left: int, latest: int) -> int:
+    """The beginning of a word at or after `left`, not after `latest`."""
+    if left and line[left - 1] == " ":
+        return left
+    blank = line.find(" ", left, latest)
+    return blank + 1 if 0 <= blank <= left + 20 else left
+
+
+def _cut(line: str, width: int, *, least: int = 0) -> str:
+    """The first `width` characters, back to the end of a word when that is near and beyond `least`."""
+    if len(line) <= width:
+        return line
+    blank = line.rfind(" ", max(least, width - 20, 1), width + 1)
+    return line[:width] if blank < 0 else line[:blank]
+
+
+def _squeezed(text: str) -> str:
+    return _BLANKS.sub(" ", text)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.learning.learner import explored_order, noise, session_nonce
+from app.store import Store
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "state.sqlite")
+
+
+def test_a_session_ends_after_30_idle_minutes(store: Store) -> None:
+    """Searches less than 30 minutes apart share a nonce however long they go on; a longer pause begins another."""
+    first = session_nonce(store, now=NOW)
+    for minutes in range(0, 200, 20):
+        assert session_nonce(store, now=NOW + 60 * minutes) == first
+    assert session_nonce(store, now=NOW + 60 * (180 + 31)) != first
+
+
+def test_a_damaged_or_future_session_is_replaced(store: Store) -> None:
+    """Rubbish, and a time far in the future, begin a new session instead of an error."""
+    store.set_value("session", b"rubbish")
+    first = session_nonce(store, now=NOW)
+    assert len(first) == 16
+    assert session_nonce(store, now=NOW - 86400) != first
+
+
+def test_noise_depends_on_session_and_document_only() -> None:
+    """The same document has the same noise wherever it stands; another session has other noise."""
+    nonce = b"n" * 16
+    assert noise(nonce, [3, 1, 2])[0] == noise(nonce, [7, 3])[1]
+    assert noise(nonce, [3])[0] != noise(b"m" * 16, [3])[0]
+    assert noise(nonce, [-1, b"name", 2**62]).shape == (3,)
+
+
+def test_noise_is_gumbel() -> None:
+    """20,000 documents: mean and variance are Euler's constant and pi^2 / 6, within 5 standard errors."""
+    drawn = noise(b"n" * 16, range(20_000))
+    assert np.isfinite(drawn).all()
+    assert abs(drawn.mean() - 0.5772) < 5 * (np.pi / 6**0.5) / 20_000**0.5
+    assert drawn.var() == pytest.approx(np.pi**2 / 6, rel=0.05)
+
+
+def test_only_the_first_places_explore() -> None:
+    """Below rank k the order is by score, and every row appears once."""
+    scores = np.linspace(1, 0, 50)
+    order = explored_order(scores, noise(b"n" * 16, range(50)), k=10, temperature=10.0)
+    assert sorted(order.tolist()) == list(range(50))
+    assert order[10:].tolist() == sorted(order[10:].tolist())
+    assert order[:10].tolist() != list(range(10))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-320, 1e-9])
+def test_no_or_next_to_no_temperature_sorts_by_score(temperature: float) -> None:
+    """As the temperature goes to 0 the order goes to that of the scores, ties by row."""
+    scores = np.array([0.1, 0.9, 0.5, 0.5])
+    gumbel = np.zeros(4)
+    assert explored_order(scores, gumbel, k=3, temperature=temperature).tolist()[:1] == [1]
+    assert explored_order(scores, gumbel, k=3, temperature=0.0).tolist() == [1, 2, 3, 0]

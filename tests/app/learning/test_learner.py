@@ -1,0 +1,362 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.learning import models
+from app.learning.learner import Learner
+from app.settings import LearningSettings
+from app.store import Store
+from foltr.errors import ModelError, ShapeError
+from foltr.online.pdgd import update
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear
+
+NAMES = ("title", "body", "recency", "folder")
+THETA0 = np.array([3.0, 2.0, 0.5, -0.5])
+NOW = datetime(2026, 5, 20, 12, 0).timestamp()
+DAY = 86400.0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "state.sqlite")
+
+
+def learner(store: Store, *, theta0: np.ndarray = THETA0, names: tuple[str, ...] = NAMES, **changes: object) -> Learner:
+    """A learner whose settings are the shipped ones with these changes; by default it does not explore."""
+    chosen = msgspec.structs.replace(LearningSettings(exploration=0.0, learning_rate=0.1), **changes)
+    manifest = "manifest " + " ".join(names)
+    return Learner(store, theta0=theta0, feature_names=names, manifest_hash=manifest, settings=chosen)
+
+
+def pages(n: int = 30, *, n_docs: int = 20) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.random((n_docs, 4)) for _ in range(n)]
+
+
+def prefer_recent(device: Learner, n: int, *, now: float = NOW) -> None:
+    """A user who opens the most recent of the ten results shown."""
+    for features in pages(n):
+        ranking = device.order(features, range(20), k=10, explore=False)[:10]
+        device.learn(features, ranking, ranking == ranking[np.argmax(features[ranking, 2])], now=now)
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_a_new_device_ranks_by_the_shipped_prior(store: Store, ranker: str) -> None:
+    """Before anything is learned the scores are theta0 . x, for both rankers."""
+    device = learner(store, ranker=ranker)
+    for features in pages(5):
+        np.testing.assert_allclose(device.scores(features), features @ THETA0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_preferences_are_learned(store: Store, ranker: str) -> None:
+    """After 30 clicks on the most recent result shown, recency ranks higher than in the shipped order."""
+    device = learner(store, ranker=ranker, bound=3.0, learning_rate=0.5)
+    prefer_recent(device, 30)
+    fresh = np.random.default_rng(7).random((20, 4))
+    top = device.order(fresh, range(20), k=10, explore=False)[:5]
+    shipped = np.argsort(-(fresh @ THETA0))[:5]
+    assert fresh[top, 2].mean() > fresh[shipped, 2].mean() + 0.05
+
+
+def test_one_lesson_is_the_published_step(store: Store) -> None:
+    """Within the bound, learning is exactly PDGD's update from theta0."""
+    device, features = learner(store, bound=100.0), pages(1)[0]
+    clicks = [False, True, False, True, False]
+    device.learn(features, [4, 2, 0, 1, 3], clicks, now=NOW)
+    expected = update(Linear(4), THETA0, Interaction(features, [4, 2, 0, 1, 3], clicks), learning_rate=0.1)
+    np.testing.assert_allclose(device.model.theta, expected, atol=1e-14)
+
+
+def test_the_temperature_of_the_gradient_is_that_of_the_sampling(store: Store) -> None:
+    """With exploration at 0.3 the step is PDGD's at temperature 0.3, at the scores that were shown."""
+    device, features = learner(store, bound=100.0, exploration=0.3), pages(1)[0]
+    shown, page = np.linspace(1, 0, 20), Interaction(pages(1)[0], [4, 2, 0], [False, True, False])
+    device.learn(features, page.ranking, page.clicks, scores=shown, now=NOW)
+    expected = update(Linear(4), THETA0, page, learning_rate=0.1, temperature=0.3, scores=shown)
+    np.testing.assert_allclose(device.model.theta, expected, atol=1e-14)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    strength=st.floats(0, 2),
+    bound=st.floats(0, 5),
+    size=st.sampled_from([0.1, 10.0, 1e6]),
+    ranker=st.sampled_from(["linear", "neural"]),
+    n_docs=st.integers(2, 30),
+)
+def test_learning_never_moves_further_than_its_bound(
+    store: Store, seed: int, strength: float, bound: float, size: float, ranker: str, n_docs: int
+) -> None:
+    """Two documents whose prior scores differ by more than strength * bound never swap, whatever theta is."""
+    device = learner(store, strength=strength, bound=bound, ranker=ranker)
+    rng = np.random.default_rng(seed)
+    theta = rng.uniform(-size, size, device.model.ranker.n_params)
+    device._save(replace(device.model, theta=theta), NOW)
+    features = rng.random((n_docs, 4))
+    prior, scores = features @ THETA0, device.scores(features)
+    assert np.isfinite(scores).all()
+    apart = prior[:, None] - prior > strength * bound + 1e-9
+    assert (scores[:, None] > scores)[apart].all()
+
+
+def test_a_document_off_topic_cannot_be_clicked_to_the_top(store: Store) -> None:
+    """500 clicks on a document that matches nothing leave it below one that matches better by the bound."""
+    device = learner(store, bound=1.0, learning_rate=1.0)
+    features = np.array([[1.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
+    for _ in range(500):
+        device.learn(features, [0, 1, 2], [False, False, True], now=NOW)
+    assert device.order(features, range(3), k=3).tolist() == [0, 1, 2]
+
+
+def test_what_was_overlearned_is_unlearned_as_fast(store: Store) -> None:
+    """Theta stops where scores stop: after 500 clicks one way, 30 the other way turn the order."""
+    device = learner(store, bound=1.0, learning_rate=0.5, theta0=np.zeros(4))
+    features = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]])
+    for _ in range(500):
+        device.learn(features, [1, 0], [False, True], now=NOW)
+    assert np.abs(device.model.theta).max() < 1.0
+    assert device.order(features, range(2), k=2).tolist() == [0, 1]
+    for _ in range(30):
+        device.learn(features, [0, 1], [False, True], now=NOW)
+    assert device.order(features, range(2), k=2).tolist() == [1, 0]
+
+
+def test_switched_off_it_is_the_shipped_ranker(store: Store) -> None:
+    """Off: prior order without exploration, nothing learned, nothing stored."""
+    prefer_recent(learner(store), 5)
+    off = learner(store, enabled=False, exploration=1.0)
+    features = pages(1)[0]
+    assert off.order(features, range(20), k=10).tolist() == np.argsort(-(features @ THETA0)).tolist()
+    assert off.learn(features, [0, 1], [False, True], now=NOW) is None
+    assert store.count_interactions() == 5
+    assert off.contributions(features, 3)[1].tolist() == [0.0] * 4
+
+
+def test_strength_zero_is_the_shipped_order(store: Store) -> None:
+    """With strength 0 nothing learned moves anything."""
+    prefer_recent(learner(store), 10)
+    features = pages(1)[0]
+    np.testing.assert_allclose(learner(store, strength=0.0).scores(features), features @ THETA0)
+
+
+def test_a_page_without_picks_teaches_nothing(store: Store) -> None:
+    """No click: no lesson, no stored page, no model."""
+    device = learner(store)
+    assert device.learn(pages(1)[0], [0, 1], [False, False], now=NOW) is None
+    assert store.count_interactions() == 0
+    assert models.load(store, "linear") is None
+
+
+def test_a_lesson_says_what_was_learned(store: Store) -> None:
+    """The sentence counts the picks and names the features that gained."""
+    device = learner(store, names=("title_match", "body", "recency", "folder"))
+    features = np.array([[0.5, 0.5, 0.0, 0.5], [0.5, 0.5, 1.0, 0.5]])
+    lesson = device.learn(features, [0, 1], [False, True], now=NOW)
+    assert lesson is not None
+    assert (lesson.n_picks, lesson.n_pairs) == (1, 1)
+    assert lesson.sentence == "learned from 1 pick: more weight on recency" == device.last_lesson
+    both = device.learn(features, [1, 0], [True, True], now=NOW)
+    assert both is not None
+    assert both.sentence == "learned from 2 picks: nothing new"
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+@pytest.mark.parametrize("n_docs", [1, 2, 7, 20])
+def test_contributions_add_up_to_the_score(store: Store, ranker: str, n_docs: int) -> None:
+    """Prior points are theta0 * x; prior and learned points together are the score, also at the bound."""
+    device = learner(store, ranker=ranker, bound=0.3, learning_rate=1.0)
+    prefer_recent(device, 20)
+    features = pages(1, n_docs=n_docs)[0]
+    for row in range(n_docs):
+        prior, learned = device.contributions(features, row)
+        np.testing.assert_allclose(prior, THETA0 * features[row])
+        assert prior.sum() + learned.sum() == pytest.approx(device.scores(features)[row], abs=1e-9)
+
+
+def test_exploration_keeps_the_order_within_a_session(store: Store) -> None:
+    """The same query has the same order until 30 idle minutes have passed, in another process too."""
+    device, features = learner(store, exploration=0.5), pages(1)[0]
+    first = device.order(features, range(20), k=10, now=NOW).tolist()
+    assert device.order(features, range(20), k=10, now=NOW + 1700).tolist() == first
+    with Store(store.path) as other:
+        assert learner(other, exploration=0.5).order(features, range(20), k=10, now=NOW + 3300).tolist() == first
+    assert device.order(features, range(20), k=10, now=NOW + 10_000).tolist() != first
+
+
+def test_without_exploration_the_order_is_by_score(store: Store) -> None:
+    """`explore=False` and temperature 0 sort by score, and need no session."""
+    features = pages(1)[0]
+    by_score = np.argsort(-(features @ THETA0)).tolist()
+    assert learner(store, exploration=0.5).order(features, range(20), k=10, explore=False).tolist() == by_score
+    assert learner(store).order(features, range(20), k=10).tolist() == by_score
+    assert store.value("session") is None
+    assert learner(store).order(np.zeros((0, 4)), [], k=10).tolist() == []
+
+
+def test_learning_survives_a_restart_and_is_shared(store: Store) -> None:
+    """A new object, and one that was open all along in another process, see the same theta at once."""
+    with Store(store.path) as elsewhere:
+        other = learner(elsewhere)
+        before = other.model.theta.tolist()
+        device = learner(store)
+        prefer_recent(device, 3)
+        assert other.model.theta.tolist() == device.model.theta.tolist() != before
+        prefer_recent(other, 2)
+        assert device.model.n_pages == 5
+        assert learner(store).model.theta.tolist() == other.model.theta.tolist()
+
+
+def test_reset_to_the_prior_and_to_any_day_of_the_last_month(store: Store) -> None:
+    """Each day can be gone back to as it ended; days without learning are as the day before; older ones are gone."""
+    device, thetas = learner(store), {}
+    today = date.fromtimestamp(NOW)
+    for back in (40, 35, 20, 5, 0):
+        prefer_recent(device, 2, now=NOW - back * DAY)
+        thetas[back] = device.model.theta.tolist()
+    assert device.days(now=NOW) == tuple(today - timedelta(days=d) for d in (20, 5, 0))
+    for back, expected in ((5, 5), (6, 20), (20, 20), (31, 35), (0, 0)):
+        with Store(store.path) as copy:
+            stored = models.as_of(copy, "linear", day=today - timedelta(days=back), today=today)
+            assert stored is not None
+            assert stored.theta.tolist() == thetas[expected]
+    device.reset(today - timedelta(days=6), now=NOW)
+    assert device.model.theta.tolist() == thetas[20]
+    device.reset(now=NOW)
+    assert device.model.theta.tolist() == THETA0.tolist()
+    assert device.model.n_pages == 0
+    for bad in (today + timedelta(days=1), today - timedelta(days=32)):
+        with pytest.raises(ModelError, match="versions are kept from 2026-04-19 to 2026-05-20"):
+            device.reset(bad, now=NOW)
+
+
+def test_a_day_before_all_learning_is_the_prior(store: Store) -> None:
+    """Going back to before the first lesson gives the shipped ranker."""
+    device = learner(store)
+    prefer_recent(device, 2)
+    device.reset(date.fromtimestamp(NOW) - timedelta(days=3), now=NOW)
+    assert device.model.theta.tolist() == THETA0.tolist()
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
+    """A model goes to another device unchanged, digit by digit."""
+    device = learner(store, ranker=ranker)
+    prefer_recent(device, 5)
+    device.export(tmp_path / "model.json")
+    with Store(tmp_path / "other.sqlite") as elsewhere:
+        other = learner(elsewhere, ranker=ranker)
+        other.import_file(tmp_path / "model.json", now=NOW)
+        assert other.model.theta.tolist() == device.model.theta.tolist()
+        assert other.model.n_picks == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "match"),
+    [
+        ('"version": 1', '"version": 7', "version 7"),
+        ('"foltr-search model"', '"something else"', "something else"),
+        ('"linear"', '"forest"', "there are linear, neural"),
+        ('"theta": [', '"theta": [1.0,', "5 numbers, not 4"),
+        ('"theta": [', '"theta": [1e300,', "5 numbers, not 4"),
+        ('"prior": [\n  3.0', '"prior": [\n  3e30', "beyond 1e.06"),
+        ('"n_pages"', '"surprise": 1, "n_pages"', "surprise"),
+        ('"title"', '"body"', "named twice"),
+        ("{", "not json {", "no model"),
+    ],
+)
+def test_files_that_are_no_model_are_refused(store: Store, tmp_path: Path, old: str, new: str, match: str) -> None:
+    """Each fault of an imported file is named, and the present model stays."""
+    device, path = learner(store), tmp_path / "model.json"
+    prefer_recent(device, 1)
+    device.export(path)
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    before = device.model.theta.tolist()
+    with pytest.raises(ModelError, match=match):
+        device.import_file(path)
+    assert device.model.theta.tolist() == before
+
+
+def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -> None:
+    """Another manifest is an error that says how much could be kept; by name, known weights come over."""
+    path = tmp_path / "model.json"
+    device = learner(store)
+    prefer_recent(device, 5)
+    device.export(path)
+    names = ("recency", "pages", "title")
+    with Store(tmp_path / "other.sqlite") as elsewhere:
+        other = learner(elsewhere, names=names, theta0=np.array([0.5, 1.0, 3.0]))
+        with pytest.raises(ModelError, match="keep 2 of 4 weights"):
+            other.import_file(path)
+        other.import_file(path, by_name=True, now=NOW)
+        learned = device.model.theta - THETA0
+        np.testing.assert_allclose(other.model.theta - other.model.prior, [learned[2], 0.0, learned[0]])
+    with pytest.raises(ModelError, match="cannot read"):
+        device.import_file(tmp_path / "missing.json")
+    with pytest.raises(ModelError, match=r"setting learning\.ranker"):
+        learner(store, ranker="neural").import_file(path)
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_learning_survives_an_upgrade_of_the_manifest(store: Store, ranker: str) -> None:
+    """With features added, moved and dropped, what was learned about the others moves documents as before."""
+    prefer_recent(learner(store, ranker=ranker), 10)
+    names, theta0 = ("new", "folder", "recency", "title", "body", "newer"), np.array([9.0, -0.5, 0.5, 3.0, 2.0, 1.0])
+    old, grown = learner(store, ranker=ranker), learner(store, ranker=ranker, names=names, theta0=theta0)
+    features = pages(1)[0]
+    wider = np.column_stack([np.ones(20), features[:, [3, 2, 0, 1]], np.zeros(20)])
+    np.testing.assert_allclose(
+        grown.scores(wider) - wider @ theta0, old.scores(features) - features @ THETA0, atol=1e-12
+    )
+    assert grown.learn(wider, [0, 1, 2], [False, True, False], now=NOW) is not None
+    assert grown.model.feature_names == names
+
+
+def test_learning_survives_a_new_prior(store: Store) -> None:
+    """When a new version ships other weights, scores move by them and keep what was learned."""
+    prefer_recent(learner(store), 10)
+    features, other = pages(1)[0], np.array([1.0, 5.0, 0.0, 0.0])
+    np.testing.assert_allclose(
+        learner(store, theta0=other).scores(features) - features @ other,
+        learner(store).scores(features) - features @ THETA0,
+        atol=1e-12,
+    )
+
+
+def test_the_neural_ranker_starts_from_what_the_linear_one_learned(store: Store) -> None:
+    """Switching the ranker loses nothing; switching back finds the linear model as it was."""
+    prefer_recent(learner(store), 10)
+    features = pages(1)[0]
+    linear, neural = learner(store), learner(store, ranker="neural")
+    np.testing.assert_allclose(neural.scores(features), linear.scores(features), atol=1e-12)
+    prefer_recent(neural, 3)
+    assert learner(store).model.theta.tolist() == linear.model.theta.tolist()
+
+
+def test_a_damaged_model_is_named_and_can_be_reset(store: Store) -> None:
+    """An unreadable model is an error that says how to start afresh, and that way works."""
+    prefer_recent(learner(store), 1)
+    with store.transaction() as db:
+        db.execute("UPDATE models SET record = x'00', revision = x'01'")
+    with pytest.raises(ModelError, match="model reset"):
+        learner(store).scores(pages(1)[0])
+    learner(store).reset(now=NOW)
+    learner(store).scores(pages(1)[0])
+
+
+def test_a_prior_of_another_length_is_refused(store: Store) -> None:
+    """There must be one shipped weight per feature name."""
+    with pytest.raises(ShapeError, match=r"theta0 must be \[4\]"):
+        learner(store, theta0=np.zeros(3))

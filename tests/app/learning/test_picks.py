@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import hashlib
+import stat
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.learning import pick_keys
+from app.learning.pick_keys import load_key
+from app.learning.picks import MAX_DOCUMENTS, MAX_PICKS, Document, Picks
+from app.store import StateError, Store
+from indexer.retrieval.feature_values import Usage
+
+DAY = 86400.0
+NOW = 1_800_000_000.0
+
+A: Document = ("/home/anna/notes/budget.md", "", "markdown")
+B: Document = ("/home/anna/notes/plan.md", "", "markdown")
+C: Document = ("/home/anna/work/report.pdf", "", "pdf")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "state.sqlite")
+
+
+@pytest.fixture
+def picks(store: Store, tmp_path: Path) -> Picks:
+    return Picks(store, load_key(tmp_path / "key"))
+
+
+def pick(picks: Picks, document: Document, terms: list[str], *, times: int = 1, now: float = NOW) -> None:
+    for _ in range(times):
+        picks.record(terms, document[0], document[1], type=document[2], now=now)
+
+
+def look(picks: Picks, terms: list[str], *documents: Document, now: float = NOW) -> Usage:
+    return picks.usage(terms, documents or (A, B, C), now=now)
+
+
+def test_nothing_is_known_at_first(picks: Picks) -> None:
+    """A new memory gives zeros for every document."""
+    assert not look(picks, ["budget"]).matrix().any()
+
+
+@pytest.mark.parametrize(("n", "value"), [(1, 1 / 17), (2, 16 / 32), (3, 81 / 97), (5, 625 / 641)])
+def test_one_pick_counts_little_and_three_count_much(picks: Picks, n: int, value: float) -> None:
+    """same_query is n^4 / (n^4 + 16): .06, .5, .84, .98."""
+    pick(picks, A, ["budget"], times=n)
+    assert look(picks, ["budget"]).same_query.tolist() == pytest.approx([value, 0, 0])
+
+
+def test_the_order_of_words_does_not_matter(picks: Picks) -> None:
+    """A query is a set of terms."""
+    pick(picks, A, ["budget", "2024", "budget"])
+    assert look(picks, ["2024", "budget"]).same_query[0] == 1 / 17
+
+
+def test_similar_queries_count_by_their_common_words(picks: Picks) -> None:
+    """3 picks for {a, b} seen from {a, b, c}: Jaccard 2/3, so 4/9 of the strength of 3 picks."""
+    pick(picks, A, ["a", "b"], times=3)
+    usage = look(picks, ["a", "b", "c"])
+    assert usage.similar_query[0] == pytest.approx((2 / 3) ** 2 * 81 / 97)
+    assert usage.same_query[0] == 0
+    assert look(picks, ["a", "b"]).similar_query[0] == 0
+    assert not look(picks, ["c", "d"]).similar_query.any()
+
+
+def test_an_unfinished_word_is_looked_up_by_what_it_may_become(picks: Picks) -> None:
+    """While "bud" is typed, picks for "budget" are found through its completions; the best ending counts."""
+    pick(picks, A, ["2024", "budget"], times=3)
+    typed = picks.usage(["2024", "bud"], [A], now=NOW, completions=["budget", "buddy"])
+    assert typed.same_query[0] == pytest.approx(81 / 97)
+    assert picks.usage(["2024", "bud"], [A], now=NOW).same_query[0] == 0
+
+
+def test_opening_counts_over_all_queries(picks: Picks) -> None:
+    """opened is n^4 / (n^4 + 81) over all queries, also those without words."""
+    pick(picks, A, ["budget"])
+    pick(picks, A, ["money"])
+    pick(picks, A, [])
+    assert look(picks, ["other"]).opened.tolist() == pytest.approx([81 / 162, 0, 0])
+    assert not look(picks, []).same_query.any()
+
+
+def test_recency_halves_in_two_weeks(picks: Picks) -> None:
+    """After 14 days half of opened_recently is left, and one pick gives half of what many give."""
+    pick(picks, A, ["budget"])
+    assert look(picks, ["x"]).opened_recently[0] == pytest.approx(1 / 2)
+    left = 2.0 ** (-14 / 60)
+    later = look(picks, ["x"], now=NOW + 14 * DAY).opened_recently[0]
+    assert later == pytest.approx(0.5 * left**4 / (left**4 + 1))
+
+
+def test_picks_fade_with_time(picks: Picks) -> None:
+    """After 60 days two picks count as one; after years nothing matters."""
+    pick(picks, A, ["budget"], times=2)
+    assert look(picks, ["budget"], now=NOW + 60 * DAY).same_query[0] == pytest.approx(1 / 17)
+    assert look(picks, ["budget"], now=NOW + 2000 * DAY).matrix().max() < 1e-6
+
+
+def test_a_clock_set_back_changes_nothing(picks: Picks) -> None:
+    """A pick from the future counts as one of now."""
+    pick(picks, A, ["budget"])
+    assert look(picks, ["budget"], now=NOW - 400 * DAY).same_query[0] == 1 / 17
+
+
+def test_a_document_drifts_back_when_another_is_picked(picks: Picks) -> None:
+    """Each pick of B for A's query leaves 3/4 of A's; after three B stands above A although A had five."""
+    pick(picks, A, ["budget"], times=5)
+    pick(picks, B, ["budget"])
+    n = 5 * 0.75
+    assert look(picks, ["budget"]).same_query[0] == pytest.approx(n**4 / (n**4 + 16))
+    pick(picks, B, ["budget"], times=2)
+    usage = look(picks, ["budget"])
+    assert usage.same_query[1] > usage.same_query[0] > 0
+
+
+def test_picks_for_another_query_are_no_competition(picks: Picks) -> None:
+    """Opening B for another query leaves A's picks alone."""
+    pick(picks, A, ["budget"], times=3)
+    pick(picks, B, ["plan"], times=5)
+    assert look(picks, ["budget"]).same_query[0] == pytest.approx(81 / 97)
+
+
+def test_folders_and_types_share_in_the_picks(picks: Picks) -> None:
+    """4 picks in notes/, none elsewhere: 4 / (4 + 8) for both documents there, a quarter of it beside."""
+    pick(picks, A, ["budget"], times=4)
+    usage = look(picks, ["other"])
+    assert usage.folder_share.tolist() == pytest.approx([4 / 12, 4 / 12, 0.25 * 4 / 12])
+    assert usage.type_share.tolist() == pytest.approx([4 / 12, 4 / 12, 0])
+    deeper: Document = ("/home/anna/notes/old/x.md", "", "text")
+    assert look(picks, ["other"], deeper).folder_share[0] == pytest.approx(0.25 * 4 / 12)
+
+
+def test_everything_stays_between_zero_and_one(picks: Picks) -> None:
+    """Hundreds of picks saturate below 1."""
+    pick(picks, A, ["budget"], times=300)
+    pick(picks, A, ["budget", "plan"], times=50)
+    matrix = look(picks, ["budget"]).matrix()
+    assert (matrix >= 0).all()
+    assert (matrix <= 1).all()
+    assert matrix[0].min() > 0.1
+
+
+def test_parts_of_one_file_are_different_documents(picks: Picks) -> None:
+    """Opening message 3 of a mailbox says nothing about message 4, except that they share a folder."""
+    pick(picks, ("/mail/inbox", "message 3", "mail"), ["anna"], times=3)
+    usage = look(picks, ["anna"], ("/mail/inbox", "message 3", "mail"), ("/mail/inbox", "message 4", "mail"))
+    assert usage.same_query[1] == usage.opened[1] == 0
+    assert usage.folder_share[0] == usage.folder_share[1] > 0
+
+
+def test_picks_follow_a_moved_file(picks: Picks) -> None:
+    """After a rename the new path has the picks, the old one none, and the new folder the share."""
+    pick(picks, A, ["budget"], times=3)
+    new: Document = ("/home/anna/archive/budget-2024.md", "", "markdown")
+    assert picks.rename(A[0], new[0]) == 1
+    usage = look(picks, ["budget"], A, new)
+    assert usage.same_query.tolist() == pytest.approx([0, 81 / 97])
+    assert usage.folder_share[1] == pytest.approx(3 / 11)
+
+
+def test_picks_follow_a_moved_folder(picks: Picks) -> None:
+    """Moving a folder takes everything below it along, and not its neighbour whose name begins alike."""
+    neighbour: Document = ("/home/anna/notes-old/x.md", "", "markdown")
+    for document in (A, B, C, neighbour):
+        pick(picks, document, ["budget"])
+    assert picks.rename("/home/anna/notes", "/srv/share/anna") == 2
+    moved = look(picks, ["budget"], ("/srv/share/anna/budget.md", "", "markdown"), A, C, neighbour)
+    assert moved.opened.tolist() == pytest.approx([1 / 82, 0, 1 / 82, 1 / 82])
+
+
+def test_renaming_onto_a_picked_file_adds_up(picks: Picks) -> None:
+    """Where the new name has picks of its own, both are kept."""
+    pick(picks, A, ["budget"])
+    pick(picks, B, ["plan"])
+    picks.rename(A[0], B[0])
+    assert look(picks, ["plan"]).opened[1] == pytest.approx(16 / 97)
+    assert picks.rename("/nowhere", "/elsewhere") == 0
+
+
+def test_names_that_are_not_utf8(picks: Picks) -> None:
+    """A path with undecodable bytes and a term with a lone surrogate are remembered like others."""
+    odd: Document = ("/home/anna/caf\udce9/\udcff.txt", "", "text")
+    pick(picks, odd, ["x\ud800"], times=3)
+    assert look(picks, ["x\ud800"], odd).same_query[0] == pytest.approx(81 / 97)
+
+
+def test_nothing_is_readable_in_the_file(store: Store, picks: Picks) -> None:
+    """Neither the state file nor its log holds a term, a path, its plain hash or the key; only keyed hashes."""
+    for document in (A, B, C):
+        pick(picks, document, ["secretterm", "budget"])
+    key = load_key(store.path.parent / "key")
+    content = b"".join(p.read_bytes() for p in store.path.parent.glob("state.sqlite*"))
+    for text in (b"secretterm", b"budget", b"anna", b"notes", b"report"):
+        assert text not in content
+        assert hashlib.sha256(text).digest()[:8] not in content
+    assert key not in content
+
+
+def test_a_query_can_be_recorded_by_its_key(picks: Picks) -> None:
+    """What `query_key` gives stands for the terms, so that a page can be kept without its text."""
+    picks.record(picks.query_key(["b", "a"]), A[0], "", type="markdown", now=NOW)
+    assert look(picks, ["a", "b"]).same_query[0] == 1 / 17
+
+
+def test_picks_survive_and_are_seen_by_another_process(store: Store, picks: Picks) -> None:
+    """A second memory over the same file sees what the first recorded, at once, in both directions."""
+    with Store(store.path) as other_store:
+        other = Picks(other_store, load_key(store.path.parent / "key"))
+        pick(picks, A, ["budget"])
+        assert look(other, ["budget"]).same_query[0] == 1 / 17
+        pick(other, A, ["budget"])
+        assert look(picks, ["budget"]).same_query[0] == 4 / 8
+
+
+def test_an_undone_transaction_leaves_no_trace_in_memory(store: Store, picks: Picks) -> None:
+    """When the transaction around a pick fails, the pick is gone from the file and from memory."""
+
+    def fail_after_a_pick() -> None:
+        with store.transaction():
+            pick(picks, A, ["budget"])
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail_after_a_pick()
+    assert not look(picks, ["budget"]).matrix().any()
+
+
+def test_switched_off_it_stores_and_knows_nothing(store: Store, picks: Picks) -> None:
+    """Off: zeros, whatever is stored; nothing new is stored; clear still works."""
+    pick(picks, A, ["budget"])
+    off = Picks(store, load_key(store.path.parent / "key"), enabled=False)
+    pick(off, B, ["budget"])
+    assert not look(off, ["budget"]).matrix().any()
+    assert off.rename(A[0], B[0]) == 0
+    assert off.count() == 1
+    off.clear()
+    assert off.count() == 0
+    assert not look(picks, ["budget"]).matrix().any()
+
+
+def test_picks_of_a_lost_key_are_erased(store: Store, picks: Picks) -> None:
+    """With a new key old picks can never match: they are removed rather than kept as dead weight."""
+    pick(picks, A, ["budget"])
+    renewed = Picks(store, bytes(32))
+    assert renewed.count() == 0
+
+
+def test_the_key_is_private_random_and_kept(tmp_path: Path) -> None:
+    """32 bytes, 0600, different on each device, the same at each start."""
+    one, other = load_key(tmp_path / "key"), load_key(tmp_path / "key2")
+    assert len(one) == 32
+    assert one != other
+    assert load_key(tmp_path / "key") == one
+    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+
+
+def test_a_damaged_key_is_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of another length is refused."""
+    monkeypatch.setattr(pick_keys.time, "sleep", lambda _: None)
+    (tmp_path / "key").write_bytes(b"short")
+    with pytest.raises(StateError, match="5 bytes, not 32"):
+        load_key(tmp_path / "key")
+
+
+def fill(store: Store, picks: Picks, n: int) -> list[Document]:
+    """n picks of n / 5 documents for random queries, written at once."""
+    rng = np.random.default_rng(0)
+    words = [f"word{i}" for i in range(400)]
+    documents: list[Document] = [(f"/home/anna/f{i % 40}/d{i}.md", "", "markdown") for i in range(n // 5)]
+    with store.transaction(durable=False) as db:
+        for i in range(n):
+            path, part, type_ = documents[i % len(documents)]
+            hashed = picks._hasher.path(path)
+            name = picks._hasher.document(hashed, picks._hasher.part(part))
+            query = pick_keys.packed(picks.query_key([*rng.choice(words, 3), str(i)]))
+            db.execute(
+                "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, 1, ?)",
+                (name, hashed, picks._hasher.part(part), picks._hasher.type(type_), NOW + i),
+            )
+            db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, 1, ?)", (name, query, NOW + i))
+        store.set_value("picks revision", b"filled")
+    return documents
+
+
+def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: Picks) -> None:
+    """100 candidates against 10,000 picks: the answer equals a plain loop over all picks (and takes about 1 ms)."""
+    documents = fill(store, picks, 10_000)[:100]
+    terms = ["word1", "word2", "word3"]
+    look(picks, terms, *documents)
+    started = time.perf_counter()
+    usage = look(picks, terms, *documents)
+    print(f"usage of 100 documents: {1000 * (time.perf_counter() - started):.2f} ms")
+    key, n = picks.query_key(terms), dict.fromkeys(range(100), 0.0)
+    names = [picks._hasher.document(picks._hasher.path(p), picks._hasher.part(part)) for p, part, _ in documents]
+    for document, query in store.rows("SELECT document, query FROM picks"):
+        if document in names:
+            other = pick_keys.unpacked(query)
+            n[names.index(document)] += (len(key & other) / len(key | other)) ** 2
+    expected = np.array(list(n.values())) * (1 / 17)
+    np.testing.assert_allclose(usage.similar_query, np.minimum(expected, 1.0), atol=1e-12)
+    assert usage.similar_query.any()
+
+
+def test_the_memory_is_capped(store: Store, picks: Picks) -> None:
+    """Beyond the caps the oldest go, and the newest stay."""
+    documents = fill(store, picks, MAX_PICKS + 5)
+    pick(picks, A, ["budget"], now=NOW + 10 * DAY)
+    assert store.rows("SELECT count(*) FROM picks")[0][0] <= MAX_PICKS
+    assert picks.count() <= MAX_DOCUMENTS
+    assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 17
+    assert len(documents) > 100

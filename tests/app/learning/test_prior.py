@@ -1,0 +1,65 @@
+"""The shipped ranker."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from app.learning import learner as prior_module
+from app.learning.learner import Prior, load_prior, theta_prior
+from foltr.errors import ModelError
+from indexer.retrieval.features import INDEX, NAMES, USAGE_NAMES
+
+
+def test_the_shipped_weights_fit_the_manifest() -> None:
+    """One number for each feature; those that are named stand in their place, all others are 0."""
+    weights, theta = load_prior().weights, theta_prior()
+    assert theta.shape == (len(NAMES),)
+    assert all(theta[INDEX[name]] == weight for name, weight in weights.items())
+    assert np.count_nonzero(theta) == sum(1 for weight in weights.values() if weight)
+    assert np.isfinite(theta).all()
+
+
+def test_the_text_match_comes_first() -> None:
+    """What the words say can outweigh everything that is known of the document itself; BM25F counts most."""
+    theta = dict(zip(NAMES, theta_prior().tolist(), strict=True))
+    assert max((name for name in NAMES if name not in USAGE_NAMES), key=lambda name: theta[name]) == "bm25f"
+    assert sum(abs(theta[name]) for name in ("recent_week", "recent_year", "newer", "size", "depth")) < theta["bm25f"]
+
+
+def test_a_pick_for_the_same_query_outweighs_what_is_known_of_the_document() -> None:
+    """Finding again is where learning pays first."""
+    theta = theta_prior()
+    assert theta[INDEX["same_query"]] > theta[[INDEX[name] for name in USAGE_NAMES if name != "same_query"]].max()
+    assert (theta[[INDEX[name] for name in USAGE_NAMES]] >= 0).all()
+
+
+def test_where_the_weights_come_from_is_recorded() -> None:
+    """The file says its version and its provenance."""
+    prior = load_prior()
+    assert prior.v == 1
+    assert prior.provenance
+
+
+def test_a_weight_of_no_feature_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A prior of another manifest is named, not passed over."""
+    strange = msgspec.json.encode(Prior(1, {"no_such_feature": 1.0}, {}))
+
+    class Folder:
+        def joinpath(self, name: str) -> Any:
+            return self
+
+        def read_bytes(self) -> bytes:
+            return strange
+
+    monkeypatch.setattr(resources, "files", lambda package: Folder())
+    prior_module.load_prior.cache_clear()
+    try:
+        with pytest.raises(ModelError, match="no_such_feature"):
+            load_prior()
+    finally:
+        prior_module.load_prior.cache_clear()

@@ -1,0 +1,87 @@
+"""From ranked candidates to hits: orders, copies, ranks, files that are gone, interleaving."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.search.page import Ranked, bm25_ranks, interleaved, make_hit, make_hits, sort_rows, without_copies
+from foltr.online.interleaving import FIRST, SECOND
+from indexer.storage.catalogue import DocumentRow
+
+
+def row(i: int, content: str = "", *, path: str = "", modified: float = 0.0, n_words: int = 3) -> DocumentRow:
+    return DocumentRow(
+        doc_id=100 + i, path=path or f"/notes/{i}.txt", part="", title=f"Title {i}", type="text", author="",
+        recipients="", modified=modified, size=10, language="", truncated="", n_words=n_words,
+        content_hash=(content or str(i)).encode(), pages=(),
+    )  # fmt: skip
+
+
+def test_later_copies_go_under_the_first() -> None:
+    """0 and 2 are one content; asked in the order 2, 1, 0, it is 2 that stands for both."""
+    rows = [row(0, "same"), row(1), row(2, "same")]
+    assert without_copies(rows, [0, 1, 2]) == {0: [2], 1: []}
+    assert list(without_copies(rows, [2, 1, 0]).items()) == [(2, [0]), (1, [])]
+
+
+def test_empty_documents_are_no_copies_of_each_other() -> None:
+    """Two files without a word have the same content and nothing in common."""
+    assert without_copies([row(0, "same", n_words=0), row(1, "same", n_words=0)], [0, 1]) == {0: [], 1: []}
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=8), st.randoms())
+def test_collapsing_keeps_every_document_once(contents: list[str], random: object) -> None:
+    """In any order each candidate is shown or is a copy, and no two that are shown are the same."""
+    order = list(range(len(contents)))
+    random.shuffle(order)  # type: ignore[attr-defined]
+    shown = without_copies([row(i, content) for i, content in enumerate(contents)], order)
+    assert sorted([*shown, *(copy for copies in shown.values() for copy in copies)]) == sorted(order)
+    assert len({contents[i] for i in shown}) == len(shown)
+    assert list(shown) == [i for i in order if i in shown]
+
+
+def test_sorting_by_date_and_by_name() -> None:
+    """Newest first; names without regard to case, then by their path."""
+    rows = [row(0, path="/b/Zebra.txt", modified=5), row(1, path="/z/ant.txt", modified=9), row(2, path="/a/ant.txt")]
+    assert sort_rows(rows, "modified") == [1, 0, 2]
+    assert sort_rows(rows, "name") == [2, 1, 0]
+
+
+def test_ranks_of_bm25_pass_over_copies() -> None:
+    """Scores 1, 3, 2, 3: candidates 1, 3, 2, 0; 3 is a copy of 1 and shares its rank."""
+    rows = [row(0), row(1, "same"), row(2), row(3, "same")]
+    assert bm25_ranks(rows, np.array([1.0, 3.0, 2.0, 3.0])) == {1: 1, 3: 1, 2: 2, 0: 3}
+
+
+def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
+    """Ranks count on, the copy's path is named, and a path that is gone is marked; a broken link is still there."""
+    (tmp_path / "a.txt").write_text("x")
+    os.symlink(tmp_path / "gone", tmp_path / "link")
+    rows = [row(i, path=str(tmp_path / name)) for i, name in enumerate(("a.txt", "b.txt", "link"))]
+    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]))
+    hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
+    assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [
+        (1, 102, 2.0, 2, False), (2, 100, 0.5, 1, False),
+    ]  # fmt: skip
+    assert hits[1].copies == (str(tmp_path / "b.txt"),)
+    assert make_hit(rows[1], 1, score=0.0, bm25_rank=1).missing
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_interleaving_drafts_the_first_page_and_keeps_the_rest(seed: int) -> None:
+    """Both orders take turns over k places; behind them the learned order goes on; copies stay with their leader."""
+    learned = {4: [], 0: [9], 3: [], 1: [], 2: []}
+    page, owners = interleaved(learned, k=2, seed=seed)
+    assert set(page) == set(learned)
+    assert all(page[i] == learned[i] for i in page)
+    assert set(list(page)[:2]) == {4, 0}  # the first of each order: learned 4, BM25 0
+    assert list(page)[2:] == [3, 1, 2]
+    assert sorted(owners[:2]) == sorted([FIRST, SECOND])
+    assert owners[list(page).index(4)] == FIRST
+    assert interleaved(learned, k=2, seed=seed) == (page, owners)

@@ -1,0 +1,126 @@
+"""The newest commit kept open: languages, vocabulary, folders, and what happens when there is a newer one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.search.reading import MAX_LANGUAGES, Reader, language_codes
+from indexer.documents import ExtractedDocument, FileEntry
+from indexer.prepare import prepare_document
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+
+TEXTS = {
+    "en": "the heron is one of the birds that you and I have seen at the lake",
+    "de": "der Reiher ist einer von den Vögeln, die wir auf dem See nicht gesehen haben",
+    "fr": "le héron est dans les eaux du lac et il ne bouge pas, ce qui est une ruse",
+    "es": "la garza está en el agua y no se mueve, por lo que los peces no la ven",
+    "nl": "de reiger staat in het water en hij wacht op een vis die er niet is",
+    "sv": "hägern står i vattnet och det är inte lätt att se att han väntar på en fisk som är där",
+}
+
+
+@pytest.fixture
+def catalogue(tmp_path: Path) -> Iterator[Catalogue]:
+    opened = Catalogue.open(tmp_path / "catalogue.sqlite")
+    yield opened
+    opened.close()
+
+
+def add(folder: Path, texts: list[str], first_id: int = 0) -> None:
+    with Index.open(folder).writer("test") as writer:
+        for i, text in enumerate(texts, start=first_id):
+            document = prepare_document(ExtractedDocument(text=text, type="text", title="Title word"))
+            writer.add(i, FileEntry(f"/n/{i}.txt", 1, 1, 1, i), document)
+        writer.commit()
+
+
+def languages(folder: Path, catalogue: Catalogue, texts: list[str]) -> tuple[str, ...]:
+    add(folder, texts)
+    return Reader(folder, catalogue).reading.languages
+
+
+def test_common_languages_are_stemmed(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Most frequent first; one document of a hundred does not make a language common."""
+    texts = [TEXTS["de"]] * 60 + [TEXTS["en"]] * 39 + [TEXTS["fr"]]
+    assert languages(tmp_path / "index", catalogue, texts) == ("de", "en")
+
+
+def test_no_more_than_so_many_languages(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Each one costs time in every query."""
+    assert len(languages(tmp_path / "index", catalogue, list(TEXTS.values()))) == MAX_LANGUAGES
+
+
+def test_unknown_languages_are_taken_for_english(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Also in an empty index."""
+    assert languages(tmp_path / "index", catalogue, ["x y z"]) == ("en",)
+    assert Reader(tmp_path / "empty", catalogue).reading.languages == ("en",)
+
+
+def test_chosen_languages_are_used_as_they_are(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Whatever the documents are in."""
+    add(tmp_path / "index", [TEXTS["en"]])
+    assert Reader(tmp_path / "index", catalogue, languages=("fi",)).reading.languages == ("fi",)
+
+
+def test_languages_by_code_or_name() -> None:
+    """Codes and English names in any case; what is neither is passed over."""
+    assert language_codes(["english", "DE", "Klingon", "fr"]) == ("en", "de", "fr")
+    assert language_codes([]) == ()
+
+
+def test_the_vocabulary_is_that_of_titles_and_texts(tmp_path: Path, catalogue: Catalogue) -> None:
+    """With document frequencies added up; made once."""
+    add(tmp_path / "index", ["heron title", "heron"])
+    reading = Reader(tmp_path / "index", catalogue).reading
+    vocabulary = reading.vocabulary()
+    frequencies = dict(zip(vocabulary.terms, vocabulary.frequencies.tolist(), strict=True))
+    assert frequencies == {"heron": 2, "title": 1 + 2, "word": 2}
+    assert reading.vocabulary() is vocabulary
+
+
+@pytest.mark.parametrize("folder", ["/no/such", "~nobody-of-this-name/x", "", "\ud800", "/a\0b"])
+def test_a_folder_that_nobody_has_holds_nothing(tmp_path: Path, catalogue: Catalogue, folder: str) -> None:
+    """Whatever it is called."""
+    assert Reader(tmp_path / "index", catalogue).reading.folder_ids(folder) == set()
+
+
+def test_a_newer_commit_is_opened_once(tmp_path: Path, catalogue: Catalogue) -> None:
+    """True once for each commit; whoever still has the old reading keeps it."""
+    reader = Reader(tmp_path / "index", catalogue)
+    old = reader.reading
+    assert not reader.refresh()
+    add(tmp_path / "index", ["heron"])
+    assert (reader.refresh(), reader.refresh()) == (True, False)
+    assert (old.snapshot.n_documents, reader.reading.snapshot.n_documents) == (0, 1)
+
+
+def test_an_index_made_anew_is_another_one_even_at_the_same_generation(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Generations start again; the names of segments never come back."""
+    folder = tmp_path / "index"
+    add(folder, ["heron"])
+    reader = Reader(folder, catalogue)
+    Index.destroy(folder)
+    add(folder, ["stork", "crane"])
+    assert Index.open(folder).generation == reader.reading.snapshot.generation
+    assert reader.refresh()
+    assert reader.reading.snapshot.n_documents == 2
+
+
+def test_damage_is_trouble_and_not_an_error(tmp_path: Path, catalogue: Catalogue) -> None:
+    """An unreadable index is empty and says why; repaired, it is opened."""
+    folder = tmp_path / "index"
+    add(folder, ["heron"])
+    (table,) = folder.glob("*.toc")
+    content = table.read_bytes()
+    table.write_bytes(b"garbage")
+    reader = Reader(folder, catalogue)
+    assert reader.reading.snapshot.n_documents == 0
+    assert reader.trouble
+    assert not reader.refresh()
+    table.write_bytes(content)
+    assert reader.refresh()
+    assert (reader.trouble, reader.reading.snapshot.n_documents) == ("", 1)

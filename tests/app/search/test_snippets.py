@@ -1,0 +1,104 @@
+"""A snippet shows the place where most of the words stand together."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.search.results import Snippet
+from app.search.snippets import CHUNK, snippet
+
+FILL = "lorem ipsum dolor sit amet consetetur " * 20
+
+
+def shown(made: Snippet) -> list[str]:
+    return [made.text[start:end] for start, end in made.spans]
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    """Nothing is cut from a text that fits, and white space is folded."""
+    assert snippet("  One\n\ttwo   three.\n", ["two"]) == Snippet("One two three.", ((4, 7),), 2, 0)
+
+
+def test_the_place_with_most_words_wins() -> None:
+    """Two different words together beat one word alone or one word twice, wherever they stand."""
+    text = f"apple {FILL} apple apple {FILL} the apple on the\ntree {FILL}"
+    made = snippet(text, ["apple", "tree"], width=80)
+    assert shown(made) == ["apple", "tree"]
+    assert "the apple on the tree" in made.text
+    assert made.text.startswith("…")
+    assert made.text.endswith("…")
+
+
+def test_forms_of_one_word_count_once() -> None:
+    """House and houses are one word, so a place with another word wins."""
+    text = f"house houses housing {FILL} house garden"
+    assert shown(snippet(text, ["house", "houses", "housing", "garden"], width=60)) == ["house", "garden"]
+
+
+def test_a_phrase_beats_its_words() -> None:
+    """Where the words are next to each other is better than where they are only near."""
+    text = f"new and old houses {FILL} the new houses {FILL}"
+    assert shown(snippet(text, ["new", "houses", "new houses"], width=60)) == ["new houses"]
+
+
+def test_line_and_page() -> None:
+    """Line and page are those of the first match shown, counted from 1."""
+    text = "one\ntwo\n" + "three needle\n"
+    assert (snippet(text, ["needle"], pages=(0, 4, 8)).line, snippet(text, ["needle"], pages=(0, 4, 8)).page) == (3, 3)
+    assert snippet(text, ["two"], pages=(0, 4, 8)).page == 2
+    assert snippet(text, ["one"], pages=(0, 4, 8)).page == 1
+    assert snippet(text, ["one"]).page == 0
+
+
+@pytest.mark.parametrize("words", [[], ["absent"], ["*"], [""]])
+def test_without_a_match_the_beginning_is_shown(words: list[str]) -> None:
+    """A document found by its name shows how it begins, with nothing to highlight."""
+    made = snippet("\n\n  " + FILL, words, width=40)
+    assert made.text == "lorem ipsum dolor sit amet consetetur…"
+    assert (made.spans, made.line, made.page) == ((), 0, 0)
+    assert snippet("", words) == Snippet("", (), 0, 0)
+
+
+def test_a_match_far_down_is_found() -> None:
+    """A long text is searched to its end when its beginning holds nothing."""
+    text = "filler\n" * (3 * CHUNK // 7) + "the needle" + "\nfiller" * 1000
+    made = snippet(text, ["needle"])
+    assert shown(made) == ["needle"]
+    assert made.line == 3 * CHUNK // 7 + 1
+
+
+def test_control_characters_are_blanks() -> None:
+    """What could disturb a terminal is not shown."""
+    made = snippet("\x1b[31mred\x00 \u202eneedle\x07\ud800 end", ["needle"])
+    assert made.text == "[31mred needle end"
+    assert shown(made) == ["needle"]
+
+
+def test_a_match_longer_than_the_line_is_cut() -> None:
+    """A single endless word is shown as far as there is room."""
+    made = snippet("x " + "a" * 1000, ["aaa*"], width=50)
+    assert len(made.text) <= 50
+    assert made.spans[0][1] <= len(made.text)
+
+
+words = st.sampled_from(["apple", "tree", "Äpfel", "中文", "x", "getName", "a" * 30])
+texts = st.lists(words | st.sampled_from([" ", "\n", "  ", "\t", ", ", ". ", "\0"]), max_size=200).map("".join)
+
+
+@settings(deadline=None)
+@given(texts, st.lists(st.sampled_from(["apple", "tree", "apfel", "中文", "na*", "apple tree"]), max_size=4),
+       st.integers(20, 200))  # fmt: skip
+def test_every_snippet_fits(text: str, sought: list[str], width: int) -> None:
+    """A snippet is one line of at most `width` characters, and its spans ascend inside it."""
+    made = snippet(text, sought, width=width)
+    assert len(made.text) <= width
+    assert "\n" not in made.text
+    assert "  " not in made.text
+    position = 0
+    for start, end in made.spans:
+        assert position <= start < end <= len(made.text)
+        assert made.text[start:end].strip() == made.text[start:end]
+        position = end
+    assert bool(made.spans) == bool(made.line)

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from app.paths import Paths, SettingsError
-from app.settings import Settings, index_roots
-from app.settings_sources import examine
+from app.settings import Settings, examine, index_roots
 from foltr.errors import FoltrError
-from indexer.documents import display_path
 from indexer.errors import IndexerError
+from indexer.text.printable import display_path
 
 Level = Literal["ok", "note", "broken"]
 

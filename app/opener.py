@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from app.settings import Settings
-from indexer.documents import display_path
+from indexer.text.printable import display_path
 
 EDITOR_LINE: Mapping[str, str] = {
     **dict.fromkeys(

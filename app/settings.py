@@ -1,22 +1,25 @@
 """What a user can set, where it is kept, and which folders the program uses.
 
-The structs below are the one source of every key, its type, its range, its default and its description: the
-commented default file, the environment variables, `--set`, `config show` and docs/configuration.md all come from them.
-Precedence: flag, then environment variable, then config.toml, then the default (`app.settings_sources`).
+The structs below are the one source of every key (`foltr.config` says how). Precedence: flag, then environment
+variable, then config.toml, then the default.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
 from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots
+from foltr.config import Effective, Scheme
+from indexer.documents import TYPES
 
 __all__ = [
+    "SCHEME",
     "FederationSettings",
     "HistorySettings",
     "IndexSettings",
@@ -27,10 +30,12 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "SettingsError",
+    "examine",
     "forget_root",
     "index_roots",
     "remember_root",
     "remembered_roots",
+    "resolve",
 ]
 
 Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search index FOLDER` adds to them.")]
@@ -214,9 +219,68 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
         `flags` maps dotted keys to text, as `--set index.workers=2` gives them. Raises SettingsError.
         """
-        from app.settings_sources import resolve  # the sources are built on the structs above
-
         return resolve(paths, os.environ if env is None else env, flags=flags or {}).settings
+
+
+def _absolute(folders: list[str]) -> list[str]:
+    paths = [Path(folder).expanduser() for folder in folders]
+    for path, folder in zip(paths, folders, strict=True):
+        if not path.is_absolute():
+            raise ValueError(f"absolute folders (or ~/...), got {folder!r}")
+    return [str(path) for path in paths]
+
+
+def _known_languages(languages: list[str]) -> list[str]:
+    from indexer.text.language import STEMMERS
+
+    known = {*STEMMERS, *STEMMERS.values()}
+    for language in languages:
+        if language.lower() not in known:
+            raise ValueError(f"of {', '.join(STEMMERS.values())}, got {language!r}")
+    return languages
+
+
+SCHEME = Scheme(
+    struct=Settings,
+    prefix="FOLTR",
+    others=("FOLTR_SERVER_",),
+    error=SettingsError,
+    entries={"index.max_file_mb": TYPES},
+    checks={"search.languages": _known_languages, "index.roots": _absolute},
+    header="""\
+# The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.
+#
+# A flag wins over an environment variable, that over this file, and that over the default:
+#     foltr-search --set index.workers=2 ...   >   FOLTR_INDEX__WORKERS=2   >   this file   >   default
+# `foltr-search config show` tells which value is in force and where it comes from; `config check` checks this file.
+""",
+)
+
+
+def resolve(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -> Effective[Settings]:
+    """The settings in force and where each comes from; SettingsError for the first problem, counting the others."""
+    file, text = str(paths.config_file), _text(paths)
+    return SCHEME.resolve(file, text, env, flags=flags, hint="foltr-search config check")
+
+
+def examine(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -> tuple[Effective[Settings], list[str]]:
+    """The settings in force without the values that cannot be used, and one line for each of those."""
+    try:
+        text, unread = _text(paths), []
+    except SettingsError as error:
+        text, unread = "", [str(error)]
+    effective, problems = SCHEME.examine(str(paths.config_file), text, env, flags=flags)
+    return effective, [*unread, *problems]
+
+
+def _text(paths: Paths) -> str:
+    """What config.toml holds, "" where there is none."""
+    try:
+        return paths.config_file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{paths.config_file}: wanted a TOML file, got: {error}") from error
 
 
 def index_roots(settings: Settings, paths: Paths) -> tuple[str, ...]:

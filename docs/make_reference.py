@@ -27,9 +27,9 @@ def manual_page() -> str:
 
 def configuration(text: str) -> str:
     """docs/configuration.md with the present default file between its markers."""
-    from app.settings_file import default_file
+    from app.settings import SCHEME
 
-    return _between(text, BEGIN, f"```toml\n{default_file()}```")
+    return _between(text, BEGIN, f"```toml\n{SCHEME.default_file()}```")
 
 
 def privacy(text: str) -> str:

@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "backup": "federation_server.commands.backup",
     "restore": "federation_server.commands.restore",
     "keys": "federation_server.commands.keys",
+    "config": "federation_server.commands.config",
     "doctor": "federation_server.commands.doctor",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""

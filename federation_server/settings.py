@@ -6,16 +6,16 @@ Precedence: environment variable (FOLTR_SERVER__ADDRESS), then the file, then th
 from __future__ import annotations
 
 import os
-import tomllib
-import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
-from foltr.errors import FoltrError
+from foltr.config import Effective, Scheme
+from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.optimizers import SGD, Optimizer
@@ -151,66 +151,42 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     operations: OperationsSection = OperationsSection()
 
 
+SCHEME = Scheme(
+    struct=Settings,
+    prefix="FOLTR_SERVER",
+    home="server",
+    error=ServerSettingsError,
+    header="# The settings of foltr-server. Lines that begin with `#` are defaults: take the `#` away to change one.\n",
+)
+
+
 def read(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
-    """The settings in force; ServerSettingsError names the key that does not fit."""
+    """The settings in force; ServerSettingsError names the key that does not fit, its file and line."""
+    effective = SCHEME.resolve(str(path), _text(path), environment, flags={}, hint="foltr-server config check")
+    for problem in contradictions(effective.settings):
+        raise ServerSettingsError(f"{path}: {problem}")
+    return effective.settings
+
+
+def examine(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Effective[Settings], list[str]]:
+    """The settings in force without the values that cannot be used, and one line for each problem."""
+    effective, problems = SCHEME.examine(str(path), _text(path) if path.exists() else "", environment, flags={})
+    return effective, problems + [f"{path}: {problem}" for problem in contradictions(effective.settings)]
+
+
+def contradictions(settings: Settings) -> Iterator[str]:
+    """What cannot hold together, each in one line."""
+    floor, quorum = settings.rounds.floor, settings.rounds.quorum
+    if floor > quorum:
+        yield f"rounds.floor {floor} is above rounds.quorum {quorum}: a round could never close"
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        settings.aggregation.rule.combine(np.zeros((floor, 2)))
+    except ValueRangeError as error:
+        yield f"aggregation.rule with rounds.floor = {floor}: {error}"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
         raise ServerSettingsError(f"{path}: wanted a TOML file, got: {error}") from error
-    for section, key, value in _from_environment(environment):
-        content.setdefault(section, {})[key] = value
-    try:
-        settings = msgspec.convert(content, Settings, strict=True)
-    except msgspec.ValidationError as error:
-        raise ServerSettingsError(f"{path}: {error}") from error
-    if settings.rounds.floor > settings.rounds.quorum:
-        raise ServerSettingsError(f"{path}: rounds.floor {settings.rounds.floor} is above rounds.quorum")
-    return settings
-
-
-def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, str, Any]]:
-    """(section, key, value) of each FOLTR_SERVER__KEY and FOLTR_SERVER_SECTION__KEY; values are TOML, or plain text."""
-    found = []
-    for section in Settings.__struct_fields__:
-        prefix = "FOLTR_SERVER__" if section == "server" else f"FOLTR_SERVER_{section.upper()}__"
-        for name, text in environment.items():
-            if name.startswith(prefix):
-                found.append((section, name.removeprefix(prefix).lower(), _toml_or_text(text)))
-    return found
-
-
-def _toml_or_text(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
-
-
-def default_file() -> str:
-    """The commented file that `foltr-server init` writes: every key, its meaning and its default."""
-    import tomli_w
-
-    parts = [
-        "# The settings of foltr-server. Lines that begin with `#` are defaults: take the `#` away to change one.\n"
-    ]
-    for section, struct in typing.get_type_hints(Settings).items():
-        parts.append(f"\n# {(struct.__doc__ or '').strip()}\n[{section}]\n")
-        hints = typing.get_type_hints(struct, include_extras=True)
-        defaults = struct()
-        for field in struct.__struct_fields__:
-            value = msgspec.to_builtins(getattr(defaults, field))
-            table = isinstance(value, dict)
-            line = f"{field} = {_inline(value)}" if table else tomli_w.dumps({field: value}).strip()
-            parts.append(f"# {_description(hints[field])}\n# {line}\n")
-    return "".join(parts)
-
-
-def _inline(table: Mapping[str, Any]) -> str:
-    import tomli_w
-
-    return "{ " + ", ".join(tomli_w.dumps({key: value}).strip() for key, value in table.items()) + " }"
-
-
-def _description(hint: Any) -> str:
-    metas = [meta for meta in getattr(hint, "__metadata__", ()) if isinstance(meta, Meta) and meta.description]
-    return str(metas[-1].description) if metas else ""

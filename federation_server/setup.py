@@ -13,7 +13,7 @@ from federation_server import group, tls
 from federation_server.database import writing
 from federation_server.enrolment import invite
 from federation_server.serve import Installation, open_installation
-from federation_server.settings import ServerSettingsError, Settings, default_file, read
+from federation_server.settings import SCHEME, ServerSettingsError, Settings, read
 from federation_server.start import Start
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
@@ -31,7 +31,7 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings_file = folder / SETTINGS_FILE
     if not settings_file.exists():
-        _write_private(settings_file, default_file())
+        _write_private(settings_file, SCHEME.default_file())
     settings = read(settings_file)
     keys = folder / settings.server.keys
     if keys.exists():

@@ -66,9 +66,3 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 
     documents: tuple[ExtractedDocument, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def display_path(path: str) -> str:
-    """`path` with undecodable bytes and control characters made visible, safe to print on one line."""
-    shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in shown)

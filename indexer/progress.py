@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from indexer.documents import display_path
+from indexer.text.printable import display_path
 
 PHASES = ("scanning", "indexing", "merging", "idle", "watching", "polling")
 

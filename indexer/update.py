@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.documents import FileEntry, Skipped, display_path
+from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.files.changes import Plan, Reading, Survey, compare
@@ -38,6 +38,7 @@ from indexer.storage.catalogue import (
     note_update,
 )
 from indexer.storage.index import Index, IndexWriter, lock_holder
+from indexer.text.printable import display_path
 
 Moves = list[tuple[str, str]]
 """(old path, new path)"""

@@ -130,9 +130,10 @@ def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values
 def _complete_key(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from app.settings_keys import keys
+    from app.settings import SCHEME
 
-    return [CompletionItem(f"{name}=", help=key.description) for name, key in keys().items() if incomplete in name]
+    keys = SCHEME.keys.items()
+    return [CompletionItem(f"{name}=", help=key.description) for name, key in keys if incomplete in name]
 
 
 UNREACHABLE = 3

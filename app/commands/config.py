@@ -48,8 +48,7 @@ def show(prefix: str) -> int:
 @click.pass_context
 def check(ctx: click.Context) -> int:
     """Check config.toml and the environment, and list every problem (exit code 2)."""
-    from app.settings import Paths
-    from app.settings_sources import examine
+    from app.settings import Paths, examine
     from app.tui.keys import problems_of
 
     resolved, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
@@ -62,9 +61,9 @@ def check(ctx: click.Context) -> int:
 @command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')
 def default() -> int:
     """Print the commented default file."""
-    from app.settings_file import default_file
+    from app.settings import SCHEME
 
-    click.echo(default_file(), nl=False)
+    click.echo(SCHEME.default_file(), nl=False)
     return 0
 
 
@@ -73,14 +72,12 @@ def default() -> int:
 def edit(ctx: click.Context) -> int:
     """Open config.toml in your editor, made from the default where there is none, and check it after."""
     from app.opener import plan, run
-    from app.settings import Paths
-    from app.settings_file import default_file
-    from app.settings_sources import examine
+    from app.settings import SCHEME, Paths, examine
 
     paths = Paths.from_environment()
     paths.config_dir.mkdir(parents=True, exist_ok=True)
     if not paths.config_file.exists():
-        paths.config_file.write_text(default_file(), encoding="utf-8")
+        paths.config_file.write_text(SCHEME.default_file(), encoding="utf-8")
     settings = examine(paths, os.environ, flags=flags(ctx))[0].settings  # a broken file is what may need editing
     run(plan(str(paths.config_file), "editor", settings=settings))
     result: int = ctx.invoke(check)
@@ -88,17 +85,11 @@ def edit(ctx: click.Context) -> int:
 
 
 def _show(prefix: str) -> int:
-    from app.settings_file import toml_value
-    from app.settings_keys import keys, nearest
-    from app.settings_sources import resolve
+    from app.settings import SCHEME, resolve
 
-    context = load()
-    sources = resolve(context.paths, os.environ, flags=flags(click.get_current_context())).sources
-    shown = [name for name in keys() if not prefix or name == prefix or name.startswith(prefix + ".")]
-    if not shown:
-        raise click.UsageError(f"no setting `{prefix}`; {nearest(prefix)}")
-    for name in shown:
-        table, _, field = name.partition(".")
-        value = getattr(getattr(context.settings, table), field)
-        click.echo(f"{name} = {toml_value(value)}  # {sources[name]}")
+    effective = resolve(load().paths, os.environ, flags=flags(click.get_current_context()))
+    lines = list(SCHEME.listing(effective, prefix))
+    if not lines:
+        raise click.UsageError(f"no setting `{prefix}`; {SCHEME.nearest(prefix)}")
+    click.echo("\n".join(lines))
     return 0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Explanation, Hit, Snippet
-from indexer.documents import display_path
+from indexer.text.printable import display_path
 
 VERSION = 1
 

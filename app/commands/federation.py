@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from app.commands.columns import counted
 from app.commands.command import NOTHING_FOUND, Group, load, say
+from app.wording import count, iso_minute
 
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
@@ -77,10 +77,10 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "round", f"{found['round']} of lineage {found['lineage']}, until {_moment(found['deadline'])}"
     sent = [update for update in found["updates"] if update["state"] == "sent"]
     waiting = len([update for update in found["updates"] if update["state"] == "waiting"])
-    yield "sent", counted(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
+    yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
     yield "privacy", spent_in_words(privacy)
     if found["privacy"]["rounds_left"] is not None:
-        yield "left", f"{counted(privacy['rounds_left'], 'round')} under the present terms"
+        yield "left", f"{count(privacy['rounds_left'], 'round')} under the present terms"
     yield "ranker", _ranker(found["ranker"])
     if found["verdict"]:
         yield "tested", found["verdict"]
@@ -91,7 +91,7 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def spent_in_words(privacy: dict[str, Any]) -> str:
     """ "epsilon 1.70 of 10 spent in 3 rounds (3.71 against replacement, delta 1e-05)" """
-    rounds = counted(privacy["rounds"], "round")
+    rounds = count(privacy["rounds"], "round")
     if privacy["epsilon_zero_out"] is None:
         return f"epsilon is infinite after {rounds}: some left without protection"
     return (
@@ -110,6 +110,4 @@ def _ranker(ranker: dict[str, Any] | None) -> str:
 
 
 def _moment(seconds: int) -> str:
-    from datetime import datetime
-
-    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}" if seconds else "never"
+    return iso_minute(seconds) if seconds else "never"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import NOTHING_FOUND, Command, load, say
+from app.wording import iso_minute
 
 if TYPE_CHECKING:
     from app.federation.membership import KeptReceipt
@@ -55,7 +56,6 @@ def command(yes: bool, as_json: bool) -> int:
 
 def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
     import json
-    from datetime import datetime
 
     import msgspec
 
@@ -69,6 +69,6 @@ def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
         say("this device belongs to no group and has no receipt")
     for one in kept:
         receipt = one.receipt
-        when = f"{datetime.fromtimestamp(receipt.time):%Y-%m-%d %H:%M}"
+        when = iso_minute(receipt.time)
         request = f" (request {receipt.request})" if receipt.request else ""
         click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.wording import iso_minute
 
 EXAMPLES = """
 foltr-search history                     newest first
@@ -24,10 +25,9 @@ def command(ctx: click.Context, limit: int) -> int:
     """
     if ctx.invoked_subcommand:
         return 0
-    from datetime import datetime
 
     from app.store import PastQuery, SearchHistory, Store
-    from indexer.documents import display_path
+    from indexer.text.printable import display_path
 
     context = load()
     past: tuple[PastQuery, ...] = ()
@@ -35,7 +35,7 @@ def command(ctx: click.Context, limit: int) -> int:
         with Store(context.paths.state) as store:
             past = SearchHistory(store, context.settings.history).list(limit=limit)
     for entry in past:
-        click.echo(f"{datetime.fromtimestamp(entry.time):%Y-%m-%d %H:%M}\t{display_path(entry.query)}")
+        click.echo(f"{iso_minute(entry.time)}\t{display_path(entry.query)}")
     if not past and not context.settings.history.enabled:
         say("past queries are not kept; history.enabled = true in config.toml keeps them")
     return FOUND if past else NOTHING_FOUND

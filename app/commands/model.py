@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.columns import counted
 from app.commands.command import Group, load, say
+from app.wording import count, iso_minute
 
 if TYPE_CHECKING:
     from app.learning.learner import Learner
@@ -141,9 +141,9 @@ def _show(*, as_json: bool) -> int:
         return 0
     click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
     click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")
-    learned = f"{counted(model.n_picks, 'pick')} on {counted(model.n_pages, 'result page')}"
+    learned = f"{count(model.n_picks, 'pick')} on {count(model.n_pages, 'result page')}"
     click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
-    click.echo(f"remembered: {counted(n_remembered, 'opened document')}, as keyed hashes")
+    click.echo(f"remembered: {count(n_remembered, 'opened document')}, as keyed hashes")
     click.echo(f"versions:   {_versions(days)}")
     for name, gain in gains[:SHOWN_FEATURES] if model.n_pages else ():
         click.echo(f"{gain:+12.4g}  {name}")
@@ -162,8 +162,8 @@ def _gains(learner: Learner) -> list[tuple[str, float]]:
 
 
 def _versions(days: tuple[date, ...]) -> str:
-    return f"{counted(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
+    return f"{count(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
 
 
 def _moment(seconds: float) -> str:
-    return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    return iso_minute(seconds)

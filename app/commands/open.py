@@ -92,10 +92,10 @@ def _open(
     text: str | None, print_only: bool,
 ) -> int:  # fmt: skip
     from app.opener import plan, run
-    from indexer.documents import display_path
+    from indexer.text.printable import display_path
 
     if print_only:
-        click.echo(path if path.isprintable() else display_path(path))
+        click.echo(display_path(path))
         if rank:
             search.open_kept(rank)
         return 0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 
 import click
 
-from app.commands.columns import columns, fit, fit_left, wrap
 from app.search.results import Explanation, Hit, Snippet
-from indexer.documents import display_path
+from app.wording import columns, fit, fit_left, iso_day, wrap
+from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
@@ -47,8 +46,8 @@ def terminal_lines(hit: Hit, snippet: Snippet | None, *, width: int, home: str =
     number = f"{hit.rank:>3}  "
     indent = " " * len(number)
     room = max(width - len(number), 20)
-    right = f"  {hit.type}  {day(hit.modified)}"
-    title = fit(_clean(hit.title) or display_path(Path(hit.path).name), room - columns(right))
+    right = f"  {hit.type}  {iso_day(hit.modified)}"
+    title = fit(safe_line(hit.title) or display_path(Path(hit.path).name), room - columns(right))
     gap = " " * (room - columns(title) - columns(right))
     yield number + click.style(title, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)
@@ -72,24 +71,16 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
         yield "     " + fit(f"{part.prior + part.learned:+8.3f}  {part.feature}{learned}: {part.description}", room)
 
 
-def day(seconds: float) -> str:
-    """A date for a list: "2024-05-17"; "" for one that no calendar has."""
-    try:
-        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d}"
-    except (OverflowError, OSError, ValueError):
-        return ""
-
-
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
     path = Path(hit.path)
     return {
         "rank": str(hit.rank),
         "path": display_path(hit.path),
-        "title": _clean(hit.title),
-        "snippet": _clean(snippet.text) if snippet else "",
-        "part": _clean(hit.part),
+        "title": safe_line(hit.title),
+        "snippet": safe_line(snippet.text) if snippet else "",
+        "part": safe_line(hit.part),
         "type": hit.type,
-        "modified": day(hit.modified),
+        "modified": iso_day(hit.modified),
         "size": str(hit.size),
         "score": f"{hit.score:.4f}",
         "folder": display_path(str(path.parent)),
@@ -98,13 +89,13 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
 
 
 def _notes(hit: Hit) -> str:
-    notes = [_clean(hit.part), hit.truncated, "gone" if hit.missing else ""]
+    notes = [safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
     return "".join(f"  ({note})" for note in notes if note)
 
 
 def _snippet_lines(snippet: Snippet, width: int) -> Iterator[str]:
-    text = _clean(snippet.text)
+    text = safe_line(snippet.text)
     for start, end in wrap(text, width)[:SNIPPET_LINES]:
         line, position = "", start
         for first, last in snippet.spans:
@@ -113,8 +104,3 @@ def _snippet_lines(snippet: Snippet, width: int) -> Iterator[str]:
                 line += text[position:a] + click.style(text[a:b], fg="red", bold=True)
                 position = b
         yield line + text[position:end]
-
-
-def _clean(text: str) -> str:
-    """Text of a document without control codes, character for character."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -6,13 +6,12 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.columns import counted
 from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
+from app.wording import count, iso_day
 
 if TYPE_CHECKING:
     from app.learning.outcomes import Bucket, Comparison, Outcome
@@ -74,7 +73,7 @@ def _stretch(found: Sequence[Outcome]) -> float:
 
 
 def _print(overall: Bucket, stretches: Sequence[Bucket], comparison: Comparison) -> None:
-    click.echo(f"{counted(overall.n, 'result')} opened since {datetime.fromtimestamp(overall.start):%Y-%m-%d}")
+    click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}")
     click.echo("")
     click.echo("                        learned     BM25")
     click.echo(f"mean reciprocal rank   {overall.mrr_learned:8.3f} {overall.mrr_bm25:8.3f}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import Command, load
+from app.wording import iso_minute
 
 if TYPE_CHECKING:
     from app.search.results import IndexStatus
@@ -56,9 +57,7 @@ def _failures(paths: Paths) -> list[Failure]:
 
 
 def _print_status(status: IndexStatus, paths: Paths) -> None:
-    from datetime import datetime
-
-    when = f"{datetime.fromtimestamp(status.last_update):%Y-%m-%d %H:%M}" if status.last_update else "never"
+    when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
         "documents": f"{status.n_documents:,} in {status.n_files:,} files",
         "not readable": f"{status.n_failures:,} files" + (" (--failures lists them)" if status.n_failures else ""),
@@ -73,7 +72,7 @@ def _print_status(status: IndexStatus, paths: Paths) -> None:
 
 
 def _print_failures(failures: list[Failure]) -> None:
-    from indexer.documents import display_path
+    from indexer.text.printable import display_path
 
     for failure in failures:
         click.echo(f"{display_path(failure.path)}\t{failure.kind}\t{failure.reason}")

@@ -21,7 +21,7 @@ def command(paths: tuple[str, ...]) -> int:
     Exit code 0 when every PATH is indexed, 1 when one is not.
     """
     from app.indexing import why
-    from indexer.documents import display_path
+    from indexer.text.printable import display_path
 
     context = load()
     context.paths.create_data_dir()

@@ -31,6 +31,7 @@ from app.federation.terms import HEADERS
 from foltr.errors import RecordError
 from foltr.federated.envelope import REQUEST, request_text
 from foltr.federated.wire import Refusal, decode
+from indexer.text.printable import safe_line
 
 T = TypeVar("T")
 
@@ -248,7 +249,7 @@ def _refusal(answer: _Answer) -> Refusal:
         found = decode(answer.body, Refusal)
     except RecordError:
         return Refusal(reason="unknown", message=f"status {answer.status}")
-    plain = " ".join("".join(c if c.isprintable() else " " for c in found.message).split())
+    plain = " ".join(safe_line(found.message).split())
     return Refusal(reason="".join(c for c in found.reason if c.isalnum() or c == "-")[:40], message=plain[:200])
 
 

@@ -20,7 +20,7 @@ from app.learning.learner import Learner
 from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
-from indexer.documents import TYPES, display_path
+from indexer.documents import TYPES
 from indexer.prepare import folder_key
 from indexer.query.parse import Query
 from indexer.retrieval.candidates import Candidates
@@ -31,6 +31,7 @@ from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 from indexer.text.language import stem
+from indexer.text.printable import display_path
 from indexer.text.spelling import Vocabulary, suggest
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from app.search.results import Snippet
 from indexer.text.analysis import fold
+from indexer.text.printable import UNSAFE
 
 Span = tuple[int, int]
 """[start, end) offsets in a text"""
@@ -232,7 +233,7 @@ MATCHES_PER_CHUNK = 400
 STEM = 4
 """letters by which forms of one word are taken as the same: house, houses, housing"""
 
-_BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]+")
+_BLANKS = re.compile(rf"[\s{re.escape(UNSAFE)}]+")
 """white space, and whatever could disturb a terminal"""
 
 

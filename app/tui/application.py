@@ -15,8 +15,8 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
 from app.tui.keys import BY_ID
+from app.tui.parts import Setup
 from app.tui.search_screen import SearchScreen
-from app.tui.setup import Setup
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
 """short names for `screen.theme`; every other name is Textual's own"""

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from app.tui.wording import safe_line
+from indexer.text.printable import safe_line
 
 
 class ConsentScreen(ModalScreen[bool | None]):

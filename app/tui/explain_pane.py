@@ -10,8 +10,9 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from app.search.results import Contribution, Explanation
-from app.tui.result_row import title_of
-from app.tui.wording import fit, safe_line
+from app.tui.results_list import title_of
+from app.wording import fit
+from indexer.text.printable import safe_line
 
 SHOWN = 14
 """features that are listed"""

@@ -14,7 +14,8 @@ from textual.widget import Widget
 
 from app.search.results import FacetCount, Facets
 from app.tui.messages import FacetChosen
-from app.tui.wording import count, fit, safe_line
+from app.wording import count, fit
+from indexer.text.printable import safe_line
 
 FACETS = ("type", "folder", "time")
 LABEL_WIDTH = 9
@@ -44,16 +45,23 @@ class FacetBar(Widget, can_focus=True):
         Binding("enter,space", "choose", "Narrow", show=True),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, folder: str = "", id: str | None = None) -> None:
+        """`folder` is what the results are narrowed to from the start."""
         super().__init__(id=id)
-        self.active = {"type": "", "folder": "", "time": ""}
+        self.active = {"type": "", "folder": folder, "time": ""}
+        """what the results are narrowed to, by facet"""
         self._facets = Facets()
         self._row = 0
         self._columns = [0, 0, 0]
 
-    def show_facets(self, facets: Facets, active: dict[str, str]) -> None:
-        """Show the counts of one page, and what is narrowed to."""
-        self._facets, self.active = facets, dict(active)
+    def show_facets(self, facets: Facets) -> None:
+        """Show the counts of one page."""
+        self._facets = facets
+        self.refresh()
+
+    def narrow(self, facet: str, value: str) -> None:
+        """Narrow to a facet's value, or with "" no longer."""
+        self.active[facet] = value
         self.refresh()
 
     def chips(self, facet: str) -> list[Chip]:

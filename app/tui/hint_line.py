@@ -8,7 +8,8 @@ from textual.widget import Widget
 
 from app.search.results import ResultPage
 from app.tui.messages import SuggestionTaken
-from app.tui.wording import fit, safe_line
+from app.wording import fit
+from indexer.text.printable import safe_line
 
 
 class HintLine(Widget):

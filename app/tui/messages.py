@@ -11,7 +11,7 @@ from textual.message import Message
 
 from app.opener import Command
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
-from app.tui.engine import Folder, ProgressLine
+from app.tui.parts import Folder, ProgressLine
 from app.tui.preview_layout import Layout
 
 

@@ -1,7 +1,8 @@
-"""The search box: a line of text that hands the keys of the result list on to it."""
+"""The search box: a line of text that hands the keys of the list on to it, and walks through past queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -41,3 +42,29 @@ class QueryInput(Input):
             self.post_message(HistoryAsked(back=event.key == "up"))
         else:
             self.post_message(Moved(rows))
+
+
+class Recall:
+    """A place in a list of past queries, newest first; -1 stands before the newest."""
+
+    def __init__(self) -> None:
+        self._queries: list[str] = []
+        self._at = -1
+
+    def fill(self, queries: Sequence[str]) -> None:
+        """Take the list over, and stand before its newest entry."""
+        self._queries = list(queries)
+        self._at = -1
+
+    def add(self, query: str) -> None:
+        """A query was asked just now; it moves to the front when it was there already."""
+        self._queries = [query, *(old for old in self._queries if old != query)]
+        self._at = -1
+
+    def step(self, *, back: bool) -> str | None:
+        """The query before or after; "" after the newest; None where there is no further one."""
+        at = self._at + (1 if back else -1)
+        if not -1 <= at < len(self._queries):
+            return None
+        self._at = at
+        return self._queries[at] if at >= 0 else ""

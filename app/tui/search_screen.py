@@ -1,62 +1,117 @@
 """The search screen: hands what the user does to the session, and shows what comes back.
 
 Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
+
+While the hand is typing, the last word counts as a beginning; when it rests, as a whole word. A page that is being
+read is never exchanged for another without a key press. Syncing with the group happens in a worker of its own, so that
+nothing else waits for the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hits, Provider
+from textual.command import Hit as CommandHit
 from textual.containers import Container, Horizontal, Vertical
+from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Footer, Input, Static
 
-from app.tui.asking import is_unfinished, stop_timer
-from app.tui.commands import SearchCommands
-from app.tui.engine import ProgressLine
+from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
+from app.tui.consent_screen import ConsentScreen
 from app.tui.explain_pane import ExplainPane
-from app.tui.facet_bar import FacetBar
+from app.tui.facet_bar import FACETS, FacetBar
 from app.tui.first_start import FirstStart
-from app.tui.group_syncing import GroupSyncing
+from app.tui.help_screen import HelpScreen
 from app.tui.hint_line import HintLine
 from app.tui.keys import BY_ID, actions_of, keys_of
 from app.tui.messages import (
     Answered,
+    ConsentWanted,
     EngineReady,
     Explained,
     FacetChosen,
     Failed,
+    HandedOver,
+    HistoryAsked,
     HistoryRead,
+    HitChosen,
     HitSelected,
     IndexChanged,
     Learned,
     Moved,
+    NotOpened,
     PreviewMade,
     PreviewResized,
     Progressed,
     RowsShown,
     SnippetsMade,
     SuggestionTaken,
+    Synced,
+    TerminalWanted,
 )
-from app.tui.preview_pane import PreviewPane
-from app.tui.query_input import QueryInput
+from app.tui.opening import Opening
+from app.tui.parts import ProgressLine, Setup
+from app.tui.preview import PreviewBody, PreviewPane
+from app.tui.query_input import QueryInput, Recall
 from app.tui.results_list import ResultsList
-from app.tui.session import same_question
-from app.tui.status_line import StatusLine
+from app.tui.session import Session, same_question
+from app.tui.stats_screen import StatsScreen
+from app.tui.status_line import ORDER_NAMES, StatusLine
 from app.tui.welcome import Welcome
+from app.wording import short_path
 
+if TYPE_CHECKING:
+    from app.federation.background_sync import BackgroundSync
+
+IDLE_SECONDS = 0.7
+"""rest after which the last word is taken as finished"""
 REST_SECONDS = 0.08
 """rest of the cursor after which the preview is read"""
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
+SYNC_LOOK_SECONDS = 60.0
+"""time between two looks at whether a sync is due"""
+SIDE_SHARES = (30, 40, 50, 60, 70)
+"""per cent of the body that the side pane takes"""
+HIDDEN = ("app.focus", "screen.copy_text")
+"""Textual's own actions that need no line in the help"""
 
 
-class SearchScreen(GroupSyncing):
+class SearchCommands(Provider):
+    """The command palette: every action of the search screen by name, and each order."""
+
+    async def discover(self) -> Hits:
+        for name, help_text, action in self._commands():
+            yield DiscoveryHit(name, partial(self._run, action), help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for name, help_text, action in self._commands():
+            score = matcher.match(name)
+            if score > 0:
+                yield CommandHit(score, matcher.highlight(name), partial(self._run, action), help=help_text)
+
+    def _commands(self) -> Iterator[tuple[str, str, str]]:
+        """(name, help, action) of each command."""
+        for action in actions_of("search"):
+            place = "app" if action.id == "quit" else "screen"
+            yield action.title, action.description, f"{place}.{action.id.replace('-', '_')}"
+        for order in ORDERS:
+            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
+
+    async def _run(self, action: str) -> None:
+        await self.screen.run_action(action)
+
+
+class SearchScreen(Screen[None]):
     """The one screen most people ever see."""
 
     COMMANDS: ClassVar = {SearchCommands}
@@ -67,12 +122,29 @@ class SearchScreen(GroupSyncing):
         if a.id != "quit"  # the application's own, so that it works everywhere
     ]
 
+    def __init__(self, setup: Setup) -> None:
+        super().__init__()
+        self.setup = setup
+        self.settings = setup.settings
+        self.session = Session(setup.open_engine, self.post_message)
+        self.recall = Recall()
+        self.opening = Opening(self, setup, self.session, self.recall)
+        self.order = "learned"
+        self.status: IndexStatus | None = None
+        self.progress = ProgressLine("", -1, False)
+        self._side_wanted = {"wide": setup.settings.screen.preview, "narrow": False}
+        self._share = 2
+        self._typing: Timer | None = None
+        self._resting: Timer | None = None
+        self._group: BackgroundSync | None = None
+        self._last_key = 0.0
+
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
             yield Static("❯", id="prompt")
             yield QueryInput(id="query")
         yield HintLine(id="hint")
-        yield FacetBar(id="facets")
+        yield FacetBar(folder=self.setup.folder, id="facets")
         with Container(id="body"):
             with Vertical(id="found"):
                 yield Welcome(id="welcome")
@@ -85,7 +157,6 @@ class SearchScreen(GroupSyncing):
         yield Footer(show_command_palette=False)
 
     def on_mount(self) -> None:
-        self._resting: Timer | None = None
         self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
         self.show_side()
@@ -124,7 +195,124 @@ class SearchScreen(GroupSyncing):
     def on_resize(self) -> None:
         self.show_side(explain=self.query_one(ExplainPane).display)
 
-    # answers
+    # asking
+
+    def set_query(self, text: str) -> None:
+        """Put a text in the search box, as if it had been typed."""
+        box = self.query_one(QueryInput)
+        box.value = text
+        box.cursor_position = len(text)
+        box.focus()
+
+    @property
+    def narrowed(self) -> dict[str, str]:
+        """What the results are narrowed to, by facet; the bar of filters keeps it."""
+        return self.query_one(FacetBar).active
+
+    def narrowing(self) -> str:
+        """What the results are narrowed to, in words."""
+        narrowed = self.narrowed
+        parts = [narrowed["type"], short_path(narrowed["folder"]), narrowed["time"]]
+        return ", ".join(part for part in parts if part)
+
+    def narrow(self, facet: str, value: str) -> None:
+        """Narrow to a facet's value, or with "" no longer."""
+        self.query_one(FacetBar).narrow(facet, value)
+        self.ask_again()
+
+    @on(Input.Changed, "#query")
+    def _typed(self, event: Input.Changed) -> None:
+        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
+        stop_timer(self._typing)
+        pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
+        rested, self._last_key = now - self._last_key >= pause, now
+        if not event.value.strip():
+            self.clear()
+        elif rested:
+            self._ask_while_typing()
+        else:
+            self._typing = self.set_timer(pause, self._ask_while_typing)
+
+    @on(Input.Submitted, "#query")
+    def _entered(self) -> None:
+        """Enter opens what is shown for what is typed; when that is not there yet, it asks at once."""
+        page = self.session.page
+        text = self.query_one(QueryInput).value
+        if page is not None and page.request.text.split() == text.split():
+            self.action_open()
+        elif text.strip():
+            stop_timer(self._typing)
+            self.ask()
+
+    def _ask_while_typing(self) -> None:
+        self.ask(as_you_type=True)
+        self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
+
+    def _ask_when_idle(self) -> None:
+        """The last word is finished now; but a page that is being read stays as it is."""
+        page = self.session.page
+        if page is not None and page.request.as_you_type and not self.is_reading:
+            self.ask()
+
+    def ask(self, *, as_you_type: bool = False) -> None:
+        """Ask for what is typed, narrowed and ordered as chosen."""
+        text = self.query_one(QueryInput).value
+        if text.strip():
+            narrowed = self.narrowed
+            self.session.ask(
+                SearchRequest(
+                    text,
+                    order=self.order,
+                    limit=self.settings.search.limit,
+                    as_you_type=as_you_type,
+                    type=narrowed["type"],
+                    folder=narrowed["folder"],
+                    time=narrowed["time"],
+                )
+            )
+
+    def ask_again(self) -> None:
+        """Ask the same anew, because the order, the filters or the index are others."""
+        page = self.session.page
+        self.ask(as_you_type=page.request.as_you_type if page else True)
+
+    def clear(self) -> None:
+        """Nothing is asked: show how to begin."""
+        self.session.forget_question()
+        self.session.shown(None)
+        self.query_one(ResultsList).show_page(None)
+        self.query_one(HintLine).show_page(None, key="", width=0)
+        self.query_one(FacetBar).show_facets(Facets())
+        self.show_start()
+
+    @property
+    def is_reading(self) -> bool:
+        """The user is past typing: the cursor was moved, or another part has the focus."""
+        results = self.query_one(ResultsList)
+        return results.cursor > 0 or not self.query_one(QueryInput).has_focus
+
+    def show_start(self) -> None:
+        self.query_one(Welcome).show_start(self.status, self.progress)
+        self.query_one(StatusLine).show_index(self.status)
+        self.show_found(False)
+
+    def show_found(self, found: bool) -> None:
+        self.query_one(ResultsList).display = found
+        self.query_one(Welcome).display = not found
+        self.set_class(found, "-found")
+
+    @on(HistoryAsked)
+    def _history_asked(self, message: HistoryAsked) -> None:
+        text = self.recall.step(back=message.back)
+        if text is not None:
+            self.set_query(text)
+            self.query_one(QueryInput).browsing_history = bool(text)
+
+    @on(HistoryRead)
+    def _history_read(self, message: HistoryRead) -> None:
+        self.recall.fill(message.queries)
+
+    # what the workers answer
 
     @on(EngineReady)
     def _ready(self, message: EngineReady) -> None:
@@ -151,7 +339,7 @@ class SearchScreen(GroupSyncing):
         suggestion_key = keys_of(BY_ID["suggestion"], self.setup.keymap)
         key = self.app.get_key_display(Binding(suggestion_key[0], "")) if suggestion_key else ""
         self.query_one(HintLine).show_page(page, key=key, width=max(20, self.size.width - 4))
-        self.query_one(FacetBar).show_facets(page.facets, self.narrowed)
+        self.query_one(FacetBar).show_facets(page.facets)
         if not page.hits:
             self.query_one(Welcome).show_nothing(page, narrowed=narrowed, indexing=self.progress.busy)
         self.show_found(bool(page.hits))
@@ -200,9 +388,8 @@ class SearchScreen(GroupSyncing):
     @on(Progressed)
     def _progressed(self, message: Progressed) -> None:
         self.query_one(StatusLine).show_doing(message.line.text)
-        self.progress = message.line
-        if message.line.generation != self.generation:
-            self.generation = message.line.generation
+        before, self.progress = self.progress, message.line
+        if message.line.generation != before.generation:
             self.session.look_again()
         if self.query_one(Welcome).display and not self.query_one(QueryInput).value.strip():
             self.query_one(Welcome).show_start(self.status, message.line)
@@ -230,3 +417,210 @@ class SearchScreen(GroupSyncing):
     @on(SuggestionTaken)
     def _suggestion_taken(self, message: SuggestionTaken) -> None:
         self.set_query(message.text)
+
+    # the selected result
+
+    def action_open(self) -> None:
+        self.opening.begin(self.settings.open.enter)
+
+    def action_edit(self) -> None:
+        self.opening.begin("editor")
+
+    def action_page(self) -> None:
+        self.opening.begin("pager")
+
+    def action_folder(self) -> None:
+        self.opening.begin("folder")
+
+    def action_copy(self) -> None:
+        self.opening.copy_path()
+
+    @on(HitChosen)
+    def _chosen(self) -> None:
+        self.action_open()
+
+    @on(HandedOver)
+    def _handed_over(self, message: HandedOver) -> None:
+        self.opening.succeeded(message)
+
+    @on(TerminalWanted)
+    def _terminal_wanted(self, message: TerminalWanted) -> None:
+        self.opening.step_aside(message)
+
+    @on(NotOpened)
+    def _not_opened(self, message: NotOpened) -> None:
+        self.opening.failed(message.error)
+
+    # the screen itself
+
+    def action_order(self) -> None:
+        self.action_order_by(ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)])
+
+    def action_order_by(self, order: str) -> None:
+        self.order = order
+        self.query_one(StatusLine).say(ORDER_NAMES[order])
+        self.ask_again()
+
+    def action_refresh(self) -> None:
+        self.session.look_again()
+        self.ask_again()
+
+    def action_preview(self) -> None:
+        """Show or hide the preview; from the explanation, go back to it."""
+        explaining = self.query_one(ExplainPane).display
+        self._side_wanted[self._shape] = explaining or not self._side_wanted[self._shape]
+        self.show_side()
+
+    def action_explain(self) -> None:
+        """Show the explanation, or go back to the preview."""
+        explaining = self.query_one(ExplainPane).display and self.has_class("-side")
+        self._side_wanted[self._shape] = True
+        self.show_side(explain=not explaining)
+
+    def show_side(self, *, explain: bool = False) -> None:
+        """Lay the side pane out: beside the results, below them where the screen is narrow, or not at all."""
+        self.query_one(PreviewPane).display = not explain
+        self.query_one(ExplainPane).display = explain
+        self.set_class(self._side_wanted[self._shape], "-side")
+        share = SIDE_SHARES[self._share]
+        side = self.query_one("#side")
+        side.styles.width = "100%" if self._shape == "narrow" else f"{share}%"
+        side.styles.height = f"{share}%" if self._shape == "narrow" else "100%"
+        if not self.has_class("-side") and self.focused is not None and side in self.focused.ancestors:
+            self.query_one(QueryInput).focus()
+        self.call_after_refresh(self.read_side)
+
+    def read_side(self) -> None:
+        """Ask for what the side pane shows of the selected result."""
+        hit = self.query_one(ResultsList).selected
+        if hit is None or not self.has_class("-side"):
+            return
+        if self.query_one(ExplainPane).display:
+            self.session.want_explanation(hit)
+        elif width := self.query_one(PreviewBody).size.width:
+            self.session.want_preview(hit, width)
+
+    def action_wider(self) -> None:
+        self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
+        self.show_side(explain=self.query_one(ExplainPane).display)
+
+    def action_narrower(self) -> None:
+        self._share = max(0, self._share - 1)
+        self.show_side(explain=self.query_one(ExplainPane).display)
+
+    def action_facets(self) -> None:
+        """Show the filters and go there; from there, hide them."""
+        bar = self.query_one(FacetBar)
+        bar.display = not (bar.display and bar.has_focus)
+        (bar if bar.display else self.query_one(QueryInput)).focus()
+
+    def action_next_match(self) -> None:
+        self.query_one(PreviewPane).step_match(1)
+
+    def action_previous_match(self) -> None:
+        self.query_one(PreviewPane).step_match(-1)
+
+    def action_suggestion(self) -> None:
+        suggestion = self.query_one(HintLine).suggestion
+        if suggestion:
+            self.set_query(suggestion)
+
+    def action_search(self) -> None:
+        box = self.query_one(QueryInput)
+        box.focus()
+        box.action_select_all()
+
+    def action_back(self) -> None:
+        """One step back: to the search box, then an empty box, then no filters."""
+        box = self.query_one(QueryInput)
+        if not box.has_focus:
+            box.focus()
+        elif box.value:
+            box.value = ""
+        elif any(self.narrowed.values()):
+            for facet in FACETS:
+                self.query_one(FacetBar).narrow(facet, "")
+            self.query_one(StatusLine).say("filters taken away")
+        else:
+            self.query_one(StatusLine).say("Ctrl+Q leaves")
+
+    def action_stats(self) -> None:
+        self.app.push_screen(StatsScreen(self.setup.read_stats))
+
+    def action_help(self) -> None:
+        """Help for the part that has the focus, with the keys as they are now."""
+        focused = self.focused
+        about = focused.HELP if focused is not None and focused.HELP else ""
+        rows: dict[str, list[str]] = {}
+        for active in self.active_bindings.values():
+            binding = active.binding
+            if not binding.system and not isinstance(active.node, Input) and not binding.action.startswith(HIDDEN):
+                rows.setdefault(binding.tooltip or binding.description, []).append(self.app.get_key_display(binding))
+        self.app.push_screen(HelpScreen(about, [(" ".join(keys), what) for what, keys in rows.items()]))
+
+    @property
+    def _shape(self) -> str:
+        return "narrow" if self.size.width and self.size.width < 96 else "wide"
+
+    # the group
+
+    def begin_syncing(self) -> None:
+        """Ask the user where that was never done, then look from time to time whether a sync is due."""
+        if self.setup.group is not None:
+            self.session.sync(self._look_at_group)
+            self.set_interval(SYNC_LOOK_SECONDS, partial(self.session.sync, self._sync))
+
+    def _look_at_group(self) -> None:
+        """Runs in the worker of syncs, as all that follows: the first call loads what syncing needs."""
+        lines = tuple(self._joined_group().question())
+        if lines:
+            self.session.tell(ConsentWanted(lines))
+        else:
+            self._sync()
+
+    def _joined_group(self) -> BackgroundSync:
+        if self._group is None:
+            assert self.setup.group is not None
+            self._group = self.setup.group()
+        return self._group
+
+    def _sync(self) -> None:
+        news = self._joined_group().sync_when_due()
+        if news is not None:
+            self.session.tell(Synced(news.text, news.important))
+
+    def _answer_and_sync(self, agreed: bool) -> None:
+        self._joined_group().answer(agreed=agreed)
+        self._sync()
+
+    @on(ConsentWanted)
+    def _consent_wanted(self, message: ConsentWanted) -> None:
+        self.app.push_screen(ConsentScreen(message.lines), self._consent_given)
+
+    def _consent_given(self, agreed: bool | None) -> None:
+        if agreed is not None:
+            self.session.sync(partial(self._answer_and_sync, agreed))
+
+    @on(Synced)
+    def _synced(self, message: Synced) -> None:
+        self.query_one(StatusLine).show_group(message.text)
+        if message.important:
+            self.notify(message.text, title="group", markup=False)
+
+
+def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
+    """Whether the last word of `old` was surely not finished.
+
+    As a whole word it is then in far fewer documents, or so few hold all the words that others had to be added. The
+    results for its beginning, which are on the screen, are worth more than those of `page`.
+    """
+    if old is None or page.request.as_you_type or not old.request.as_you_type:
+        return False
+    same = same_question(old.request, page.request) and old.request.order == page.request.order
+    return same and (page.n_matches * 2 < old.n_matches or (page.relaxed and not old.relaxed))
+
+
+def stop_timer(timer: Timer | None) -> None:
+    """Stop a timer that may never have been started."""
+    if timer is not None:
+        timer.stop()

@@ -1,20 +1,22 @@
 """The conversation with the engine: which question is the newest, which page is shown, what was opened on it.
 
-Every call to the engine happens in a lane (a worker thread); every answer comes back as a message. Three promises:
-an overtaken answer is never posted, opening a hit records exactly one click, and a page on which something was
-opened is left exactly once.
+Every call to the engine happens in a lane, a worker thread with a short queue that can forget the jobs that were
+overtaken before they began, so that no key press ever waits for an answer; every answer comes back as a message. Three
+promises: an overtaken answer is never posted, opening a hit records exactly one click, and a page on which something
+was opened is left exactly once.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
 from app.search.results import Hit, ResultPage, SearchRequest
-from app.tui.engine import Engine
-from app.tui.lane import Lane
 from app.tui.messages import (
     Answered,
     EngineReady,
@@ -26,7 +28,68 @@ from app.tui.messages import (
     SnippetsMade,
 )
 from app.tui.preview_layout import lay_out
-from app.tui.wording import safe_line
+from indexer.text.printable import safe_line
+
+Job = Callable[[], None]
+
+
+class Lane:
+    """A thread that runs jobs one after another."""
+
+    def __init__(self, name: str, *, failed: Callable[[str, Exception], None]) -> None:
+        """`failed(name, error)` is called in the thread when a job raises; the lane goes on."""
+        self._name = name
+        self._failed = failed
+        self._jobs: deque[Job] = deque()
+        self._latest: Job | None = None
+        self._wake = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name=f"foltr-{name}", daemon=True)
+        self._thread.start()
+
+    def put(self, job: Job) -> None:
+        """Run `job` after all that wait already."""
+        with self._wake:
+            if not self._closed:
+                self._jobs.append(job)
+                self._wake.notify()
+
+    def replace(self, job: Job) -> None:
+        """Run `job` after those that were `put`, and forget the one given here before if it has not begun."""
+        with self._wake:
+            if not self._closed:
+                self._latest = job
+                self._wake.notify()
+
+    def close(self, *, finish: bool, seconds: float) -> None:
+        """Take no more jobs; wait up to `seconds` for the running one, and with `finish` for all that wait."""
+        with self._wake:
+            self._closed = True
+            if not finish:
+                self._jobs.clear()
+                self._latest = None
+            self._wake.notify()
+        self._thread.join(seconds)
+
+    def _next(self) -> Job | None:
+        with self._wake:
+            while not self._jobs and self._latest is None and not self._closed:
+                self._wake.wait()
+            if self._jobs:
+                return self._jobs.popleft()
+            job, self._latest = self._latest, None
+            return job
+
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
+            try:
+                job()
+            except Exception as error:  # reported to the screen, which shows it; the next job may well succeed
+                self._failed(self._name, error)
+
+
+if TYPE_CHECKING:
+    from app.search.search import Search
 
 CLOSING_SECONDS = 3.0
 """how long leaving the program waits for the last lesson to be kept"""
@@ -35,10 +98,10 @@ CLOSING_SECONDS = 3.0
 class Session:
     """One user at one engine. All methods return at once; only the screen's thread calls them."""
 
-    def __init__(self, open_engine: Callable[[], Engine], post: Callable[[Message], object]) -> None:
+    def __init__(self, open_engine: Callable[[], Search], post: Callable[[Message], object]) -> None:
         self._open_engine = open_engine
         self._post_to_screen = post
-        self._engine: Engine | None = None
+        self._engine: Search | None = None
         self._closed = False
         self.sequence = 0
         self.page: ResultPage | None = None

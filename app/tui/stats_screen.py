@@ -1,7 +1,12 @@
-"""The statistics: does the learned order help?"""
+"""Does learning help? The places of what was opened, told in numbers and one small plot.
+
+The numbers are `app.learning.outcomes`'s own, the same that `foltr-search stats` prints.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 from rich.text import Text
@@ -11,7 +16,8 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.tui.setup import StatsReader
+from app.learning.outcomes import Outcome, comparison, overall
+from app.wording import count
 
 WIDTH = 72
 """cells inside the panel, at most"""
@@ -22,7 +28,7 @@ class StatsScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,S,f6,enter", "dismiss", "Close")]
 
-    def __init__(self, read: StatsReader) -> None:
+    def __init__(self, read: Callable[[], Sequence[Outcome]]) -> None:
         super().__init__()
         self._read = read
 
@@ -35,9 +41,74 @@ class StatsScreen(ModalScreen[None]):
         self.run_worker(self._load, thread=True, exit_on_error=False)
 
     def _load(self) -> None:
-        from app.tui.stats_text import stats_text
 
         self.app.call_from_thread(self._show, stats_text(self._read(), WIDTH))
 
     def _show(self, text: Text) -> None:
         self.query_one("#stats-text", Static).update(text)
+
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+ENOUGH = 20
+"""opened results from which on the numbers say something"""
+PLOT_HEIGHT = 4
+
+
+def columns_of(outcomes: Sequence[Outcome], n_columns: int) -> list[tuple[float, float]]:
+    """(learned, BM25) mean reciprocal rank in `n_columns` stretches of equally many openings, oldest first."""
+    n_columns = max(1, min(n_columns, len(outcomes)))
+    edges = [round(i * len(outcomes) / n_columns) for i in range(n_columns + 1)]
+    stretches = [overall(outcomes[a:b]) for a, b in pairwise(edges)]
+    return [(one.mrr_learned, one.mrr_bm25) for one in stretches if one is not None]
+
+
+def plot(values: Sequence[float], height: int) -> list[str]:
+    """Columns of blocks for values in [0, 1], `height` lines, the top line first."""
+    lines = []
+    for level in range(height - 1, -1, -1):
+        filled = [max(0.0, min(1.0, value * height - level)) for value in values]
+        lines.append("".join(BLOCKS[round(part * 8)] for part in filled))
+    return lines
+
+
+def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
+    """The whole screen as text."""
+    text = Text()
+    total = overall(outcomes)
+    if total is None:
+        text.append("Nothing was opened yet\n\n", style="bold")
+        text.append("Each time you open a result, its place in the learned order is compared with its place in BM25.\n")
+        return text
+    text.append(verdict(total.mrr_learned, total.mrr_bm25, total.n) + "\n\n", style="bold")
+    text.append(f"{'':30}{'learned':>10}{'BM25':>10}\n", style="dim")
+    text.append(f"{'mean reciprocal rank':30}{total.mrr_learned:10.2f}{total.mrr_bm25:10.2f}\n")
+    text.append(f"{'opened at place 1':30}{total.first_learned:10.0%}{total.first_bm25:10.0%}\n")
+    text.append(_interleaving(outcomes) + "\n")
+    columns = columns_of(outcomes, max(8, width - 6))
+    for name, values in (("learned", [c[0] for c in columns]), ("BM25", [c[1] for c in columns])):
+        text.append(f"\n{name}: mean reciprocal rank, oldest on the left\n", style="dim")
+        style = "" if name == "learned" else "dim"
+        text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), style=style)
+    return text
+
+
+def verdict(ours: float, theirs: float, n_opened: int) -> str:
+    """One sentence that answers the question."""
+    opened = count(n_opened, "opened result")
+    if n_opened < ENOUGH:
+        return f"Too early to say: {opened} so far."
+    if ours > theirs * 1.02:
+        gain = f"{ours / theirs - 1:.0%} better than BM25" if theirs else "better than BM25"
+        return f"It helps: over {opened} the learned order did {gain}."
+    if ours < theirs * 0.98:
+        return f"It does not help yet: over {opened} BM25 alone would have done better."
+    return f"It makes no difference yet, over {opened}."
+
+
+def _interleaving(outcomes: Sequence[Outcome]) -> str:
+    """Who won the interleaved pages, "" when there were none."""
+    result = comparison(outcomes)
+    if not result.wins_learned + result.wins_bm25:
+        return ""
+    wins = f"learned {count(result.wins_learned)}, BM25 {count(result.wins_bm25)}"
+    return f"interleaved pages won: {wins} (p = {result.p_value:.2f})\n"

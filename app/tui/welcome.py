@@ -6,8 +6,9 @@ from rich.text import Text
 from textual.widgets import Static
 
 from app.search.results import IndexStatus, ResultPage
-from app.tui.engine import ProgressLine
-from app.tui.wording import count, safe_line
+from app.tui.parts import ProgressLine
+from app.wording import count
+from indexer.text.printable import safe_line
 
 EXAMPLES = (
     ('"annual report"', "exactly these words, in this order"),

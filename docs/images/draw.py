@@ -91,9 +91,8 @@ async def draw(home: Path) -> None:
     from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.application import FoltrApp
-    from app.tui.engine import Folder, ProgressLine
+    from app.tui.parts import Folder, ProgressLine, Setup
     from app.tui.query_input import QueryInput
-    from app.tui.setup import Setup
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
     fresh = Paths(config_dir=home / ".config", data_dir=home / ".fresh")

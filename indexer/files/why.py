@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from indexer.documents import FileEntry, Skipped, display_path
+from indexer.documents import FileEntry, Skipped
 from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
+from indexer.text.printable import display_path
 
 STATUSES = ("indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside")
 

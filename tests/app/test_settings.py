@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Paths, Settings, SettingsError
-from app.settings_file import default_file, toml_value
-from app.settings_keys import keys
-from app.settings_sources import examine, resolve
+from app.settings import SCHEME, Paths, Settings, SettingsError, examine, resolve
+from foltr.config import toml_value
 
 
 @pytest.fixture
@@ -54,16 +52,16 @@ def test_show_names_the_source_of_each_value(paths: Paths) -> None:
     assert effective.sources["index.hidden"] == "default"
 
 
-@pytest.mark.parametrize("name", [name for name, key in keys().items() if key.default != ""])
+@pytest.mark.parametrize("name", [name for name, key in SCHEME.keys.items() if key.default != ""])
 def test_every_key_can_be_set_by_file_variable_and_flag(paths: Paths, name: str) -> None:
     """Any key takes its own default from any source, and comes back as it was."""
-    key = keys()[name]
+    key = SCHEME.keys[name]
     written = toml_value(key.default)
     table, _, field = name.partition(".")
     text = written if isinstance(key.default, (list, dict)) else str(key.default)
     for settings in (
         load(paths, f"[{table}]\n{field} = {written}\n"),
-        load(paths, env={key.variable: text}),
+        load(paths, env={SCHEME.variable(name): text}),
         Settings.load(paths, {}, flags={name: text}),
     ):
         assert getattr(getattr(settings, table), field) == key.default
@@ -139,13 +137,13 @@ def test_check_lists_every_problem_and_keeps_what_can_be_used(paths: Paths) -> N
 
 def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) -> None:
     """The commented file parses as it is, and with every comment sign of a key taken away it gives the defaults."""
-    assert load(paths, default_file()) == Settings()
+    assert load(paths, SCHEME.default_file()) == Settings()
     active = "\n".join(
         line.removeprefix("# ") if line.removeprefix("# ").partition(" = ")[0].isidentifier() else line
-        for line in default_file().splitlines()
+        for line in SCHEME.default_file().splitlines()
     )
     written = tomllib.loads(active)
-    assert {f"{table}.{field}" for table, fields in written.items() for field in fields} == set(keys())
+    assert {f"{table}.{field}" for table, fields in written.items() for field in fields} == set(SCHEME.keys)
     assert load(paths, active) == Settings()
 
 

@@ -28,9 +28,8 @@ from app.search.results import (
 )
 from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
 from app.tui.application import FoltrApp
-from app.tui.engine import Folder, ProgressLine
 from app.tui.keys import problems_of, usable
-from app.tui.setup import Setup
+from app.tui.parts import Folder, ProgressLine, Setup
 
 NOW = 1_750_000_000.0
 """15 June 2025; the moment that all dates are told from"""
@@ -277,6 +276,8 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             data_dir=tmp_path,
             open_engine=lambda: engine,
             indexing=indexing,
+            history=SimpleNamespace(queries=tuple, add=lambda query: None),
+            read_stats=tuple,
             keymap=usable(keymap),
             problems=problems_of(keymap),
             now=NOW,

@@ -8,8 +8,7 @@ from typing import Any
 
 from textual.widgets import Input
 
-from app.tui.first_start import FirstStart
-from app.tui.folder_list import FolderList
+from app.tui.first_start import FirstStart, FolderList
 
 Stages = Callable[..., Any]
 

@@ -32,7 +32,7 @@ class FakeGroup:
 async def test_searching_does_not_wait_for_a_server_that_does_not_answer(stage: Callable[..., Any]) -> None:
     """While a sync hangs, a query is answered; when it ends, the status line tells what became of it."""
     group = FakeGroup(news=News("answered round 7", important=True))
-    one = stage(group=group)
+    one = stage(group=lambda: group)
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, group.reached.is_set)
         await one.search(pilot, "wind")
@@ -44,7 +44,7 @@ async def test_searching_does_not_wait_for_a_server_that_does_not_answer(stage: 
 async def test_leaving_does_not_wait_for_the_server_either(stage: Callable[..., Any]) -> None:
     """The session closes while a sync hangs."""
     group = FakeGroup()
-    one = stage(group=group)
+    one = stage(group=lambda: group)
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, group.reached.is_set)
         closing = threading.Thread(target=one.app.search_screen.session.close)
@@ -58,7 +58,7 @@ async def test_the_user_is_asked_before_the_first_sync(stage: Callable[..., Any]
     """The question and what it means are shown; No is preselected, and is kept as the answer."""
     group = FakeGroup("Sync with herons by itself, daily?", "What leaves this device: numbers.")
     group.gate.set()
-    one = stage(group=group)
+    one = stage(group=lambda: group)
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, lambda: "Sync with herons by itself, daily?" in one.text)
         assert "What leaves this device" in one.text
@@ -72,7 +72,7 @@ async def test_agreeing_syncs_and_escape_leaves_the_question_open(stage: Callabl
     for keys, answers in ((("shift+tab", "enter"), [True]), (("escape",), [])):
         group = FakeGroup("Sync with herons by itself, daily?", "What leaves.")
         group.gate.set()
-        one = stage(group=group)
+        one = stage(group=lambda made=group: made)
         async with one.app.run_test(size=(100, 30)) as pilot:
             await one.until(pilot, lambda shown=one: "Sync with herons" in shown.text)
             await pilot.press(*keys)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
-from app.tui.hand_over import Place, finish, hand_over
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
+from app.tui.opening import Place, finish, hand_over
 
 SETTINGS = Settings(open=OpenSettings(editor="cat +{line} {path}", pager="cat -n {path}", opener="true"))
 

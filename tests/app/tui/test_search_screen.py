@@ -12,8 +12,7 @@ from app.settings import ScreenSettings
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FacetBar
 from app.tui.hint_line import HintLine
-from app.tui.preview_body import PreviewBody
-from app.tui.preview_pane import PreviewPane
+from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
 from app.tui.status_line import StatusLine

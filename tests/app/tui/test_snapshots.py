@@ -10,7 +10,7 @@ import pytest
 import textual
 
 from app.settings import ScreenSettings
-from app.tui.preview_pane import PreviewPane
+from app.tui.preview import PreviewPane
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
 

@@ -24,9 +24,8 @@ from pathlib import Path
 from app.paths import Paths
 from app.settings import Settings
 from app.tui.application import FoltrApp
-from app.tui.background import Background
-from app.tui.setup import Setup
-from app.tui.starting import show
+from app.tui.parts import Setup
+from app.tui.starting import Background, StoredHistory, show
 
 class Crashing(FoltrApp):
     async def action_quit(self) -> None:
@@ -37,7 +36,9 @@ paths = Paths(config_dir=Path(sys.argv[1]), data_dir=Path(sys.argv[1]))
 class Never:
     def status(self): raise OSError("no index here")
 
-setup = Setup(Settings(), paths.data_dir, Never, Background(Settings(), paths), folder=sys.argv[1])
+settings = Settings()
+indexing, history = Background(settings, paths), StoredHistory(settings, paths)
+setup = Setup(settings, paths.data_dir, Never, indexing, history, tuple, folder=sys.argv[1])
 raise SystemExit(show(Crashing(setup)))
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.settings import Paths, Settings, remember_root, remembered_roots
-from app.tui.background import Background, lies_in, progress_line
+from app.tui.starting import Background, progress_line
+from indexer.files.crawl import is_below
 from indexer.progress import Progress
 
 
@@ -32,10 +33,10 @@ def test_following_is_silent_but_for_a_note() -> None:
 
 def test_a_folder_below_a_root_is_no_new_root() -> None:
     """A neighbour whose name begins alike is one."""
-    assert lies_in("/a/b", "/a")
-    assert lies_in("/a", "/a")
-    assert lies_in("/a", "/")
-    assert not lies_in("/ab", "/a")
+    assert is_below("/a/b", "/a")
+    assert is_below("/a", "/a")
+    assert is_below("/a", "/")
+    assert not is_below("/ab", "/a")
 
 
 def test_there_is_an_index_once_a_folder_was_chosen(tmp_path: Path) -> None:

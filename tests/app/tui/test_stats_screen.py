@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.learning.outcomes import Outcome
-from app.tui.stats_text import columns_of, plot, stats_text, verdict
+from app.tui.stats_screen import columns_of, plot, stats_text, verdict
 
 
 def _outcomes(*ranks: tuple[int, int]) -> list[Outcome]:

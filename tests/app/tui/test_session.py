@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from app.tui.lane import Lane
+from app.tui.session import Lane
 
 
 def _lane(errors: list[tuple[str, Exception]] | None = None) -> Lane:

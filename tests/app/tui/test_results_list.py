@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 
 from app.search.results import Hit, Snippet
-from app.tui.result_row import RowStyles, marks_of, row_lines, title_of
+from app.tui.results_list import RowStyles, marks_of, row_lines, title_of
 
 HIT = Hit(2, 1, "/srv/a/report.pdf", "", "Annual report", "pdf", "", 1_750_000_000.0, 10, "", 1.0, 7, copies=("/b",))
 PLAIN, BOLD = Style(), Style(bold=True)

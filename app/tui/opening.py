@@ -1,0 +1,163 @@
+"""Opening a result in the user's own program, in a worker; for one that needs the terminal the screen steps aside.
+
+A pager would show the bytes of a PDF or of a mailbox, so it is given the extracted text instead, in a file that only
+the user can read and that is deleted when the pager ends.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from textual.app import SuspendNotSupported
+from textual.message import Message
+from textual.screen import Screen
+
+from app.opener import How, OpenError, plan, run
+from app.search.results import Hit, ResultPage
+from app.settings import Settings
+from app.tui.messages import HandedOver, NotOpened, TerminalWanted
+from app.tui.parts import Setup
+from app.tui.preview import PreviewPane
+from app.tui.query_input import Recall
+from app.tui.results_list import ResultsList, title_of
+from app.tui.session import Session
+from app.tui.status_line import StatusLine
+from indexer.text.printable import display_path, safe_line
+
+AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
+"""types whose lines in the file are the lines of the extracted text"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the document to go; 0 where unknown."""
+
+    line: int = 0
+    page: int = 0
+
+
+def hand_over(
+    hit: Hit, how: How, *, place: Place, settings: Settings, data_dir: Path, text_of: Callable[[Hit], str]
+) -> Message:
+    """Start the program for a hit, or say that it needs the terminal, or why it cannot be started.
+
+    Runs in a worker. `text_of` gives the extracted text, for a pager.
+    """
+    is_plain = hit.type in AS_THEY_ARE and not hit.part
+    temporary = ""
+    try:
+        if how == "pager" and not is_plain:
+            temporary = _private_copy(text_of(hit), data_dir)
+        line = place.line if is_plain or temporary else 0
+        command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page)
+        if command.needs_terminal:
+            return TerminalWanted(hit, command, temporary)
+        run(command)
+    except (OpenError, OSError) as error:
+        _delete(temporary)
+        return NotOpened(hit, str(error))
+    return HandedOver(hit, Path(command.argv[0]).name)
+
+
+def finish(wanted: TerminalWanted) -> int:
+    """Run a program that needs the terminal, wait for its end and give its exit code; raises OpenError."""
+    try:
+        return run(wanted.command)
+    finally:
+        _delete(wanted.temporary)
+
+
+def _private_copy(text: str, data_dir: Path) -> str:
+    with tempfile.NamedTemporaryFile("w", dir=data_dir, suffix=".txt", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name
+
+
+def _delete(path: str) -> None:
+    if path:
+        Path(path).unlink(missing_ok=True)
+
+
+class Opening:
+    """Opens the selected result of a screen, and tells the session once it was opened."""
+
+    def __init__(self, screen: Screen[None], setup: Setup, session: Session, recall: Recall) -> None:
+        self._screen, self._setup, self._session, self._recall = screen, setup, session, recall
+
+    def begin(self, how: How) -> None:
+        """Hand the selected result over, in a worker; what became of it comes back as a message."""
+        hit, page = self._selected, self._session.page
+        if hit is not None and page is not None:
+            self._session.run(partial(self._hand_over, hit, how, page=page, place=self._place_of(hit)))
+
+    def _hand_over(self, hit: Hit, how: How, *, page: ResultPage, place: Place) -> None:
+        """Runs in a worker."""
+        done = hand_over(
+            hit,
+            how,
+            place=place,
+            settings=self._setup.settings,
+            data_dir=self._setup.data_dir,
+            text_of=partial(self._session.text_of, page),
+        )
+        self._session.tell(done)
+
+    def succeeded(self, message: HandedOver) -> None:
+        """The program was started."""
+        self._record(message.hit)
+        self._say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
+
+    def step_aside(self, message: TerminalWanted) -> None:
+        """Leave the terminal to a program until it ends; the screen comes back as it was."""
+        try:
+            with self._screen.app.suspend():
+                code = finish(message)
+        except (OpenError, SuspendNotSupported) as error:
+            self.failed(str(error))
+            return
+        self._record(message.hit)
+        ended = f" (it ended with code {code})" if code else ""
+        self._say(f"opened {title_of(message.hit)}{ended}")
+
+    def failed(self, error: str) -> None:
+        """Say why nothing was opened; the row may have to say that its file is gone."""
+        self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
+        self._screen.query_one(ResultsList).refresh()
+
+    def copy_path(self) -> None:
+        """Copy the path by OSC 52, which reaches the clipboard even over SSH."""
+        hit = self._selected
+        if hit is not None:
+            shown = display_path(hit.path)
+            self._screen.app.copy_to_clipboard(shown)
+            exact = "" if shown == hit.path else " (its name cannot be written exactly)"
+            self._say(f"copied {shown}{exact}")
+
+    def _record(self, hit: Hit) -> None:
+        """One click, and one past query for those who keep them."""
+        self._session.opened(hit)
+        if self._session.page is not None and self._setup.settings.history.enabled:
+            query = self._session.page.request.text.strip()
+            self._recall.add(query)
+            self._session.run(partial(self._setup.history.add, query))
+
+    @property
+    def _selected(self) -> Hit | None:
+        return self._screen.query_one(ResultsList).selected
+
+    def _place_of(self, hit: Hit) -> Place:
+        """The match that is shown in the preview, else the one in the snippet."""
+        preview = self._screen.query_one(PreviewPane)
+        if preview.loaded is not None and preview.loaded.doc_id == hit.doc_id and preview.display:
+            line, page = preview.body.position
+            return Place(line, page)
+        results = self._screen.query_one(ResultsList)
+        snippet = results.snippet_of(results.cursor)
+        return Place(snippet.line, snippet.page) if snippet else Place()
+
+    def _say(self, sentence: str) -> None:
+        self._screen.query_one(StatusLine).say(sentence)

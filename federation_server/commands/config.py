@@ -1,0 +1,65 @@
+"""`foltr-server config`: which settings are in force and from where, and whether they can be used."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from federation_server.cli import FAILED
+from federation_server.commands.installation import SETTINGS_FILE, folder
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Show and check the settings: an environment variable wins over server.toml, that over the default."""
+    return 0 if ctx.invoked_subcommand else _show("")
+
+
+@command.command("path")
+def path() -> int:
+    """Print where server.toml is, whether or not it exists yet."""
+    click.echo(folder() / SETTINGS_FILE)
+    return 0
+
+
+@command.command("show")
+@click.argument("prefix", default="")
+def show(prefix: str) -> int:
+    """Print the settings in force with their source; PREFIX narrows to one table or key."""
+    return _show(prefix)
+
+
+@command.command("check")
+def check() -> int:
+    """Check server.toml and the environment, and list every problem (exit code 2)."""
+    from federation_server.settings import examine
+
+    _, problems = examine(folder() / SETTINGS_FILE, os.environ)
+    for problem in problems:
+        click.echo(problem, err=True)
+    return FAILED if problems else 0
+
+
+@command.command("default")
+def default() -> int:
+    """Print the commented default file."""
+    from federation_server.settings import SCHEME
+
+    click.echo(SCHEME.default_file(), nl=False)
+    return 0
+
+
+def _show(prefix: str) -> int:
+    from federation_server.settings import SCHEME, ServerSettingsError, examine
+
+    effective, problems = examine(folder() / SETTINGS_FILE, os.environ)
+    if problems:
+        more = f" (and {len(problems) - 1} more: foltr-server config check)" if len(problems) > 1 else ""
+        raise ServerSettingsError(problems[0] + more)
+    lines = list(SCHEME.listing(effective, prefix))
+    if not lines:
+        raise click.UsageError(f"no setting `{prefix}`; {SCHEME.nearest(prefix)}")
+    click.echo("\n".join(lines))
+    return 0

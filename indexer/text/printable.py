@@ -1,0 +1,44 @@
+"""Text that is safe to print: nothing in it is obeyed by a terminal, hidden, or turns the reading direction.
+
+Names and texts of files may hold escape sequences and characters that nobody sees; printed as they are, they would
+reach the terminal. Everything here keeps the length of what it makes safe, so that offsets of matches stay true. What
+joins letters and emoji (U+200C, U+200D, variation selectors) stays: it belongs to the words of many languages.
+"""
+
+from __future__ import annotations
+
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+_CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)}
+"""obeyed by terminals, and halves of characters"""
+_UNSEEN = {
+    0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0xFEFF, 0xE0001,
+    *range(0x2028, 0x202F), *range(0x2060, 0x2070), *range(0xFFF9, 0xFFFC), *range(0xE0020, 0xE0080),
+}  # fmt: skip
+"""directions, separators of lines, and characters without a shape"""
+_BLANKS = {0x09, 0x0A, 0x0B, 0x0C, 0x0D}
+_SOFT_HYPHEN = 0xAD
+
+UNSAFE = "".join(map(chr, sorted({*_CONTROLS, *_UNSEEN})))
+"""every character that no printed line may hold"""
+
+_LINE = dict.fromkeys(_CONTROLS, REPLACEMENT) | dict.fromkeys(_UNSEEN | _BLANKS, " ") | {_SOFT_HYPHEN: "-"}
+_TEXT = {code: sign for code, sign in _LINE.items() if code not in (0x09, 0x0A)}
+_NAME = dict.fromkeys(_CONTROLS | _UNSEEN | {_SOFT_HYPHEN}, REPLACEMENT)
+
+
+def safe_text(text: str) -> str:
+    """`text` of the same length without anything unsafe; line ends and tabs stay."""
+    return text.translate(_TEXT)
+
+
+def safe_line(text: str) -> str:
+    """`text` as one line of the same length without anything unsafe."""
+    return text if text.isascii() and text.isprintable() else text.translate(_LINE)
+
+
+def display_path(path: str) -> str:
+    """`path` for people: undecodable bytes and whatever is unsafe made visible, so that no two names look alike."""
+    if path.isascii() and path.isprintable():
+        return path
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").translate(_NAME)

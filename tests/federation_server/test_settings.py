@@ -1,0 +1,95 @@
+"""The server's settings: the file, the environment, and what cannot be used."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from federation_server.cli import main
+from federation_server.settings import SCHEME, ServerSettingsError, Settings, examine, read
+from foltr.federated.aggregation.krum import Krum
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "server.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_the_default_file_changes_nothing_as_it_is_and_with_every_sign_taken_away(tmp_path: Path) -> None:
+    """Each commented key is that of the structs, with its default."""
+    text = SCHEME.default_file()
+    assert read(written(tmp_path, text), {}) == Settings()
+    lines = [line.removeprefix("# ") for line in text.splitlines()]
+    active = "\n".join(
+        line if line.partition(" = ")[0].isidentifier() or line.startswith("[") else f"# {line}" for line in lines
+    )
+    assert {f"{table}.{key}" for table, keys in tomllib.loads(active).items() for key in keys} == set(SCHEME.keys)
+    assert read(written(tmp_path, active), {}) == Settings()
+
+
+def test_a_variable_wins_over_the_file_and_that_over_the_default(tmp_path: Path) -> None:
+    """The table `server` needs no name; the device's variables mean nothing here."""
+    file = written(tmp_path, "[server]\nport = 9000\naddress = '::1'\n[rounds]\nquorum = 7\n")
+    settings = read(file, {"FOLTR_SERVER__PORT": "9001", "FOLTR_SERVER_ROUNDS__QUORUM": "8", "FOLTR_INDEX__X": "1"})
+    assert (settings.server.port, settings.server.address, settings.rounds.quorum) == (9001, "::1", 8)
+    effective, _ = examine(file, {"FOLTR_SERVER_ROUNDS__QUORUM": "8"})
+    assert effective.sources["rounds.quorum"] == "FOLTR_SERVER_ROUNDS__QUORUM"
+    assert effective.sources["server.port"] == f"{file}, line 2"
+    assert effective.sources["rounds.floor"] == "default"
+
+
+def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None:
+    """Structs that are told apart by a tag are read from TOML wherever they stand."""
+    table = '{ rule = "krum", n_malicious = 1 }'
+    by_file = read(written(tmp_path, f"[rounds]\nfloor = 5\n[aggregation]\nrule = {table}\n"), {})
+    file = written(tmp_path, "[rounds]\nfloor = 5\n")
+    assert by_file.aggregation.rule == read(file, {"FOLTR_SERVER_AGGREGATION__RULE": table}).aggregation.rule
+    assert by_file.aggregation.rule == Krum(n_malicious=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[rounds]\nquorom = 5\n", "line 2: unknown key `rounds.quorom`; the nearest known one is `rounds.quorum`"),
+        ("[round]\nquorum = 5\n", "line 1: unknown key `round`; the nearest table is `[rounds]`"),
+        ("\n[server]\nport = 70000\n", "line 3: server.port wants a whole number from 0 to 65535, got 70000"),
+        ("[server\n", "wanted a TOML file, got: "),
+        ("[aggregation]\nrule = { rule = 'sum' }\n", "line 2: aggregation.rule wants a table with rule = one of mean"),
+        ('[aggregation]\nrule = { rule = "krum", m = 1 }\n', "unknown field `m`"),
+        ("[rounds]\nfloor = 6\n", "rounds.floor 6 is above rounds.quorum 5"),
+        ('[aggregation]\nrule = { rule = "krum", n_malicious = 1 }\n', "aggregation.rule with rounds.floor = 3: "),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_that_names_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:
+    """What was wanted, what came, and where it stands."""
+    file = written(tmp_path, text)
+    with pytest.raises(ServerSettingsError) as caught:
+        read(file, {})
+    assert str(caught.value).startswith(str(file))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_config_check_lists_every_problem(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 and a line for each; 0 and nothing where all is well, also before there is a file."""
+    assert main(["--folder", str(tmp_path), "config", "check"]) == 0
+    written(tmp_path, "[server]\nport = -1\nadress = 'x'\n[limits]\nbody_bytes = 'many'\n")
+    assert main(["--folder", str(tmp_path), "config", "check"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 3
+    assert "`server.address`" in said.err
+
+
+def test_config_show_names_values_and_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table or a key narrows the list; an unknown one is an error with the nearest."""
+    written(tmp_path, "[server]\nport = 9000\n")
+    assert main(["--folder", str(tmp_path), "config", "show", "server.port"]) == 0
+    assert capsys.readouterr().out == f"server.port = 9000  # {tmp_path / 'server.toml'}, line 2\n"
+    assert main(["--folder", str(tmp_path), "config"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(SCHEME.keys)
+    assert main(["--folder", str(tmp_path), "config", "show", "server.prt"]) == 2
+    assert "`server.port`" in capsys.readouterr().err

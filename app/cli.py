@@ -56,7 +56,7 @@ foltr-search search --help            every command has help with examples
 """
 
 
-class Program(Group):
+class DeviceProgram(Group):
     """The top command: its subcommands by name; any other first word is a folder for the screen."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -107,7 +107,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
 
 
 @click.group(
-    cls=Program,
+    cls=DeviceProgram,
     examples=EXAMPLES,
     invoke_without_command=True,
     subcommand_metavar="[FOLDER] | COMMAND [ARGS]...",

@@ -22,7 +22,7 @@ from indexer.files.ignore import IgnoreRules
 from indexer.files.why import Why
 from indexer.files.why import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
-from indexer.progress import OnProgress, Progress, Summary
+from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.update import Job, Moves, Updater, open_catalogue
 
@@ -56,7 +56,7 @@ __all__ = [
     "BackgroundIndexer",
     "Progress",
     "RootSuggestion",
-    "Summary",
+    "UpdateSummary",
     "Why",
     "crawl_rules",
     "suggest_roots",
@@ -97,7 +97,7 @@ def update_index(
     holder: str = "foltr-search index",
     on_progress: OnProgress = lambda progress: None,
     stop: threading.Event | None = None,
-) -> Summary:
+) -> UpdateSummary:
     """Bring the index up to date with `roots` (default: the folders the user chose); keeps what is done on `stop`.
 
     An index that is damaged or of another version is made anew, and the summary's note says so. Raises LockedError
@@ -106,7 +106,7 @@ def update_index(
     stop = stop or threading.Event()
     return_freed_memory()
 
-    def scan(rebuild: bool) -> Summary:
+    def scan(rebuild: bool) -> UpdateSummary:
         catalogue, note = _open(paths, rebuild=rebuild)
         try:
             with _pool(settings) as pool:

@@ -75,7 +75,7 @@ class OpenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Invocation:
     """A program about to be started."""
 
     argv: tuple[str, ...]
@@ -88,7 +88,7 @@ class Command:
 def plan(
     path: str, how: How = "system", *, settings: Settings, line: int = 0, page: int = 0,
     env: Mapping[str, str] | None = None,
-) -> Command:  # fmt: skip
+) -> Invocation:  # fmt: skip
     """The program that opens `path`, at `line` or `page` (from 1; 0 for unknown) where it can be told to.
 
     Raises OpenError where the file is gone or no program is found. May ask the desktop for its PDF viewer (a short
@@ -104,7 +104,7 @@ def plan(
     return _PLANNERS[how](_Target(target, line, page), settings, env)
 
 
-def run(command: Command) -> int:
+def run(command: Invocation) -> int:
     """Start a planned program and give its exit code; 0 for one that was detached and did not fail at once.
 
     Raises OpenError where it cannot be started or fails at once.
@@ -141,25 +141,25 @@ class _Target:
         return {"path": self.path, "line": str(max(self.line, 1)), "page": str(max(self.page, 1))}
 
 
-def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     is_pdf = target.path.lower().endswith(".pdf")
     if is_pdf and settings.open.pdf:
-        return Command(_fill(settings.open.pdf, target, "open.pdf"), needs_terminal=False)
+        return Invocation(_fill(settings.open.pdf, target, "open.pdf"), needs_terminal=False)
     if settings.open.opener:
-        return Command(_fill(settings.open.opener, target, "open.opener"), needs_terminal=False)
+        return Invocation(_fill(settings.open.opener, target, "open.opener"), needs_terminal=False)
     if sys.platform == "win32":
-        return Command((target.path,), needs_terminal=False, startfile=True)
+        return Invocation((target.path,), needs_terminal=False, startfile=True)
     if sys.platform == "darwin":
-        return Command(("open", target.path), needs_terminal=False)
+        return Invocation(("open", target.path), needs_terminal=False)
     if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         return _plan_without_display(target, settings, env)
     viewer = _pdf_viewer(env) if is_pdf and target.page > 1 else ""
     if viewer:
-        return Command((viewer, *_fill(PDF_PAGE[viewer], target, viewer)), needs_terminal=False)
-    return Command((_found("xdg-open", env), target.path), needs_terminal=False)
+        return Invocation((viewer, *_fill(PDF_PAGE[viewer], target, viewer)), needs_terminal=False)
+    return Invocation((_found("xdg-open", env), target.path), needs_terminal=False)
 
 
-def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     """On a machine without a desktop (over SSH) text opens in the terminal; nothing else can be shown there."""
     with open(target.path, "rb") as file:
         start = file.read(4096)
@@ -170,41 +170,41 @@ def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str,
     return (_plan_editor if has_editor else _plan_pager)(target, settings, env)
 
 
-def _plan_editor(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+def _plan_editor(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     if settings.open.editor:
         argv = _fill(settings.open.editor, target, "open.editor")
-        return Command(argv, needs_terminal=_program(argv[0]) not in SCREEN_EDITORS)
+        return Invocation(argv, needs_terminal=_program(argv[0]) not in SCREEN_EDITORS)
     words = _words(env.get("VISUAL") or env.get("EDITOR") or "", "$VISUAL")
     if not words:
         fallback = ("notepad",) if sys.platform == "win32" else ("sensible-editor", "vi", "nano")
         words = [_first_found(fallback, env, hint="set $EDITOR or open.editor")]
     program = _program(words[0])
     place = _fill(EDITOR_LINE[program], target, program) if target.line and program in EDITOR_LINE else (target.path,)
-    return Command((*words, *place), needs_terminal=program not in SCREEN_EDITORS)
+    return Invocation((*words, *place), needs_terminal=program not in SCREEN_EDITORS)
 
 
-def _plan_pager(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+def _plan_pager(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     if settings.open.pager:
-        return Command(_fill(settings.open.pager, target, "open.pager"), needs_terminal=True)
+        return Invocation(_fill(settings.open.pager, target, "open.pager"), needs_terminal=True)
     words = _words(env.get("PAGER") or "", "$PAGER")
     words = words or [_first_found(("less", "more"), env, hint="set $PAGER or open.pager")]
     program = _program(words[0])
     place = _fill(PAGER_LINE[program], target, program) if target.line and program in PAGER_LINE else (target.path,)
-    return Command((*words, *place), needs_terminal=True)
+    return Invocation((*words, *place), needs_terminal=True)
 
 
-def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) -> Command:
+def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     folder = str(Path(target.path).parent)
     if sys.platform == "win32":
-        return Command(("explorer", f"/select,{target.path}"), needs_terminal=False)
+        return Invocation(("explorer", f"/select,{target.path}"), needs_terminal=False)
     if sys.platform == "darwin":
-        return Command(("open", "-R", target.path), needs_terminal=False)
+        return Invocation(("open", "-R", target.path), needs_terminal=False)
     if settings.open.opener:
-        return Command(_fill(settings.open.opener, _Target(folder, 0, 0), "open.opener"), needs_terminal=False)
-    return Command((_found("xdg-open", env), folder), needs_terminal=False)
+        return Invocation(_fill(settings.open.opener, _Target(folder, 0, 0), "open.opener"), needs_terminal=False)
+    return Invocation((_found("xdg-open", env), folder), needs_terminal=False)
 
 
-_PLANNERS: Mapping[str, Callable[[_Target, Settings, Mapping[str, str]], Command]] = {
+_PLANNERS: Mapping[str, Callable[[_Target, Settings, Mapping[str, str]], Invocation]] = {
     "system": _plan_system,
     "editor": _plan_editor,
     "pager": _plan_pager,

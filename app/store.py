@@ -33,7 +33,7 @@ _FIRST = (
     # pages that taught something: foltr.ranking.interaction records, nothing else
     """CREATE TABLE interactions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, manifest_hash TEXT NOT NULL, record BLOB NOT NULL)""",
-    # the present model of each ranker: an app.learning.models.ModelRecord; `revision` is random and new with each write
+    # the present model of each ranker: app.learning.models.StoredModel; `revision` is random, new with each write
     "CREATE TABLE models (ranker TEXT PRIMARY KEY, revision BLOB NOT NULL, record BLOB NOT NULL) WITHOUT ROWID",
     # the model as it was at the end of a day (ISO date, local time)
     """CREATE TABLE snapshots (

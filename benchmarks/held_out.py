@@ -26,8 +26,7 @@ from benchmarks.judged import graded, ndcg, precision
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import whoosh_ndcg
 from foltr.arrays import FloatVector
-from simulation.click_models import CASCADES, make_users
-from simulation.users import Users
+from simulation.click_models import CASCADES, Users, make_users
 
 SESSION = 25
 """queries in one session"""

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.collections import shared_folder
-from simulation.letor import parse_file
-from simulation.letor_cache import content_hash, load_file
-from simulation.normalisation import NORMALISATIONS, normalise_queries
+from simulation.data.cache import content_hash, load_file
+from simulation.data.letor import parse_file
+from simulation.data.queries import NORMALISATIONS, normalise_queries
 
 SAMPLE = Path(__file__).resolve().parents[1] / "simulation" / "samples" / "letor-60"
 

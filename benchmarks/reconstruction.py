@@ -21,7 +21,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian, NoPrivacy
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
-from simulation.reconstruction import auc, by_rank, estimated_weights, sent
+from simulation.studies.reconstruction import auc, by_rank, estimated_weights, sent
 
 MULTIPLIERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 PAGES = (1, 2, 4, 8)

@@ -35,10 +35,10 @@ from simulation.batched.pdgd import linear_scores  # noqa: E402
 from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
 from simulation.batched.rounds import fast_round  # noqa: E402
 from simulation.click_models import make_users  # noqa: E402
-from simulation.data_folder import data_folder  # noqa: E402
-from simulation.datasets import load_fold  # noqa: E402
+from simulation.data.datasets import load_fold  # noqa: E402
+from simulation.data.places import data_folder  # noqa: E402
+from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.federation import Population  # noqa: E402
-from simulation.queries import QuerySet  # noqa: E402
 from simulation.streams import make_streams  # noqa: E402
 
 REFERENCES = {

@@ -40,7 +40,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class BackupContents:
     """What a backup holds."""
 
     made: int
@@ -48,7 +48,7 @@ class Report:
     """rows by table"""
 
 
-def write(engine: Engine, path: Path, *, now: int) -> Report:
+def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
     """Write a backup beside `path` and move it there when it is whole; the server may run meanwhile."""
     fresh = path.with_name(path.name + ".part")
     digest = hashlib.blake2b(digest_size=32)
@@ -66,10 +66,10 @@ def write(engine: Engine, path: Path, *, now: int) -> Report:
         os.replace(fresh, path)
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
-    return Report(now, header.counts)
+    return BackupContents(now, header.counts)
 
 
-def verify(path: Path) -> Report:
+def verify(path: Path) -> BackupContents:
     """Read a backup through; BackupError when it is damaged, cut short or of a newer program."""
     blocks = _read(path)
     header = _decoded_header(next(blocks), path)
@@ -79,10 +79,10 @@ def verify(path: Path) -> Report:
         found[table] = found.get(table, 0) + 1
     if found != header.counts:
         raise BackupError(f"{path} announces {header.counts} rows and holds {found}")
-    return Report(header.made, header.counts)
+    return BackupContents(header.made, header.counts)
 
 
-def restore(engine: Engine, path: Path) -> Report:
+def restore(engine: Engine, path: Path) -> BackupContents:
     """Put a verified backup into an empty database in one transaction; BackupError when it already holds a group."""
     report = verify(path)
     with writing(engine) as connection:
@@ -98,7 +98,7 @@ def restore(engine: Engine, path: Path) -> Report:
     return report
 
 
-def _count(connection: Connection, report: Report) -> None:
+def _count(connection: Connection, report: BackupContents) -> None:
     for name, wanted in report.counts.items():
         found = connection.execute(select(func.count()).select_from(metadata.tables[name])).scalar_one()
         if found != wanted:

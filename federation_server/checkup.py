@@ -12,7 +12,7 @@ from sqlalchemy import text
 from federation_server import enrolment, group, rounds
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.serve import LOOPBACK, Installation
-from federation_server.settings import Settings
+from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from federation_server.tls import TlsError, certificate_fingerprint
 from foltr.federated.wire import Terms
@@ -67,7 +67,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         yield Check("round", late < 3600, state + overdue)
 
 
-def _terms(settings: Settings, agreed: Terms) -> Iterator[Check]:
+def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:
     """What members agreed to: its privacy, and whether the settings file says something else since."""
     privacy = agreed.settings["privacy"]
     yield Check("privacy", privacy["mechanism"] != "none", str(privacy))

@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, str] = {
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
 
-class Program(click.Group):
+class ServerProgram(click.Group):
     """The commands by name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,7 +55,7 @@ class Program(click.Group):
         return command
 
 
-@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ServerProgram, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from federation_server.rounds import Schedule
-from federation_server.settings import ServerSettingsError, Settings
+from federation_server.settings import ServerSettings, ServerSettingsError
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
@@ -33,7 +33,7 @@ class Policy:
     """0: a fifth of the updates"""
 
 
-def policy_of(settings: Settings) -> Policy:
+def policy_of(settings: ServerSettings) -> Policy:
     """Those of the settings file; ServerSettingsError for a rule that needs more updates than a round may hold."""
     section = settings.aggregation
     try:

@@ -20,7 +20,7 @@ from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade
 from federation_server.policy import policy_of
 from federation_server.service import Service
-from federation_server.settings import ServerSettingsError, Settings, read
+from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
@@ -35,7 +35,7 @@ class Installation:
     """A server's folder: its settings, its secrets and its database, open."""
 
     folder: Path
-    settings: Settings
+    settings: ServerSettings
     vault: Vault
     engine: Engine
 
@@ -57,7 +57,7 @@ class Installation:
         return f"{'http' if self.settings.tls.mode == 'off' else 'https'}://{host}:{section.port}"
 
 
-def database_url(settings: Settings, folder: Path) -> str:
+def database_url(settings: ServerSettings, folder: Path) -> str:
     """The database's address, a relative SQLite file taken from the settings' folder."""
     url = make_url(settings.server.database)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_absolute():

@@ -29,7 +29,7 @@ from federation_server.expectations import Expectations
 from federation_server.intake import Offer
 from federation_server.policy import Policy
 from federation_server.refusals import Refused
-from federation_server.settings import Settings
+from federation_server.settings import ServerSettings
 from federation_server.vault import Vault
 from federation_server.writer import Writer
 from foltr.errors import RecordError
@@ -68,7 +68,7 @@ class Service:
     engine: Engine
     vault: Vault
     policy: Policy
-    settings: Settings
+    settings: ServerSettings
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
     writer: Writer = field(init=False)

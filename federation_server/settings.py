@@ -137,7 +137,7 @@ class OperationsSection(Section, frozen=True):
     dashboard: Annotated[bool, Meta(description="Serve the dashboard; needs `foltr-server keys dashboard`.")] = True
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
     server: ServerSection = ServerSection()
@@ -152,7 +152,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 SCHEME = Scheme(
-    struct=Settings,
+    struct=ServerSettings,
     prefix="FOLTR_SERVER",
     home="server",
     error=ServerSettingsError,
@@ -160,7 +160,7 @@ SCHEME = Scheme(
 )
 
 
-def read(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def read(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
     """The settings in force; ServerSettingsError names the key that does not fit, its file and line."""
     effective = SCHEME.resolve(str(path), _text(path), environment, flags={}, hint="foltr-server config check")
     for problem in contradictions(effective.settings):
@@ -168,13 +168,13 @@ def read(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     return effective.settings
 
 
-def examine(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Effective[Settings], list[str]]:
+def examine(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Effective[ServerSettings], list[str]]:
     """The settings in force without the values that cannot be used, and one line for each problem."""
     effective, problems = SCHEME.examine(str(path), _text(path) if path.exists() else "", environment, flags={})
     return effective, problems + [f"{path}: {problem}" for problem in contradictions(effective.settings)]
 
 
-def contradictions(settings: Settings) -> Iterator[str]:
+def contradictions(settings: ServerSettings) -> Iterator[str]:
     """What cannot hold together, each in one line."""
     floor, quorum = settings.rounds.floor, settings.rounds.quorum
     if floor > quorum:

@@ -13,7 +13,7 @@ from federation_server import group, tls
 from federation_server.database import writing
 from federation_server.enrolment import invite
 from federation_server.serve import Installation, open_installation
-from federation_server.settings import SCHEME, ServerSettingsError, Settings, read
+from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, read
 from federation_server.start import Start
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
@@ -44,7 +44,7 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
         raise
 
 
-def _begun(settings_file: Path, settings: Settings, *, name: str, start: Start, now: int) -> Installation:
+def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: Start, now: int) -> Installation:
     """The certificate, the tables, the group and its first model."""
     folder = settings_file.parent
     make_certificate(folder, settings)
@@ -61,7 +61,7 @@ def _begun(settings_file: Path, settings: Settings, *, name: str, start: Start, 
     return installation
 
 
-def make_certificate(folder: Path, settings: Settings) -> None:
+def make_certificate(folder: Path, settings: ServerSettings) -> None:
     """A self-signed certificate where the settings want one and there is none, as when they were changed later."""
     certificate = folder / settings.tls.certificate
     if settings.tls.mode == "self-signed" and not certificate.exists():
@@ -69,7 +69,7 @@ def make_certificate(folder: Path, settings: Settings) -> None:
         tls.make_self_signed(certificate, folder / settings.tls.private_key, names=names)
 
 
-def terms_of(settings: Settings, group_id: str, *, n_features: int, manifest_hash: str) -> Terms:
+def terms_of(settings: ServerSettings, group_id: str, *, n_features: int, manifest_hash: str) -> Terms:
     """What members will compute by; equal weights wherever privacy is accounted."""
     section = settings.method
     private = not isinstance(section.privacy, NoPrivacy)

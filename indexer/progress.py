@@ -39,7 +39,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """one line for a person that should stay in sight: polling instead of watching, a rebuilt index"""
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class UpdateSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What an update did."""
 
     n_new: int = 0

@@ -60,7 +60,7 @@ class PositionGaps(formats.Format):  # type: ignore[misc]
         return float(self.decode_frequency(value))
 
 
-class Terms(fields.FieldType):  # type: ignore[misc]
+class AnalysedTerms(fields.FieldType):  # type: ignore[misc]
     """A field whose terms arrive analysed; Whoosh reads it like any other."""
 
     analyzer = None
@@ -79,4 +79,4 @@ class Terms(fields.FieldType):  # type: ignore[misc]
 
 def whoosh_schema() -> fields.Schema:
     """The Whoosh schema: one analysed field for each of FIELDS."""
-    return fields.Schema(**{name: Terms() for name in FIELDS})
+    return fields.Schema(**{name: AnalysedTerms() for name in FIELDS})

@@ -22,11 +22,11 @@ import msgspec
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.files.changes import Plan, Reading, Survey, compare
+from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile
-from indexer.progress import Meter, OnProgress, Summary
+from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import (
     Batch,
     Catalogue,
@@ -83,7 +83,7 @@ class Job:
     commits: CommitPolicy = field(default_factory=CommitPolicy)
 
 
-class Session:
+class UpdateSession:
     """One writer's work, from taking the lock to the last commit."""
 
     def __init__(self, job: Job, pool: WorkerPool[PreparedFile], writer: IndexWriter, meter: Meter) -> None:
@@ -92,7 +92,7 @@ class Session:
         self._batch = Batch()
         self._began = self._last_commit = time.monotonic()
         self._n_documents = 0
-        self._done: list[Reading] = []
+        self._done: list[FilesRead] = []
         self.moves: Moves = []
         """files found under another path, after `run`"""
 
@@ -108,7 +108,7 @@ class Session:
         self._writer.remove({*(alive - known), *gone})
         self._commit(merge=True)
 
-    def run(self, plan: Plan, *, stop: threading.Event, optimize: bool = False) -> Summary:
+    def run(self, plan: ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
         """Carry out `plan`; when `stop` is set, what was done until then is committed."""
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
@@ -124,7 +124,7 @@ class Session:
             self._optimize()
         return self._summary(plan, stopped=len(self._done) < len(readings))
 
-    def _read(self, readings: list[Reading], n_unchanged: int, stop: threading.Event) -> None:
+    def _read(self, readings: list[FilesRead], n_unchanged: int, stop: threading.Event) -> None:
         by_path = {reading.entry.path: reading for reading in readings}
         merge = len(readings) < BULK_FILES
         self._meter.begin(
@@ -145,7 +145,7 @@ class Session:
                 self._commit(merge=merge)
                 self._meter.begin("indexing")
 
-    def _store(self, reading: Reading, outcome: PreparedFile | ExtractionError) -> None:
+    def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
         entry = reading.entry
         file_id = self._catalogue.new_file_id() if reading.file_id is None else reading.file_id
         if reading.file_id is not None:
@@ -163,7 +163,7 @@ class Session:
             self._meter.count(entry.path, entry.size)
         self._done.append(reading)
 
-    def _add(self, file_id: int, reading: Reading, prepared: PreparedFile) -> PreparedFile | ExtractionError:
+    def _add(self, file_id: int, reading: FilesRead, prepared: PreparedFile) -> PreparedFile | ExtractionError:
         """Add the documents to the index; one that the index refuses makes the whole file a failure."""
         entry, doc_ids = reading.entry, list[int]()
         stored = StoredFile(file_id, entry, "indexed", "", "\n".join(prepared.notes), self._job.reader)
@@ -193,11 +193,11 @@ class Session:
         self._catalogue.commit(self._batch, generation=self._writer.optimize())
         compact(self._job.catalogue)
 
-    def _summary(self, plan: Plan, *, stopped: bool) -> Summary:
+    def _summary(self, plan: ChangePlan, *, stopped: bool) -> UpdateSummary:
         done = self._done
         self.moves = [(reading.old_path, reading.entry.path) for reading in done if reading.old_path]
         n_new = sum(1 for reading in done if reading.file_id is None)
-        return Summary(
+        return UpdateSummary(
             n_new=n_new,
             n_moved=len(self.moves),
             n_changed=len(done) - n_new - len(self.moves),
@@ -241,7 +241,7 @@ class Updater:
     folders: list[str] = field(default_factory=list)
     """the folders that the last scan or update listed: those to watch"""
 
-    def scan(self, *, retry_failures: bool = False, optimize: bool = False, note: str = "") -> Summary:
+    def scan(self, *, retry_failures: bool = False, optimize: bool = False, note: str = "") -> UpdateSummary:
         """Look at everything below the roots and index what changed; what lies outside them is removed.
 
         Raises LockedError when another process is writing, IndexDamaged when the index must be rebuilt first.
@@ -257,14 +257,14 @@ class Updater:
                 survey.files[item.path] = item
                 meter.seen(len(survey.files))
             if self.stop.is_set():
-                return Summary(stopped=True, generation=self.job.catalogue.generation)
+                return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
         self.folders = crawl.folders
         summary = self._apply(survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize)
         note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
         note_update(self.job.catalogue, self.job.catalogue.suspects())
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
-    def update(self, paths: Iterable[str]) -> Summary:
+    def update(self, paths: Iterable[str]) -> UpdateSummary:
         """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
 
         A changed ignore file stands for its folder. Paths that the rules pass over cost a look and nothing else.
@@ -287,13 +287,13 @@ class Updater:
 
     def _apply(
         self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False
-    ) -> Summary:
+    ) -> UpdateSummary:
         job = self.job
         index = Index.open(job.index)
         plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
         if plan or optimize or index.generation != job.catalogue.generation:
             with disk_errors(job.index), index.writer(job.holder) as writer:
-                session = Session(job, self.pool, writer, meter)
+                session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
                 # Another process may have been at work before the lock was ours.
                 plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
@@ -301,7 +301,7 @@ class Updater:
             if session.moves:
                 self.on_moves(session.moves)
         else:
-            summary = Summary(n_unchanged=plan.n_unchanged, generation=index.generation)
+            summary = UpdateSummary(n_unchanged=plan.n_unchanged, generation=index.generation)
             meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
         kept = tuple(sorted(display_path(folder) for folder in plan.kept))
         meter.report(phase="idle", generation=summary.generation, current="", eta_seconds=None)

@@ -11,8 +11,7 @@ import msgspec
 from foltr.federated.aggregation.registry import RULES
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
-from simulation.dataset_info import DATASETS
-from simulation.dataset_places import folds_present
+from simulation.data.places import DATASETS, folds_present
 from simulation.errors import DatasetError, PresetError
 from simulation.preset import decode_preset, load_tables, preset_names
 

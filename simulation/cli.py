@@ -107,7 +107,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
     Options use the words of presets and override them; a comma list tries each value, in every combination with the
     others. Without options a quick study runs: FPDGD, three kinds of users, all folds.
     """
-    from simulation.data_folder import data_folder
+    from simulation.data.places import data_folder
 
     root = data_folder(options["folder"], os.environ)
     if listing:
@@ -141,8 +141,8 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     if options["resume"] and options["out"] is None:
         raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
     if options["resume"] and dataset is None and options["preset"] is None:
+        from simulation.experiment import stored_preset
         from simulation.preset import preset_tables
-        from simulation.resumption import stored_preset
 
         tables = preset_tables(stored_preset(options["out"]))
         return decode_preset(overridden(tables, overrides), source=str(options["out"]))

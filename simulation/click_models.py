@@ -6,18 +6,54 @@
 Cascade: thesis Tables 2.1 (three grades), 2.2 (five grades) and 5.1 (poison). Position-based: thesis Section 4.5.1 with
 eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code, the perfect user's. FedIPS, Eq. 11:
 click 1 for grades 3 and 4 of 4, .1 for the others, and every user has a bias eta (there gamma_s) of its own.
+
+A user looks at the results from the top. At rank r a document of grade g is opened with probability
+click[g] * examination[client, r]; after an opened result the user stops with probability stop[g]. The cascade model
+has examination 1 everywhere; the position-based model never stops.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatArray
+from foltr.arrays import BoolVector, FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from simulation.users import Users
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Users:
+    """The probabilities of a population of users."""
+
+    click: FloatVector
+    """[n_grades]"""
+    stop: FloatVector
+    """[n_grades]"""
+    examination: FloatVector
+    """[n_clients, k], or [1, k] when all users look alike"""
+
+    @property
+    def k(self) -> int:
+        """How many results a page shows."""
+        return int(self.examination.shape[1])
+
+    def clicks(self, grades: npt.NDArray[np.int8], client: int, rng: np.random.Generator) -> BoolVector:
+        """Which of the shown results `[k']`, k' <= k, `client` opens; `grades` are in ranked order.
+
+        Draws, in this order and no others: one `rng.random()` for each result looked at, and one more after each
+        opened result whose stop[g] is above 0.
+        """
+        looks = self.examination[client if len(self.examination) > 1 else 0]
+        opened = np.zeros(len(grades), dtype=np.bool_)
+        for rank, grade in enumerate(grades):
+            if rng.random() < self.click[grade] * looks[rank]:
+                opened[rank] = True
+                if self.stop[grade] > 0 and rng.random() < self.stop[grade]:
+                    break
+        return opened
 
 
 class ByGrade(NamedTuple):

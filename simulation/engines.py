@@ -57,14 +57,14 @@ class Finished:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class CellFailed:
     """The cell stopped with an error; its rows so far stand."""
 
     cell: str
     message: str
 
 
-Event = Started | Advanced | Reported | Finished | Failed
+Event = Started | Advanced | Reported | Finished | CellFailed
 Work = Callable[[Cell], Iterable[Event]]
 """All events of one cell, ending with Finished or Failed; can be pickled (a function of a module, or a partial)"""
 
@@ -107,7 +107,7 @@ class Processes:
                     yield event
                     while idle and _past_a_round(event):
                         _hand_out(waiting, busy, idle.pop())
-                    if isinstance(event, Finished | Failed):
+                    if isinstance(event, Finished | CellFailed):
                         del busy[pipe]
                         died = waiting and not worker.process.is_alive()
                         _hand_out(waiting, busy, _Worker(context, work) if died else worker)
@@ -132,14 +132,14 @@ class _Worker:
             event: Event = self.pipe.recv()
         except (EOFError, ConnectionResetError):
             self.process.join()
-            return Failed(self.cell, f"its worker process died with exit code {self.process.exitcode}")
+            return CellFailed(self.cell, f"its worker process died with exit code {self.process.exitcode}")
         return event
 
 
 def _past_a_round(event: Event) -> bool:
     """Whether the event tells that its cell has compiled what it needs."""
     reported = isinstance(event, Reported) and event.row.round > 0
-    return reported or isinstance(event, Advanced | Finished | Failed)
+    return reported or isinstance(event, Advanced | Finished | CellFailed)
 
 
 def _hand_out(waiting: deque[Cell], busy: dict[Any, _Worker], worker: _Worker) -> None:
@@ -183,7 +183,7 @@ class RayCluster:
                 (stream,), _ = ray.wait(list(running), num_returns=1, fetch_local=False)
                 event = _next_event(ray, stream, running[stream])
                 yield event
-                if isinstance(event, Finished | Failed):
+                if isinstance(event, Finished | CellFailed):
                     del running[stream]
         finally:
             for stream in running:
@@ -214,9 +214,9 @@ def _next_event(ray: Any, stream: Any, cell: str) -> Event:
     try:
         event: Event = ray.get(next(stream))
     except StopIteration:
-        return Failed(cell, "its task ended early")
+        return CellFailed(cell, "its task ended early")
     except ray.exceptions.RayError as error:
-        return Failed(cell, f"Ray: {' '.join(str(error).split())}")
+        return CellFailed(cell, f"Ray: {' '.join(str(error).split())}")
     return event
 
 

@@ -26,9 +26,8 @@ from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, discounts, gains
 from foltr.ranking.rankers import Ranker
-from simulation.click_models import expected_max_rr
-from simulation.queries import QuerySet
-from simulation.users import Users
+from simulation.click_models import Users, expected_max_rr
+from simulation.data.queries import QuerySet
 
 NoRelevant = Literal["skip", "zero", "one"]
 Ties = Literal["first", "last"]

@@ -1,31 +1,63 @@
-"""A study from its preset to its results: cells are made, run by an engine, written down as they go, and reported."""
+"""A study from its preset to its results: cells are made, run by an engine, written down as they go, and reported.
+
+Only the same study may go on in the folder of a run that was interrupted.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from simulation.cell import Cell, expand
-from simulation.dataset_info import DATASETS
-from simulation.dataset_places import folds_present
-from simulation.engines import Engine, Event, Failed, Finished, Reported, Work
-from simulation.errors import DatasetError
-from simulation.preset import Preset, preset_tables
-from simulation.results import Row, RowWriter, begin_run, read_run, resume_run
-from simulation.resumption import check_same
+from simulation.cell import Cell, expand, flat
+from simulation.data.places import DATASETS, folds_present
+from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
+from simulation.errors import DatasetError, SimulationError
+from simulation.preset import Preset, decode_preset, preset_tables
+from simulation.results import PRESET, Row, RowWriter, begin_run, read_run, resume_run
 from simulation.trial import cell_events, check_method
+
+FOR_PEOPLE = ("paper.", "expect.")
+
+
+def stored_preset(folder: Path) -> Preset:
+    """What runs in that folder; SimulationError when it holds no run."""
+    path = folder / PRESET
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SimulationError(f"{folder} holds no run to go on with: there is no {PRESET}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SimulationError(f"{path}: not TOML: {error}") from error
+    return decode_preset(tables, source=str(path))
+
+
+def check_same(folder: Path, preset: Preset) -> None:
+    """SimulationError names a key in which the preset is not the folder's; what only people read may differ."""
+    stored, asked = (dict(flat(preset_tables(p))) for p in (stored_preset(folder), preset))
+    for key in sorted(key for key in {*stored, *asked} if not key.startswith(FOR_PEOPLE)):
+        if stored.get(key) != asked.get(key):
+            raise SimulationError(
+                f"cannot go on in {folder}: it was begun with {_named(key, stored)}, now it is {_named(key, asked)}"
+            )
+
+
+def _named(key: str, values: Mapping[str, Any]) -> str:
+    return f"{key} = {values[key]!r}" if key in values else f"no {key}"
+
 
 Listener = Callable[[Event], None]
 """is told everything that happens, as a progress display is"""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StudyOutcome:
     """How a run ended."""
 
     finished: tuple[Cell, ...]
@@ -49,7 +81,7 @@ class Experiment:
         """What is left to run."""
         return tuple(cell for cell in self.cells if cell.id not in self.finished)
 
-    def run(self, engine: Engine, work: Work, *, tell: Listener) -> Outcome:
+    def run(self, engine: Engine, work: Work, *, tell: Listener) -> StudyOutcome:
         """Run what is left; rows are on disk before anybody is told."""
         with RowWriter(self.folder) as writer:
             return run_cells(self.waiting, engine=engine, work=work, writer=writer, tell=tell)
@@ -73,7 +105,7 @@ def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) ->
     return Experiment(preset, cells, folder, resume_run(folder).finished)
 
 
-def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> Outcome:
+def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:
     """Run cells until all have ended or somebody interrupts; an error in one does not stop the others."""
     by_id = {cell.id: cell for cell in cells}
     finished: list[Cell] = []
@@ -86,12 +118,12 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
                 elif isinstance(event, Finished):
                     writer.finish(event.cell, seconds=event.seconds)
                     finished.append(by_id[event.cell])
-                elif isinstance(event, Failed):
+                elif isinstance(event, CellFailed):
                     failed.append((by_id[event.cell], event.message))
                 tell(event)
     except KeyboardInterrupt:
-        return Outcome(tuple(finished), tuple(failed), interrupted=True)
-    return Outcome(tuple(finished), tuple(failed), interrupted=False)
+        return StudyOutcome(tuple(finished), tuple(failed), interrupted=True)
+    return StudyOutcome(tuple(finished), tuple(failed), interrupted=False)
 
 
 def work_with(root: Path | None) -> Work:

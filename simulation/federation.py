@@ -15,9 +15,9 @@ import numpy as np
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
-from simulation.queries import QuerySet
+from simulation.click_models import Users
+from simulation.data.queries import QuerySet
 from simulation.streams import Streams, keep_user_state, user_generator
-from simulation.users import Users
 
 
 @dataclass(frozen=True, slots=True)

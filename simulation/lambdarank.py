@@ -19,7 +19,7 @@ from numba import njit
 from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
-from simulation.queries import QuerySet
+from simulation.data.queries import QuerySet
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
-from simulation.queries import QuerySet
+from simulation.data.queries import QuerySet
 
 SHARE = 0.01
 

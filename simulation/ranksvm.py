@@ -22,8 +22,19 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.label_pairs import label_pairs
-from simulation.queries import QuerySet
+from simulation.data.queries import QuerySet
+
+
+def label_pairs(data: QuerySet) -> tuple[Int64Vector, Int64Vector]:
+    """The rows `[n_pairs]` of the better and of the worse document of every such pair, query by query."""
+    better, worse = [], []
+    for query in range(data.n_queries):
+        first, grades = int(data.offsets[query]), data.grades[data.rows(query)]
+        above, below = np.nonzero(grades[:, None] > grades[None, :])
+        better.append(first + above)
+        worse.append(first + below)
+    return np.concatenate(better).astype(np.int64), np.concatenate(worse).astype(np.int64)
+
 
 _SMOOTHINGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 """the values of h"""
@@ -46,7 +57,7 @@ class RankSVM:
 
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]`, zeros without a pair; draws nothing."""
-        problem = Problem.of(train, c=self.c)
+        problem = RankingProblem.of(train, c=self.c)
         theta = np.zeros(train.n_features)
         for h in _SMOOTHINGS:
             for _ in range(_NEWTON_STEPS):
@@ -58,7 +69,7 @@ class RankSVM:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class RankingProblem:
     """What a ranking SVM minimises."""
 
     features: FloatMatrix
@@ -71,7 +82,7 @@ class Problem:
     """C / n_queries"""
 
     @classmethod
-    def of(cls, train: QuerySet, *, c: float) -> Problem:
+    def of(cls, train: QuerySet, *, c: float) -> RankingProblem:
         return cls(train.features.astype(np.float64), *label_pairs(train), c / train.n_queries)
 
     def objective(self, theta: FloatVector, h: float = 0.0) -> float:
@@ -91,7 +102,7 @@ class Problem:
         return slope, np.eye(len(theta)) + self.weight * curvature
 
 
-def _newton_step(problem: Problem, theta: FloatVector, h: float, before: float) -> tuple[FloatVector, float]:
+def _newton_step(problem: RankingProblem, theta: FloatVector, h: float, before: float) -> tuple[FloatVector, float]:
     """Theta and objective after a Newton step, halved until the objective falls; the same ones where it never does."""
     slope, curvature = problem.slope_and_curvature(theta, h)
     step = np.linalg.solve(curvature, slope)

@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.batched import anything_compiled
-from simulation.captions import TITLES, metric_title
-from simulation.engines import Advanced, Engine, Event, Failed, Finished, RayCluster, Reported, make_engine
+from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
 from simulation.environment import Environment, environment, finished, keep_environment
-from simulation.experiment import Experiment, Outcome, cores, prepare, work_with
+from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
-from simulation.report import make_report
-from simulation.report_tables import show_report
+from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
+from simulation.report.statistics import curves, settings_of
+from simulation.report.terminal_plot import show_curves
 from simulation.results import Row, write_csv
-from simulation.statistics import curves, settings_of
-from simulation.summary import write_summary
-from simulation.terminal_plot import show_curves
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -59,7 +56,7 @@ def run_study(
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None) -> Outcome:
+def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
@@ -73,7 +70,7 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None) -> Outcome:
                 progress(event.cell, event.row.round, rounds[event.cell])
             elif isinstance(event, Finished):
                 progress.end(event.cell, f"done in {duration(event.seconds)}")
-            elif isinstance(event, Failed):
+            elif isinstance(event, CellFailed):
                 progress.end(event.cell, f"failed: {event.message}")
 
         outcome = experiment.run(engine, work_with(root), tell=tell)
@@ -82,7 +79,7 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None) -> Outcome:
     return outcome
 
 
-def _report(experiment: Experiment, outcome: Outcome, entry: Environment) -> None:
+def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -> None:
     """Tables and a curve on stdout, and the files of the folder.
 
     The tables are of finished cells; where none has finished, the curves are of what there is.
@@ -97,7 +94,7 @@ def _report(experiment: Experiment, outcome: Outcome, entry: Environment) -> Non
         _show(experiment, rows, whole)
     finally:  # whoever reads stdout may be gone, as `head` is after ten lines; the files are for later
         if rows:
-            from simulation.plots import write_plots  # matplotlib takes longer to load than a small study to run
+            from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
             write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
 

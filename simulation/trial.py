@@ -1,12 +1,15 @@
-"""One cell, run: a fold is loaded, users are drawn, the rounds go by, rows of results come out."""
+"""One cell, run: a fold is loaded, users are drawn, the rounds go by, rows of results come out.
+
+A row tells what the users saw: means since the last row, and a discounted sum over all rounds.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,19 +19,62 @@ from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import make_users
-from simulation.datasets import DATASETS, load_fold
-from simulation.engines import Advanced, Event, Failed, Finished, Reported, Started
+from simulation.click_models import Users, make_users
+from simulation.data.datasets import DATASETS, load_fold
+from simulation.data.queries import Fold, QuerySet
+from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
-from simulation.federation import Population
+from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
-from simulation.queries import Fold, QuerySet
 from simulation.results import Row
 from simulation.streams import make_streams
-from simulation.tally import Tally
-from simulation.users import Users
+
+DISCOUNT = 0.9995
+"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
+
+_NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
+
+
+class Means(NamedTuple):
+    """Over the interactions since the last row."""
+
+    ndcg: float
+    mrr: float
+    max_rr: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up rounds."""
+
+    interactions: int = 0
+    cumulative_ndcg: float = 0.0
+    """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1) (thesis Eq. 2.1)"""
+    _weight: float = 1.0
+    _shown: Shown = field(default=_NOTHING)
+
+    def add(self, shown: Shown) -> None:
+        """One more round."""
+        before = self._shown
+        self._shown = Shown(
+            before.interactions + shown.interactions,
+            before.ndcg + shown.ndcg,
+            before.reciprocal_rank + shown.reciprocal_rank,
+            before.max_rr + shown.max_rr,
+            before.clicks + shown.clicks,
+        )
+        self.interactions += shown.interactions
+        self.cumulative_ndcg += self._weight * shown.ndcg / max(shown.interactions, 1)
+        self._weight *= DISCOUNT
+
+    def means_since_last_row(self) -> Means | None:
+        """The means since this was last asked; None when nobody saw anything."""
+        shown, self._shown = self._shown, _NOTHING
+        n = shown.interactions
+        return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
+
 
 CENTRALISED = ("pdgd",)
 """methods without a federation: one learner sees the pages of all clients of a round, one after another"""
@@ -52,9 +98,9 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         )
         yield from Trial.prepared(cell, fold).events()
     except FoltrError as error:
-        yield Failed(cell.id, " ".join(str(error).split()))
+        yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
-        yield Failed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+        yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
 

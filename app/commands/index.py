@@ -33,7 +33,7 @@ def command(
     What has not changed is not read again. Ctrl-C keeps what is done; the next run goes on from there.
     """
     from app.commands.command import stop_on_interrupt
-    from app.commands.progress import ProgressLine, summarise
+    from app.commands.progress import ProgressWriter, summarise
     from app.indexing import update_index
 
     context = load()
@@ -42,7 +42,7 @@ def command(
         say("no folders to index yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop:
-        with ProgressLine(quiet=quiet) as line:
+        with ProgressWriter(quiet=quiet) as line:
             summary = update_index(
                 context.settings,
                 context.paths,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from app.wording import columns, fit, fit_left
 
 if TYPE_CHECKING:
-    from indexer.progress import Progress, Summary
+    from indexer.progress import Progress, UpdateSummary
 
 PLAIN_SECONDS = 5.0
 """between two lines where there is no terminal, as in a log"""
@@ -23,7 +23,7 @@ MARGIN = 4
 _ERASE_REST, _ERASE_BELOW, _UP = "\x1b[K", "\x1b[J", "\x1b[1A"
 
 
-class ProgressLine:
+class ProgressWriter:
     """Writes progress as it comes; a context manager that leaves a clean line behind."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
@@ -35,7 +35,7 @@ class ProgressLine:
         self._n_lines = 0
         self._told = ""
 
-    def __enter__(self) -> ProgressLine:
+    def __enter__(self) -> ProgressWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -101,7 +101,7 @@ def describe(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-def summarise(summary: Summary) -> list[str]:
+def summarise(summary: UpdateSummary) -> list[str]:
     """What an update did, in one line, and one more for each thing to know."""
     counts = {
         "new": summary.n_new,

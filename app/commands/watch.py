@@ -33,7 +33,7 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
     """
     from app.background import stop_with_parent
     from app.commands.command import stop_on_interrupt
-    from app.commands.progress import ProgressLine
+    from app.commands.progress import ProgressWriter
     from app.indexing import watch
     from app.settings import index_roots
 
@@ -41,7 +41,7 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
     if not index_roots(context.settings, context.paths):
         say("no folders to watch yet; name some: foltr-search index ~/Documents")
         return FAILED
-    with stop_on_interrupt() as stop, ProgressLine(quiet=quiet or events) as line:
+    with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:
         if events and _is_pipe(sys.stdin):
             stop_with_parent(stop, sys.stdin.buffer)
         watch(

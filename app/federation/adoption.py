@@ -44,7 +44,7 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AdoptionVerdict:
     """What the test found."""
 
     adopt: bool
@@ -79,14 +79,14 @@ def utility(page: Interaction, scores: FloatVector) -> float:
 
 def judge(
     pages: Sequence[Interaction], new: Sequence[FloatVector], present: Sequence[FloatVector], *, trusted: bool = True
-) -> Verdict:
+) -> AdoptionVerdict:
     """Compare two rankers by their scores of each page `[n_docs]`; with too few pages the new one must be trusted."""
     if len(pages) < FEWEST_PAGES:
-        return Verdict(adopt=trusted, n_pages=len(pages), difference=0.0, p_value=1.0)
+        return AdoptionVerdict(adopt=trusted, n_pages=len(pages), difference=0.0, p_value=1.0)
     scored = zip(pages, new, present, strict=True)
     differences = np.array([utility(page, n) - utility(page, p) for page, n, p in scored])
     p_value = worse_p_value(differences)
-    return Verdict(p_value >= SIGNIFICANCE, len(pages), float(differences.mean()), p_value)
+    return AdoptionVerdict(p_value >= SIGNIFICANCE, len(pages), float(differences.mean()), p_value)
 
 
 def worse_p_value(differences: FloatVector) -> float:
@@ -124,7 +124,7 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
 
 def compare(
     pages: Sequence[Interaction], offered: ModelRecord, present: ModelRecord | None, *, trusted: bool
-) -> Verdict:
+) -> AdoptionVerdict:
     """The test of `offered` against the adopted ranker, or against the shipped one where none was adopted."""
     return judge(pages, common_scores(offered, pages), common_scores(present, pages), trusted=trusted)
 

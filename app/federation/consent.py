@@ -12,7 +12,7 @@ import msgspec
 
 from app.federation import ledger, membership
 from app.federation.failures import ConsentError
-from app.federation.ledger import Entry
+from app.federation.ledger import LedgerEntry
 from app.federation.membership import Membership
 from app.federation.terms import in_words, protection_of, records
 from app.settings import FederationSettings
@@ -23,7 +23,9 @@ Ask = Callable[[Sequence[str]], bool]
 """shows lines and gives whether the user agrees"""
 
 
-def told(member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[Entry, ...]) -> Iterator[str]:
+def told(
+    member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...]
+) -> Iterator[str]:
     """The group, what leaves this device and with what protection, line by line."""
     names = ", ".join(sent.name for sent in records())
     yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."

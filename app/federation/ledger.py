@@ -26,7 +26,7 @@ from foltr.privacy.mechanisms import Mechanism
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One round's update."""
 
     time: int
@@ -39,14 +39,14 @@ class Entry:
     exact_count: bool
 
 
-def entries(store: Store) -> tuple[Entry, ...]:
+def entries(store: Store) -> tuple[LedgerEntry, ...]:
     """All of them, oldest first."""
     rows = store.rows(
         "SELECT time, group_id, lineage, round, n_params, mechanism, exact_count FROM privacy_ledger ORDER BY id"
     )
     try:
         return tuple(
-            Entry(time, group_id, lineage, number, n, msgspec.json.decode(mechanism, type=Mechanism), bool(exact))
+            LedgerEntry(time, group_id, lineage, number, n, msgspec.json.decode(mechanism, type=Mechanism), bool(exact))
             for time, group_id, lineage, number, n, mechanism, exact in rows
         )
     except msgspec.MsgspecError as error:
@@ -55,10 +55,10 @@ def entries(store: Store) -> tuple[Entry, ...]:
         ) from error
 
 
-def planned(terms: Terms, *, lineage: int, round: int, now: int) -> Entry:
+def planned(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEntry:
     """What one update under these terms would cost."""
     protection = protection_of(terms)
-    return Entry(
+    return LedgerEntry(
         time=now,
         group_id=terms.group_id,
         lineage=lineage,
@@ -69,12 +69,12 @@ def planned(terms: Terms, *, lineage: int, round: int, now: int) -> Entry:
     )
 
 
-def has(spent: tuple[Entry, ...], entry: Entry) -> bool:
+def has(spent: tuple[LedgerEntry, ...], entry: LedgerEntry) -> bool:
     """Whether an update of the same group and round was written down before."""
     return any((e.group_id, e.lineage, e.round) == (entry.group_id, entry.lineage, entry.round) for e in spent)
 
 
-def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
+def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
     mechanism = msgspec.json.encode(entry.mechanism).decode()
     db.execute(
@@ -84,7 +84,7 @@ def write_entry(db: sqlite3.Connection, entry: Entry) -> None:
     )
 
 
-def epsilon(spent: tuple[Entry, ...], delta: float, neighbours: Neighbours) -> float:
+def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:
     """What all entries together guarantee against servers that open each update: exact composition, user level."""
     if any(entry.exact_count or is_share(entry.mechanism) for entry in spent):
         return math.inf
@@ -96,7 +96,7 @@ def epsilon(spent: tuple[Entry, ...], delta: float, neighbours: Neighbours) -> f
     return ledger.epsilon(delta, neighbours=neighbours, against="server")
 
 
-def check(spent: tuple[Entry, ...], entry: Entry, settings: FederationSettings) -> None:
+def check(spent: tuple[LedgerEntry, ...], entry: LedgerEntry, settings: FederationSettings) -> None:
     """SpentError when one more update that costs this would go past the budget, or is not protected at all.
 
     Rounds without protection are outside of all budgets: whoever allows them has given up on counting.
@@ -118,7 +118,7 @@ def check(spent: tuple[Entry, ...], entry: Entry, settings: FederationSettings) 
         )
 
 
-def rounds_left(spent: tuple[Entry, ...], entry: Entry, settings: FederationSettings) -> int:
+def rounds_left(spent: tuple[LedgerEntry, ...], entry: LedgerEntry, settings: FederationSettings) -> int:
     """How many more such updates the budget allows, counted up to 10,000."""
 
     def fits(n: int) -> bool:
@@ -163,7 +163,7 @@ def last_page_used(store: Store, lineage: int) -> int:
     return max((upload.last_page for upload in all_uploads(store) if upload.lineage == lineage), default=0)
 
 
-def write_upload(store: Store, upload: Upload, cost: Entry) -> Upload:
+def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
     """Keep the update and what it costs, durably; gives the one that is there when another process was quicker."""
     with store.transaction() as db:
         present = find_upload(store, upload.lineage, upload.round)

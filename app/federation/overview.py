@@ -7,7 +7,7 @@ from typing import Any
 
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import FederationError
-from app.federation.ledger import Entry
+from app.federation.ledger import LedgerEntry
 from app.settings import FederationSettings
 from app.store import Store
 
@@ -38,7 +38,7 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
     }
 
 
-def privacy(spent: tuple[Entry, ...], settings: FederationSettings) -> dict[str, Any]:
+def privacy(spent: tuple[LedgerEntry, ...], settings: FederationSettings) -> dict[str, Any]:
     """What the ledger adds up to, over all groups this device was ever in."""
     absent = ledger.epsilon(spent, settings.delta, "zero-out")
     return {
@@ -67,7 +67,7 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
     return {"lineage": record.lineage, "round": record.round, "hash": adopted.hash, "alpha": adopted.alpha}
 
 
-def _rounds_left(spent: tuple[Entry, ...], seen: membership.Standing, settings: FederationSettings) -> int | None:
+def _rounds_left(spent: tuple[LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings) -> int | None:
     """How many more rounds the budget allows under the present terms, None where they are not known."""
     terms = seen.agreed_terms
     if terms is None:

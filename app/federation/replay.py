@@ -22,7 +22,7 @@ from foltr.ranking.interaction import Interaction, decode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pages:
+class ReplayPages:
     """Stored interactions, oldest first."""
 
     interactions: tuple[Interaction, ...]
@@ -30,16 +30,16 @@ class Pages:
     """the number of the newest, 0 for none"""
 
 
-def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int) -> Pages:
+def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int) -> ReplayPages:
     """The newest `n` stored interactions with features of this meaning, of those numbered above `after`."""
     rows = store.rows(
         "SELECT id, record FROM interactions WHERE manifest_hash = ? AND id > ? ORDER BY id DESC LIMIT ?",
         (manifest_hash, after, n),
     )
-    return Pages(tuple(decode(record) for _, record in reversed(rows)), int(rows[0][0]) if rows else 0)
+    return ReplayPages(tuple(decode(record) for _, record in reversed(rows)), int(rows[0][0]) if rows else 0)
 
 
-def sealed_update(told: Announcement, theta: FloatVector, pages: Pages, *, device: str) -> Sealed:
+def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, *, device: str) -> Sealed:
     """Begin from `theta`, learn from each page, report with noise from the operating system, seal for this round."""
     method = method_of(told.terms)
     rng = os_entropy_generator()

@@ -28,7 +28,7 @@ ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "already-reported"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SyncReport:
     """What one sync did."""
 
     round: int
@@ -50,7 +50,7 @@ class Sync:
     by: Connect = connect
     clock: Callable[[], float] = time.time
 
-    def run(self) -> Report:
+    def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
         member = membership.member(self.store)
         try:
@@ -62,7 +62,7 @@ class Sync:
         membership.note_standing(self.store, synced=int(self.clock()), error=report.refused)
         return report
 
-    def _with(self, server: Correspondence) -> Report:
+    def _with(self, server: Correspondence) -> SyncReport:
         told = self._told(server)
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees)
         refused = ""
@@ -71,7 +71,7 @@ class Sync:
         except SpentError as error:  # the group's ranker is still of use
             sent, sentence, refused = False, "", str(error)
         verdict = consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
-        return Report(told.round, sent, tuple(line for line in (sentence, verdict) if line), refused)
+        return SyncReport(told.round, sent, tuple(line for line in (sentence, verdict) if line), refused)
 
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""

@@ -181,7 +181,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentRecord:
     """One kind of record."""
 
     name: str
@@ -190,7 +190,7 @@ class Sent:
 
 
 @cache
-def records() -> tuple[Sent, ...]:
+def records() -> tuple[SentRecord, ...]:
     """Every record that a device sends, in the order of DEVICE_RECORDS."""
     return tuple(_sent(kind) for kind in DEVICE_RECORDS)
 
@@ -211,9 +211,9 @@ def markdown() -> Iterator[str]:
     yield from (f"| `{name}` | {meaning} |" for name, meaning in HEADERS.items())
 
 
-def _sent(kind: type[Record]) -> Sent:
+def _sent(kind: type[Record]) -> SentRecord:
     fields = tuple(field for base in (kind, Record) for field in _fields(base))
-    return Sent(kind.__name__, _one_line(kind.__doc__ or ""), fields)
+    return SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), fields)
 
 
 def _fields(kind: type[Record]) -> Iterator[Field]:

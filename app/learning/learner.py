@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from app.learning import models
 from app.learning.blend import Blend
-from app.learning.models import LARGEST_WEIGHT, Model, export_model, import_model
+from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
 from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
@@ -144,7 +144,7 @@ class Learner:
             raise ShapeError(f"theta0 must be [{len(self.feature_names)}], not {list(self.prior.shape)}")
 
     @property
-    def model(self) -> Model:
+    def model(self) -> PersonalModel:
         """The present model, read again when any process changed it; ModelError when it is damaged."""
         with self._store.lock:
             name = self.settings.ranker
@@ -281,20 +281,20 @@ class Learner:
             )
         self._save(model, time.time() if now is None else now)
 
-    def _moved(self, features: FloatMatrix, model: Model) -> FloatVector:
+    def _moved(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
         """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
         r = model.learned(self.pace.seen(features))
         half = self.settings.bound / 2
         return self.settings.strength * np.clip(r - np.median(r), -half, half)
 
-    def _step(self, page: Interaction, model: Model, pairs: Pairs) -> FloatVector:
+    def _step(self, page: Interaction, model: PersonalModel, pairs: Pairs) -> FloatVector:
         """theta after the lesson in these preferences of one page, `[n_params]`."""
         weights, seen = document_weights(pairs, page.n_docs), self.pace.seen(page.features)
         slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
         theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
         return np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
 
-    def _open_pairs(self, page: Interaction, model: Model, scores: npt.ArrayLike) -> Pairs:
+    def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
         explores = self.settings.exploration >= SMALLEST_TEMPERATURE
         pairs = preference_pairs(scores, page, temperature=self.settings.exploration if explores else 1.0)
@@ -302,14 +302,14 @@ class Learner:
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
 
-    def _shipped(self) -> Model:
+    def _shipped(self) -> PersonalModel:
         """A model that has learned nothing: the ranker's own form of the shipped weights."""
         ranker = make_ranker(self.settings.ranker, len(self.feature_names))
         # The net's idle units need not be secret, and a device that starts again should start the same.
         theta = ranker.from_linear(self.prior, np.random.default_rng(0))
-        return Model(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
+        return PersonalModel(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
 
-    def _linear_in_this_form(self) -> Model | None:
+    def _linear_in_this_form(self) -> PersonalModel | None:
         """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
         linear = None if self.settings.ranker == "linear" else models.load(self._store, "linear")
         if linear is None:
@@ -317,13 +317,13 @@ class Learner:
         ranker = make_ranker(self.settings.ranker, len(linear.feature_names))
         return replace(linear, ranker=ranker, theta=ranker.from_linear(linear.theta, np.random.default_rng(0)))
 
-    def _fitted(self, model: Model) -> Model:
+    def _fitted(self, model: PersonalModel) -> PersonalModel:
         """A stored model for the features of this program: carried over by name when the manifest has changed."""
         if (model.manifest_hash, model.feature_names) == (self.manifest_hash, self.feature_names):
             return model
         return model.carried_over(self.feature_names, self.manifest_hash)
 
-    def _save(self, model: Model, moment: float) -> None:
+    def _save(self, model: PersonalModel, moment: float) -> None:
         revision = models.save(self._store, model, date.fromtimestamp(moment))
         self._model, self._revision = model, revision
 

@@ -29,7 +29,7 @@ FORMAT = "foltr-search model"
 FORMAT_VERSION = 1
 
 
-class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A model as it is stored and exported."""
 
     format: str = FORMAT
@@ -45,7 +45,7 @@ class ModelRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Model:
+class PersonalModel:
     """A model in use."""
 
     ranker: Ranker
@@ -67,7 +67,7 @@ class Model:
         """What was learned about each document, before any bound: f_theta(x_d) - prior . x_d, `[n_docs]`."""
         return self.ranker.score(self.theta, features) - features @ self.prior
 
-    def carried_over(self, feature_names: tuple[str, ...], manifest_hash: str) -> Model:
+    def carried_over(self, feature_names: tuple[str, ...], manifest_hash: str) -> PersonalModel:
         """The same knowledge for another manifest: known features by name, new ones without any effect."""
         columns = [self.feature_names.index(n) if n in self.feature_names else None for n in feature_names]
         return replace(
@@ -80,8 +80,8 @@ class Model:
         )
 
 
-def to_record(model: Model) -> ModelRecord:
-    return ModelRecord(
+def to_record(model: PersonalModel) -> StoredModel:
+    return StoredModel(
         ranker=model.ranker.name,
         manifest_hash=model.manifest_hash,
         feature_names=model.feature_names,
@@ -93,7 +93,7 @@ def to_record(model: Model) -> ModelRecord:
     )
 
 
-def from_record(record: ModelRecord, source: str) -> Model:
+def from_record(record: StoredModel, source: str) -> PersonalModel:
     """The model of a record; ModelError, naming the source, when its parts do not fit this program or each other."""
     if (record.format, record.version) != (FORMAT, FORMAT_VERSION):
         wanted = f"{FORMAT!r} version {FORMAT_VERSION}"
@@ -104,7 +104,7 @@ def from_record(record: ModelRecord, source: str) -> Model:
     if len(set(names)) != len(names):
         raise ModelError(f"{source}: a feature is named twice")
     ranker = make_ranker(record.ranker, len(names))
-    return Model(
+    return PersonalModel(
         ranker=ranker,
         manifest_hash=record.manifest_hash,
         feature_names=names,
@@ -131,13 +131,13 @@ def revision(store: Store, ranker: str) -> bytes | None:
     return bytes(found[0][0]) if found else None
 
 
-def load(store: Store, ranker: str) -> Model | None:
+def load(store: Store, ranker: str) -> PersonalModel | None:
     """The present model of this ranker, None when nothing was learned with it; ModelError when it is damaged."""
     found = store.rows("SELECT record FROM models WHERE ranker = ?", (ranker,))
     return _decode(found[0][0], f"the {ranker} model in {store.path}") if found else None
 
 
-def save(store: Store, model: Model, today: date) -> bytes:
+def save(store: Store, model: PersonalModel, today: date) -> bytes:
     """Make this the present model and today's version, forget versions older than a month; gives its revision.
 
     The newest version from before that month stays: it is what the month's first days without learning looked like.
@@ -163,7 +163,7 @@ def days(store: Store, ranker: str, *, today: date) -> tuple[date, ...]:
     return tuple(date.fromisoformat(day) for (day,) in found)
 
 
-def as_of(store: Store, ranker: str, *, day: date, today: date) -> Model | None:
+def as_of(store: Store, ranker: str, *, day: date, today: date) -> PersonalModel | None:
     """The model as it was at the end of that day; None when nothing had been learned by then.
 
     ModelError for a day in the future or more than a month back.
@@ -178,15 +178,15 @@ def as_of(store: Store, ranker: str, *, day: date, today: date) -> Model | None:
     return _decode(found[0][0], f"the {ranker} model of {day} in {store.path}") if found else None
 
 
-def _decode(data: bytes, source: str) -> Model:
+def _decode(data: bytes, source: str) -> PersonalModel:
     try:
-        record = msgspec.msgpack.decode(data, type=ModelRecord)
+        record = msgspec.msgpack.decode(data, type=StoredModel)
     except msgspec.MsgspecError as error:
         raise ModelError(f"{source} is damaged: {error}; `foltr-search model reset` starts afresh") from error
     return from_record(record, source)
 
 
-def export_model(model: Model, path: Path) -> None:
+def export_model(model: PersonalModel, path: Path) -> None:
     """Write the model as JSON, readable by its owner only; ModelError when that is not possible."""
     content = msgspec.json.format(msgspec.json.encode(to_record(model)), indent=1) + b"\n"
     try:
@@ -195,14 +195,16 @@ def export_model(model: Model, path: Path) -> None:
         raise ModelError(f"cannot write {path}: {error.strerror}") from error
 
 
-def import_model(path: Path, *, feature_names: tuple[str, ...], manifest_hash: str, by_name: bool = False) -> Model:
+def import_model(
+    path: Path, *, feature_names: tuple[str, ...], manifest_hash: str, by_name: bool = False
+) -> PersonalModel:
     """The model in a file, for the features of this program.
 
     Raises ModelError when the file is no model, or was made for other features; `by_name` then keeps the weights of
     those features that have the same name here.
     """
     try:
-        record = msgspec.json.decode(path.read_bytes(), type=ModelRecord)
+        record = msgspec.json.decode(path.read_bytes(), type=StoredModel)
     except OSError as error:
         raise ModelError(f"cannot read {path}: {error.strerror}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -25,7 +25,7 @@ HALF_LIFE = 60 * 86400.0
 """seconds after which half of a pick is left"""
 
 
-class Cell(NamedTuple):
+class PickCount(NamedTuple):
     """A number of picks that fades: `n` is what was left at time `last`, the time of the newest one."""
 
     n: float
@@ -52,7 +52,7 @@ class Pick(NamedTuple):
     last: float
 
 
-def decayed(cell: Cell | None, now: float) -> float:
+def decayed(cell: PickCount | None, now: float) -> float:
     """What is left of it now; 0 of nothing. A clock that was set back does not make it grow."""
     return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
 
@@ -63,12 +63,12 @@ def strength(n: npt.ArrayLike, *, half: float) -> FloatVector:
     return np.asarray(steep / (steep + half**4))
 
 
-def merged(one: Cell | None, other: Cell) -> Cell:
+def merged(one: PickCount | None, other: PickCount) -> PickCount:
     """Two faded numbers as one, at the later of their times."""
     if one is None:
         return other
     last = max(one.last, other.last)
-    return Cell(decayed(one, last) + decayed(other, last), last)
+    return PickCount(decayed(one, last) + decayed(other, last), last)
 
 
 class PickTable:
@@ -76,13 +76,13 @@ class PickTable:
 
     def __init__(self, rows: Iterable[PickedDocument], picks: Iterable[Pick] = ()) -> None:
         self.rows = {row.document: row for row in rows}
-        self.documents: dict[bytes, Cell] = {}
-        self.by_folder: dict[bytes, Cell] = {}
-        self.by_parent: dict[bytes, Cell] = {}
+        self.documents: dict[bytes, PickCount] = {}
+        self.by_folder: dict[bytes, PickCount] = {}
+        self.by_parent: dict[bytes, PickCount] = {}
         """by the folder that holds the picked document's folder"""
-        self.by_type: dict[bytes, Cell] = {}
-        self.total: Cell | None = None
-        self.by_query: dict[bytes, dict[bytes, Cell]] = {}
+        self.by_type: dict[bytes, PickCount] = {}
+        self.total: PickCount | None = None
+        self.by_query: dict[bytes, dict[bytes, PickCount]] = {}
         self._by_term: dict[bytes, set[bytes]] = {}
         for row in self.rows.values():
             self._add_document(row)
@@ -116,14 +116,14 @@ class PickTable:
         return found
 
     def _add_document(self, row: PickedDocument) -> None:
-        cell, folder = Cell(row.n_opened, row.last), folder_of(row.path)
+        cell, folder = PickCount(row.n_opened, row.last), folder_of(row.path)
         self.documents[row.document] = cell
         self.total = merged(self.total, cell)
         for table, name in ((self.by_folder, folder), (self.by_parent, folder_of(folder)), (self.by_type, row.type)):
             table[name] = merged(table.get(name), cell)
 
     def _add_pick(self, pick: Pick) -> None:
-        self.by_query.setdefault(pick.query, {})[pick.document] = Cell(pick.n_picks, pick.last)
+        self.by_query.setdefault(pick.query, {})[pick.document] = PickCount(pick.n_picks, pick.last)
         for term in unpacked(pick.query):
             self._by_term.setdefault(term, set()).add(pick.query)
 
@@ -281,7 +281,9 @@ class Picks:
         self._table, self._revision = PickTable.read(self._store), revision
 
 
-def _record_query(db: sqlite3.Connection, cells: dict[bytes, Cell], document: bytes, query: bytes, now: float) -> None:
+def _record_query(
+    db: sqlite3.Connection, cells: dict[bytes, PickCount], document: bytes, query: bytes, now: float
+) -> None:
     """One more pick of the document for the query, and a little less of every other."""
     db.execute(
         "UPDATE picks SET n_picks = n_picks * ? WHERE query = ? AND document != ?", (RIVAL_FACTOR, query, document)
@@ -323,7 +325,7 @@ def _rename(db: sqlite3.Connection, old: bytes, path: bytes, new: bytes) -> None
     db.execute("DELETE FROM picks WHERE document = ?", (old,))
 
 
-def _recency(cell: Cell | None, now: float) -> float:
+def _recency(cell: PickCount | None, now: float) -> float:
     return 0.0 if cell is None else float(2.0 ** (-max(now - cell.last, 0.0) / RECENT_HALF_LIFE))
 
 

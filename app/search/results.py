@@ -10,20 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from foltr.arrays import FloatMatrix
+from indexer.query.nodes import Problem
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something in the query that was not understood; the rest of the query was still answered."""
-
-    position: int
-    """offset in the query text of the first character concerned"""
-    length: int
-    message: str
-    """one line for a person"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from app.search.page import (
     without_copies,
 )
 from app.search.reading import Reader, Reading, language_codes
-from app.search.results import Explanation, Hit, IndexStatus, Preview, Problem, ResultPage, SearchRequest, Snippet
+from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, snippet
 from app.settings import Settings
@@ -110,7 +110,7 @@ class Search:
             n_matches=candidates.n_matches,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=tuple(Problem(p.position, p.length, p.message) for p in query.problems),
+            problems=tuple(query.problems),
             suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
             relaxed=candidates.relaxed,
             facets=facets_of(

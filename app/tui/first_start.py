@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.messages import FoldersSuggested
-from app.tui.parts import Folder
+from app.tui.parts import FolderChoice
 from app.wording import fit_path, short_path
 from indexer.text.printable import safe_line
 
@@ -32,7 +32,7 @@ class FolderList(OptionList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True)
-        self._folders: list[Folder] = []
+        self._folders: list[FolderChoice] = []
         self._chosen: set[str] = set()
 
     @property
@@ -40,7 +40,7 @@ class FolderList(OptionList):
         """The paths that are ticked, in the order of the list."""
         return tuple(folder.path for folder in self._folders if folder.path in self._chosen)
 
-    def add(self, folder: Folder, *, chosen: bool) -> None:
+    def add(self, folder: FolderChoice, *, chosen: bool) -> None:
         """Add a folder, or tick the one that is there already."""
         if chosen:
             self._chosen.add(folder.path)
@@ -61,7 +61,7 @@ class FolderList(OptionList):
         for index, folder in enumerate(self._folders):
             self.replace_option_prompt_at_index(index, self._label(folder))
 
-    def _label(self, folder: Folder) -> Content:
+    def _label(self, folder: FolderChoice) -> Content:
         mark = "[x]" if folder.path in self._chosen else "[ ]"
         width = max(len(other.counted) for other in self._folders)
         path = fit_path(short_path(folder.path), PATH_WIDTH)
@@ -76,7 +76,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         Binding("escape", "skip", "Not now"),
     ]
 
-    def __init__(self, suggest: Callable[[], Sequence[Folder]]) -> None:
+    def __init__(self, suggest: Callable[[], Sequence[FolderChoice]]) -> None:
         """`suggest` may take its time (it counts files); it runs in a worker."""
         super().__init__()
         self._suggest = suggest
@@ -149,7 +149,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
             next(path.iterdir(), None)
         except OSError as error:
             return f"{error.strerror}: {safe_line(str(path))}"
-        self._folders.add(Folder(str(path.resolve())), chosen=True)
+        self._folders.add(FolderChoice(str(path.resolve())), chosen=True)
         return ""
 
     def _note(self, text: str) -> None:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
-from app.opener import Command
+from app.opener import Invocation
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
-from app.tui.parts import Folder, ProgressLine
+from app.tui.parts import FolderChoice, ProgressLine
 from app.tui.preview_layout import Layout
 
 
@@ -170,7 +170,7 @@ class FoldersChosen(Message):
 class FoldersSuggested(Message):
     """Folders that exist and are worth indexing, with their file counts."""
 
-    folders: tuple[Folder, ...]
+    folders: tuple[FolderChoice, ...]
 
 
 @dataclass
@@ -186,7 +186,7 @@ class TerminalWanted(Message):
     """A program for a hit needs this terminal, so the screen must step aside."""
 
     hit: Hit
-    command: Command
+    command: Invocation
     temporary: str = ""
     """a file to delete afterwards"""
 

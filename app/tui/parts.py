@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class FolderChoice:
     """A folder that may be indexed."""
 
     path: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from app.settings import Paths, Settings, index_roots, remember_root
 from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
-from app.tui.parts import Folder, ProgressLine, Setup
+from app.tui.parts import FolderChoice, ProgressLine, Setup
 from app.wording import count
 from indexer.text.printable import safe_line
 
@@ -34,11 +34,11 @@ class Background:
     def has_index(self) -> bool:
         return bool(index_roots(self._settings, self._paths))
 
-    def suggest(self) -> Sequence[Folder]:
+    def suggest(self) -> Sequence[FolderChoice]:
         from app.folders import suggest_roots
 
         counts = [(one.path, one.shown_count) for one in suggest_roots()]
-        return [Folder(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
+        return [FolderChoice(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
 
     def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""

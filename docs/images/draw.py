@@ -91,7 +91,7 @@ async def draw(home: Path) -> None:
     from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.application import FoltrApp
-    from app.tui.parts import Folder, ProgressLine, Setup
+    from app.tui.parts import FolderChoice, ProgressLine, Setup
     from app.tui.query_input import QueryInput
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
@@ -101,13 +101,13 @@ async def draw(home: Path) -> None:
     class Still:
         """Indexing that is done."""
 
-        def __init__(self, *folders: Folder) -> None:
+        def __init__(self, *folders: FolderChoice) -> None:
             self._folders = folders
 
         def has_index(self) -> bool:
             return not self._folders
 
-        def suggest(self) -> Sequence[Folder]:
+        def suggest(self) -> Sequence[FolderChoice]:
             return self._folders
 
         def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
@@ -138,8 +138,8 @@ async def draw(home: Path) -> None:
 
     query = [*"wind", "space", *"turbine"]
     folders = Still(
-        Folder(str(home / "Documents"), "4,210 files"), Folder(str(home / "Notes"), "612 files"),
-        Folder(str(home / "Mail"), "10,000+ files"), Folder(str(home / "projects"), "1,904 files"),
+        FolderChoice(str(home / "Documents"), "4,210 files"), FolderChoice(str(home / "Notes"), "612 files"),
+        FolderChoice(str(home / "Mail"), "10,000+ files"), FolderChoice(str(home / "projects"), "1,904 files"),
     )  # fmt: skip
     await picture("first-start", [], size=(96, 26), indexing=folders)
     await picture("search", [*query, "down"], size=(124, 34))

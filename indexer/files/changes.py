@@ -22,7 +22,7 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FilesRead:
     """One file to be read."""
 
     entry: FileEntry
@@ -33,10 +33,10 @@ class Reading:
 
 
 @dataclass(slots=True)
-class Plan:
+class ChangePlan:
     """The work that brings the index up to date."""
 
-    readings: list[Reading] = field(default_factory=list)
+    readings: list[FilesRead] = field(default_factory=list)
     removed: dict[str, int] = field(default_factory=dict)
     """file ids by path"""
     kept: set[str] = field(default_factory=set)
@@ -47,14 +47,14 @@ class Plan:
         return bool(self.readings or self.removed)
 
 
-def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False) -> Plan:
+def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False) -> ChangePlan:
     """The plan from `known` to `survey`.
 
     A file is unchanged when its size, modification time and inode are; the device does not count, for a disk
     may get another number when it is mounted again. A failed file is read again when it changed, when `reader`
     (the version and limits of the extractors) is another one, or on `retry_failures`.
     """
-    plan = Plan()
+    plan = ChangePlan()
     fresh: list[FileEntry] = []
     for path, entry in survey.files.items():
         old = known.get(path)
@@ -63,7 +63,7 @@ def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retr
         elif _is_current(entry, old, reader, retry_failures):
             plan.n_unchanged += 1
         else:
-            plan.readings.append(Reading(entry, old.file_id))
+            plan.readings.append(FilesRead(entry, old.file_id))
     gone: dict[str, KnownFile] = {}
     for path, old in known.items():
         if path in survey.files:
@@ -96,15 +96,15 @@ def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:
     return os.sep if os.sep in survey.unread else None
 
 
-def _match_moves(plan: Plan, fresh: list[FileEntry], gone: Mapping[str, KnownFile]) -> None:
+def _match_moves(plan: ChangePlan, fresh: list[FileEntry], gone: Mapping[str, KnownFile]) -> None:
     """A file that is gone and a new one with the same device, inode, size and time are one file that moved."""
     left = {(old.device, old.inode, old.size, old.modified_ns): path for path, old in gone.items()}
     moved: set[str] = set()
     for entry in fresh:
         old_path = left.pop((entry.device, entry.inode, entry.size, entry.modified_ns), None)
         if old_path is None:
-            plan.readings.append(Reading(entry))
+            plan.readings.append(FilesRead(entry))
         else:
-            plan.readings.append(Reading(entry, gone[old_path].file_id, old_path))
+            plan.readings.append(FilesRead(entry, gone[old_path].file_id, old_path))
             moved.add(old_path)
     plan.removed.update((path, old.file_id) for path, old in gone.items() if path not in moved)

@@ -121,7 +121,7 @@ _ENDINGS = tuple(GENERATED_ENDINGS)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class IgnoreVerdict:
     """Why a path is passed over; `rule` as in `indexer.documents.Skipped`."""
 
     rule: str
@@ -215,38 +215,38 @@ class IgnoreRules:
         own = tuple(patterns for patterns in found if patterns is not None)
         return Scope(user=outer.user, files=(*own, *outer.files)) if own else outer
 
-    def judge(self, scope: Scope, path: str, name: str, *, is_folder: bool) -> Verdict | None:
+    def judge(self, scope: Scope, path: str, name: str, *, is_folder: bool) -> IgnoreVerdict | None:
         """Why the path called `name` is passed over, None when it is not; says nothing about what lies in it."""
         for patterns in (*scope.user, *scope.files):
             left_out, line = patterns.check(path, is_folder)
             if left_out:
-                return Verdict("ignored", f"pattern {line!r} in {patterns.source}")
+                return IgnoreVerdict("ignored", f"pattern {line!r} in {patterns.source}")
             if left_out is not None:
                 return None
         verdict = _generated_folder(path, name) if is_folder else _generated_file(name)
         if verdict is None and name[0] == "." and not self.hidden:
-            return Verdict("hidden", "its name begins with a dot, and index.hidden is off")
+            return IgnoreVerdict("hidden", "its name begins with a dot, and index.hidden is off")
         return verdict
 
 
-def _generated_folder(path: str, name: str) -> Verdict | None:
+def _generated_folder(path: str, name: str) -> IgnoreVerdict | None:
     why = GENERATED_FOLDERS.get(name)
     if why is not None:
-        return Verdict("default-ignore", f"a folder called {name!r}: {why}")
+        return IgnoreVerdict("default-ignore", f"a folder called {name!r}: {why}")
     for neighbour in BUILD_FOLDERS.get(name, ()):
         if os.path.lexists(os.path.join(os.path.dirname(path), neighbour)):
-            return Verdict("default-ignore", f"a folder called {name!r} beside {neighbour}: made by a build")
+            return IgnoreVerdict("default-ignore", f"a folder called {name!r} beside {neighbour}: made by a build")
     for marker, why in MARKERS.items():
         if os.path.lexists(os.path.join(path, marker)):
-            return Verdict("default-ignore", why)
+            return IgnoreVerdict("default-ignore", why)
     return None
 
 
-def _generated_file(name: str) -> Verdict | None:
+def _generated_file(name: str) -> IgnoreVerdict | None:
     if name.startswith(_BEGINNINGS):
         begin = next(begin for begin in GENERATED_FILES if name.startswith(begin))
-        return Verdict("default-ignore", f"its name begins with {begin!r}: {GENERATED_FILES[begin]}")
+        return IgnoreVerdict("default-ignore", f"its name begins with {begin!r}: {GENERATED_FILES[begin]}")
     if name.endswith(_ENDINGS):
         end = next(end for end in GENERATED_ENDINGS if name.endswith(end))
-        return Verdict("default-ignore", f"its name ends with {end!r}: {GENERATED_ENDINGS[end]}")
+        return IgnoreVerdict("default-ignore", f"its name ends with {end!r}: {GENERATED_ENDINGS[end]}")
     return None

@@ -24,12 +24,12 @@ from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation import revisits
 from simulation.batched.pages import click_through, next_query, pages_of, shown
+from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
-from simulation.queries import QuerySet
 from simulation.streams import Streams
 
 
-class Settings(NamedTuple):
+class FedIPSSettings(NamedTuple):
     """What a round needs of the method."""
 
     learning_rate: float
@@ -54,7 +54,7 @@ class Shared(NamedTuple):
     """[n_features]"""
 
 
-class Visits(NamedTuple):
+class LoggedVisits(NamedTuple):
     """What one client does in a round; used again for the next."""
 
     queries: npt.NDArray[np.int64]
@@ -83,7 +83,7 @@ def run_round(method: FedIPS, model: Model, population: Population, streams: Str
         )
     pages, sums = pages_of(population), np.zeros(4)
     moved, relevance_moved = np.zeros(n_features), np.zeros(n_features + 1)
-    settings = Settings(
+    settings = FedIPSSettings(
         method.learning_rate,
         method.clicks,
         revisits.MAX_SWEEPS,
@@ -137,7 +137,7 @@ def _attracted(data: QuerySet, ranked: Int64Matrix, relevance: FloatVector) -> F
 def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, sums):  # type: ignore[no-untyped-def]
     """Every client's round; adds what it moved to `moved` and `relevance_moved`, and returns the number of pages."""
     k, longest = len(pages.discounts), settings.n_clicks + len(pages.discounts)
-    visits = Visits(
+    visits = LoggedVisits(
         np.empty(n_local, np.int64),
         np.empty(longest, np.int64),
         np.empty(longest, np.int64),

@@ -4,6 +4,9 @@ Features of 32 bits are scored in 32 bits, as in the published program; theta an
 then. With features of 64 bits pages and messages are those of the four verbs, but for documents whose scores differ
 in the last digit, and the gradient but for the order of additions. A perturbation is made once, for both the device
 and the server.
+
+`perturb` gives the numbers of foltr.online.evolution_strategies.perturbation for the same seed; logarithm, sine and
+cosine may differ from numpy's in the last digit.
 """
 
 from __future__ import annotations
@@ -21,11 +24,46 @@ from foltr.federated.method import Model
 from foltr.online.evolution_strategies import SEEDS
 from foltr.ranking.rankers import Linear, Neural
 from simulation import federation
-from simulation.batched.best_first import best_first, linear_scores, neural_scores
-from simulation.batched.pages import click_through, next_query, pages_of, shown
-from simulation.batched.perturbation import perturb
+from simulation.batched.pages import (
+    best_first,
+    click_through,
+    linear_scores,
+    neural_scores,
+    next_query,
+    pages_of,
+    shown,
+)
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
+
+_STRIDE = np.uint64(0x9E3779B97F4A7C15)
+_FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_FIRST_SHIFT, _SECOND_SHIFT, _LAST_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31)
+_ONE, _LOW_BITS, _SEED_SHIFT = np.uint64(1), np.uint64(11), np.uint64(32)
+_TO_UNIT = 2.0**-53
+
+
+@njit(cache=True)
+def upper_bits(counter):  # type: ignore[no-untyped-def]
+    """The upper 53 bits of number counter + 1 of the SplitMix64 sequence that starts at 0."""
+    z = (counter + _ONE) * _STRIDE
+    z = (z ^ (z >> _FIRST_SHIFT)) * _FIRST_FACTOR
+    z = (z ^ (z >> _SECOND_SHIFT)) * _SECOND_FACTOR
+    return np.float64(np.int64((z ^ (z >> _LAST_SHIFT)) >> _LOW_BITS))
+
+
+@njit(cache=True)
+def perturb(seed, v):  # type: ignore[no-untyped-def]
+    """Fill v `[n_params]` with the perturbation of the seed, a uint64 below 2^32."""
+    first = seed << _SEED_SHIFT
+    for i in range(0, len(v), 2):
+        counter = first + np.uint64(i)
+        radius = np.sqrt(-2.0 * np.log((upper_bits(counter) + 1.0) * _TO_UNIT))
+        angle = 2.0 * np.pi * (upper_bits(counter + _ONE) * _TO_UNIT)
+        v[i] = radius * np.cos(angle)
+        if i + 1 < len(v):
+            v[i + 1] = radius * np.sin(angle)
+
 
 BLOCK = 1 << 20
 """numbers of perturbations held in memory at a time"""
@@ -105,7 +143,7 @@ def _device_draws(method: FoltrES, population: Population, streams: Streams) -> 
     return drawn
 
 
-class Sheet(NamedTuple):
+class PerturbedSheet(NamedTuple):
     """Room for one page, used again for each."""
 
     ranker: npt.NDArray[np.floating[Any]]
@@ -160,7 +198,7 @@ def client_rounds(pages, attempt, first_client, drawn, states, n_local, gradient
 def new_sheet(pages, n_params):  # type: ignore[no-untyped-def]
     """Room for a page."""
     kind, k = pages.features.dtype, len(pages.discounts)
-    return Sheet(
+    return PerturbedSheet(
         np.empty(n_params, kind),
         np.empty(pages.longest, kind),
         np.empty(pages.longest, kind),

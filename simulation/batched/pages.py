@@ -1,4 +1,7 @@
-"""What compiled code needs of a population, and what happens on a page apart from learning: clicks and metrics."""
+"""What compiled code needs of a population, and what happens on a page apart from learning.
+
+Candidates are scored, shown best first, clicked and measured.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,9 @@ from numba import njit
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.batched.sfc64 import uniform
+from simulation.batched.plackett_luce import uniform
+from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
-from simulation.queries import QuerySet
 
 
 class Pages(NamedTuple):
@@ -86,7 +89,7 @@ def next_query(pages, state):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
-    """simulation.users.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
+    """simulation.click_models.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
 
     Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
     """
@@ -107,3 +110,50 @@ def click_through(pages, client, query, ranking, k, state, clicks, sums):  # typ
     sums[1] += 1.0 / first_relevant
     sums[2] += 1.0 / first_click
     sums[3] += n_clicks
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def linear_scores(features, first, last, theta, scores):  # type: ignore[no-untyped-def]
+    """scores[d] = theta . x_d for the rows `first` to `last` - 1, in the precision of `features` and `theta`."""
+    for row in range(first, last):
+        product = features.dtype.type(0)
+        for f in range(len(theta)):
+            product += features[row, f] * theta[f]
+        scores[row - first] = product
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+def neural_scores(features, first, last, theta, n_hidden, scores, unit):  # type: ignore[no-untyped-def]
+    """scores[d] = v . relu(W x_d + b), theta laid out as foltr.ranking.rankers.Neural; `unit` is room as `scores`."""
+    n_features = features.shape[1]
+    biases, output = n_hidden * n_features, n_hidden * (n_features + 1)
+    zero = features.dtype.type(0)
+    n_docs = last - first
+    scores[:n_docs] = zero
+    for h in range(n_hidden):
+        weights = theta[h * n_features : (h + 1) * n_features]
+        linear_scores(features, first, last, weights, unit)
+        for d in range(n_docs):
+            scores[d] += theta[output + h] * max(unit[d] + theta[biases + h], zero)
+
+
+@njit(cache=True)
+def best_first(scores, n_docs, k, ranking, placed):  # type: ignore[no-untyped-def]
+    """Fill `ranking` with the k best of the first n_docs, equal ones later first; `placed` `[k]` are their scores.
+
+    False when a score is not a number.
+    """
+    filled = 0
+    for d in range(n_docs):
+        score = scores[d]
+        if filled == k and score < placed[k - 1]:
+            continue
+        if np.isnan(score):
+            return False
+        rank = filled if filled < k else k - 1
+        while rank > 0 and placed[rank - 1] <= score:
+            placed[rank], ranking[rank] = placed[rank - 1], ranking[rank - 1]
+            rank -= 1
+        placed[rank], ranking[rank] = score, d
+        filled = min(filled + 1, k)
+    return True

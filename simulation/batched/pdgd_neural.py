@@ -11,8 +11,7 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix
 from simulation.batched.pages import next_query
-from simulation.batched.pdgd import hold_within
-from simulation.batched.visit import new_sheet, visit
+from simulation.batched.pdgd import hold_within, new_sheet, visit
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.opener import Command, How, OpenError, plan, run
+from app.opener import How, Invocation, OpenError, plan, run
 from app.settings import OpenSettings, Settings
 
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the programs of Linux desktops")
@@ -161,10 +161,10 @@ def test_a_detached_program_that_fails_at_once_is_an_error(monkeypatch: pytest.M
     """xdg-open without a handler does not fail silently."""
     monkeypatch.setattr("app.opener.START_SECONDS", 60)
     with pytest.raises(OpenError, match="exit code 3"):
-        run(Command((sys.executable, "-S", "-c", "raise SystemExit(3)"), needs_terminal=False))
-    assert run(Command((sys.executable, "-S", "-c", "pass"), needs_terminal=False)) == 0
+        run(Invocation((sys.executable, "-S", "-c", "raise SystemExit(3)"), needs_terminal=False))
+    assert run(Invocation((sys.executable, "-S", "-c", "pass"), needs_terminal=False)) == 0
 
 
 def test_a_program_in_the_terminal_gives_its_exit_code() -> None:
     """`run` waits for a program that takes the terminal."""
-    assert run(Command((sys.executable, "-S", "-c", "raise SystemExit(7)"), needs_terminal=True)) == 7
+    assert run(Invocation((sys.executable, "-S", "-c", "raise SystemExit(7)"), needs_terminal=True)) == 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.letor_speed import SAMPLE, repeat
-from simulation.letor import parse_file
+from simulation.data.letor import parse_file
 
 
 def test_the_sample_is_repeated_under_other_query_ids(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from federation_server import policy
-from federation_server.settings import AggregationSection, RoundsSection, ServerSettingsError, Settings
+from federation_server.settings import AggregationSection, RoundsSection, ServerSettings, ServerSettingsError
 from foltr.federated.aggregation.krum import Krum
 from foltr.federated.fpdgd import FPDGD, Message
 from foltr.privacy.mechanisms import Gaussian
@@ -18,7 +18,7 @@ MESSAGES = [Message(np.zeros(2), count) for count in (1, 30, 5000)]
 
 def test_a_rule_must_fit_the_smallest_round() -> None:
     """Krum against one attacker needs five updates: a floor of three is refused with both numbers, five is taken."""
-    settings = Settings(aggregation=AggregationSection(rule=Krum(n_malicious=1)))
+    settings = ServerSettings(aggregation=AggregationSection(rule=Krum(n_malicious=1)))
     with pytest.raises(ServerSettingsError, match=r"floor = 3.*5"):
         policy.policy_of(settings)
     enough = msgspec.structs.replace(settings, rounds=RoundsSection(quorum=5, floor=5))
@@ -36,7 +36,7 @@ def test_weights_are_capped_counts_or_equal() -> None:
 
 def test_a_fifth_is_assumed_malicious() -> None:
     """0 in the settings means a fifth of the updates, another number means itself."""
-    default = policy.policy_of(Settings())
+    default = policy.policy_of(ServerSettings())
     assert [policy.malicious(default, n) for n in (4, 5, 14, 15)] == [0, 1, 2, 3]
-    fixed = policy.policy_of(Settings(aggregation=AggregationSection(assumed_malicious=2)))
+    fixed = policy.policy_of(ServerSettings(aggregation=AggregationSection(assumed_malicious=2)))
     assert policy.malicious(fixed, 100) == 2

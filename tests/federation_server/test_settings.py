@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from federation_server.settings import SCHEME, ServerSettingsError, Settings, examine, read
+from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, examine, read
 from foltr.federated.aggregation.krum import Krum
 
 
@@ -21,13 +21,13 @@ def written(folder: Path, text: str) -> Path:
 def test_the_default_file_changes_nothing_as_it_is_and_with_every_sign_taken_away(tmp_path: Path) -> None:
     """Each commented key is that of the structs, with its default."""
     text = SCHEME.default_file()
-    assert read(written(tmp_path, text), {}) == Settings()
+    assert read(written(tmp_path, text), {}) == ServerSettings()
     lines = [line.removeprefix("# ") for line in text.splitlines()]
     active = "\n".join(
         line if line.partition(" = ")[0].isidentifier() or line.startswith("[") else f"# {line}" for line in lines
     )
     assert {f"{table}.{key}" for table, keys in tomllib.loads(active).items() for key in keys} == set(SCHEME.keys)
-    assert read(written(tmp_path, active), {}) == Settings()
+    assert read(written(tmp_path, active), {}) == ServerSettings()
 
 
 def test_a_variable_wins_over_the_file_and_that_over_the_default(tmp_path: Path) -> None:

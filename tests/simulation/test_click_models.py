@@ -9,8 +9,7 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.ranking.metrics import max_rr
-from simulation.click_models import CASCADES, FIVE_GRADES, THREE_GRADES, by_grade, expected_max_rr, make_users
-from simulation.users import Users
+from simulation.click_models import CASCADES, FIVE_GRADES, THREE_GRADES, Users, by_grade, expected_max_rr, make_users
 
 
 def test_a_perfect_user_opens_exactly_what_is_best() -> None:
@@ -148,3 +147,30 @@ def test_what_has_no_table_is_refused() -> None:
         make_users("pbm", top_grade=1, n_clients=3, eta=[1.0, 2.0])
     with pytest.raises(ShapeError, match="n_pages"):
         expected_max_rr(make_users("perfect", top_grade=1), [1, 0])
+
+
+def test_every_user_of_fedips_has_a_bias_of_its_own() -> None:
+    """Looks are (1 / rank)^gamma_u with gamma_u around gamma, none below 0; without a spread all are alike."""
+    users = make_users("fedips", top_grade=4, n_clients=4000, k=5, rng=np.random.default_rng(2), eta=1.5)
+    gamma = -np.log(users.examination[:, 1]) / np.log(2.0)
+    assert users.examination.shape == (4000, 5)
+    np.testing.assert_allclose(users.examination[:, 4], 5.0**-gamma)
+    assert gamma.mean() == pytest.approx(1.5, abs=5 * 0.1 / np.sqrt(4000))
+    assert gamma.std() == pytest.approx(0.1, rel=0.1)
+    cut = make_users("fedips", top_grade=4, n_clients=4000, k=5, rng=np.random.default_rng(2), eta=0.0)
+    assert (cut.examination <= 1.0).all()
+    # mean of a normal variable cut off at its own mean
+    assert (-np.log2(cut.examination[:, 1])).mean() == pytest.approx(0.1 * np.sqrt(2 / np.pi), rel=0.05)
+    alike = make_users("fedips", top_grade=2, n_clients=9, k=3, eta=2.0, spread=0.0)
+    np.testing.assert_allclose(alike.examination, [[1.0, 1 / 4, 1 / 9]])
+
+
+@pytest.mark.parametrize(
+    ("top_grade", "click"),
+    [(4, [0.1, 0.1, 0.1, 1, 1]), (3, [0.1, 0.1, 1, 1]), (2, [0.1, 0.1, 1]), (1, [0.1, 1])],
+)
+def test_clicks_of_fedips_by_grade(top_grade: int, click: list[float]) -> None:
+    """The upper grades are clicked whenever looked at, the others once in ten times, and nobody stops (Eq. 11)."""
+    users = make_users("fedips", top_grade=top_grade, n_clients=3, rng=np.random.default_rng(1))
+    assert users.click.tolist() == click
+    assert not users.stop.any()

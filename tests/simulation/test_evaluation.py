@@ -16,9 +16,9 @@ from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, average_precision, max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.rankers import Linear, Neural
 from simulation.click_models import make_users
-from simulation.datasets import load_fold
+from simulation.data.datasets import load_fold
+from simulation.data.queries import QuerySet
 from simulation.evaluation import Evaluation, NoRelevant, Ties, evaluate, judge, pages, ranked_rows, scores
-from simulation.queries import QuerySet
 
 MQ2008 = Path(__file__).resolve().parents[3] / "shared" / "data" / "letor" / "MQ2008"
 

@@ -15,9 +15,9 @@ from foltr.errors import FoltrError
 from foltr.federated.registry import METHODS
 from simulation.cell import Cell, expand
 from simulation.engines import (
+    CellFailed,
     Engine,
     Event,
-    Failed,
     Finished,
     InProcess,
     Processes,
@@ -32,7 +32,7 @@ from simulation.federation import Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.preset import Preset, decode_preset, preset_tables
 from simulation.results import CELLS, ROWS, Row, RowWriter, begin_run, read_run
-from simulation.tally import DISCOUNT, Tally
+from simulation.trial import DISCOUNT, Tally
 
 STUDY: dict[str, Any] = {
     "seeds": 2,
@@ -62,7 +62,7 @@ def one_of_three_dies(cell: Cell) -> Iterator[Event]:
     yield Started(cell.id)
     if cell.seed == 2:
         os._exit(7)
-    yield Failed(cell.id, "as arranged") if cell.seed == 3 else Finished(cell.id)
+    yield CellFailed(cell.id, "as arranged") if cell.seed == 3 else Finished(cell.id)
 
 
 def test_rows_do_not_depend_on_the_number_of_workers() -> None:
@@ -179,7 +179,7 @@ def test_a_cell_that_fails_says_why_and_the_others_go_on(tmp_path: Path) -> None
     """An error inside a cell is an event, not an exception."""
     cells = cells_of(preset(seeds=1, sweep={}, data={"dataset": "sample", "folds": [1, 99]}))
     events = list(InProcess().run(cells, work_with(None)))
-    failures = [event for event in events if isinstance(event, Failed)]
+    failures = [event for event in events if isinstance(event, CellFailed)]
     assert [event.cell for event in failures] == [cells[1].id]
     assert "fold 99" in failures[0].message
     assert [event.cell for event in events if isinstance(event, Finished)] == [cells[0].id]

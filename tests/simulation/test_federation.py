@@ -12,10 +12,10 @@ import pytest
 from foltr.federated.method import Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Ranker
+from simulation.click_models import Users
+from simulation.data.queries import QuerySet
 from simulation.federation import Population, run_round
-from simulation.queries import QuerySet
 from simulation.streams import make_streams, user_generator
-from simulation.users import Users
 
 
 @dataclass(frozen=True)

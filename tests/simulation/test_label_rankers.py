@@ -12,14 +12,12 @@ from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import ndcg_at_k
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
-from simulation.datasets import load_fold
+from simulation.data.datasets import load_fold
+from simulation.data.queries import QuerySet
 from simulation.evaluation import evaluate
-from simulation.label_pairs import label_pairs
-from simulation.label_rankers import LABEL_RANKERS
+from simulation.label_rankers import LABEL_RANKERS, LeastSquares
 from simulation.lambdarank import LambdaRank, lambdas
-from simulation.least_squares import LeastSquares
-from simulation.queries import QuerySet
-from simulation.ranksvm import Problem, RankSVM
+from simulation.ranksvm import RankingProblem, RankSVM, label_pairs
 
 LETOR = Path(__file__).resolve().parents[3] / "shared" / "data" / "letor"
 
@@ -74,7 +72,7 @@ def test_ranksvm_by_hand(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("h", [0.01, 0.5])
 def test_ranksvm_slope_and_curvature_by_differences(h: float) -> None:
     """Gradient and Hessian of the smoothed objective, against its values a little to either side."""
-    problem, theta, step = Problem.of(random_queries(), c=20.0), np.array([1.0, -0.5, 0.2, 0.8]), 1e-6
+    problem, theta, step = RankingProblem.of(random_queries(), c=20.0), np.array([1.0, -0.5, 0.2, 0.8]), 1e-6
     slope, curvature = problem.slope_and_curvature(theta, h)
     for f, direction in enumerate(step * np.eye(4)):
         up, down = theta + direction, theta - direction
@@ -86,7 +84,7 @@ def test_ranksvm_slope_and_curvature_by_differences(h: float) -> None:
 def test_ranksvm_finds_the_minimum(rng: np.random.Generator) -> None:
     """No point nearby, near or far, has a smaller sum of hinges, but for the smoothing's share."""
     data = random_queries()
-    problem, theta = Problem.of(data, c=100.0), RankSVM(c=100.0).fit(data, rng)
+    problem, theta = RankingProblem.of(data, c=100.0), RankSVM(c=100.0).fit(data, rng)
     least = problem.objective(theta)
     allowed = problem.weight * len(problem.better) * 0.001 / 4
     for size in (1e-3, 1e-2, 0.1, 1.0):

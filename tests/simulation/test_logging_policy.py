@@ -7,9 +7,9 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.ranking.rankers import Linear
+from simulation.data.queries import QuerySet
 from simulation.evaluation import evaluate
 from simulation.logging_policy import differing, logging_policy, pair_gradient, without_indifferent
-from simulation.queries import QuerySet
 
 
 def queries(grades: list[list[int]], rng: np.random.Generator, *, signal: float = 3.0) -> QuerySet:

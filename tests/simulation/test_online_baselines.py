@@ -12,9 +12,9 @@ from foltr.federated.dbgd import DBGD
 from foltr.federated.method import Method
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
+from simulation.data.queries import QuerySet
 from simulation.evaluation import judge
 from simulation.federation import Population, run_round
-from simulation.queries import QuerySet
 from simulation.streams import make_streams
 
 RANKER = Linear(8)

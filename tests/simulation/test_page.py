@@ -12,8 +12,8 @@ import pytest
 from simulation.cell import expand
 from simulation.cli import command
 from simulation.preset import decode_preset
+from simulation.report.report import SUMMARY_DATA, SUMMARY_TEXT
 from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
-from simulation.summary import SUMMARY_DATA, SUMMARY_TEXT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from simulation.cell import Cell, assignments, expand
-from simulation.dataset_info import DATASETS
-from simulation.engines import Failed, InProcess
+from simulation.data.places import DATASETS
+from simulation.engines import CellFailed, InProcess
 from simulation.experiment import work_with
 from simulation.preset import Preset, decode_preset, load_tables, preset_names
 from simulation.trial import check_method
@@ -47,7 +47,7 @@ def test_a_preset_runs_for_two_rounds(name: str) -> None:
     """Every cell of a preset runs on the bundled sample, however small."""
     cells = cells_of(shrunk(name))
     events = list(InProcess().run(cells, work_with(None)))
-    assert [event for event in events if isinstance(event, Failed)] == []
+    assert [event for event in events if isinstance(event, CellFailed)] == []
 
 
 @pytest.mark.parametrize("name", preset_names())

@@ -12,7 +12,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
-from simulation.reconstruction import auc, by_rank, estimated_weights, sent
+from simulation.studies.reconstruction import auc, by_rank, estimated_weights, sent
 
 USERS = make_users("navigational", top_grade=2)
 N_DOCS = 20

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from app.commands.progress import ProgressLine, describe, duration, summarise
-from indexer.progress import Progress, Summary
+from app.commands.progress import ProgressWriter, describe, duration, summarise
+from indexer.progress import Progress, UpdateSummary
 
 INDEXING = Progress(
     phase="indexing", n_done=4210, n_total=12228, bytes_done=88_000_000, bytes_total=246_000_000, rate_mb_s=1.94,
@@ -36,7 +36,7 @@ def test_durations(seconds: float, shown: str) -> None:
 def test_without_a_terminal_there_are_plain_lines() -> None:
     """A log gets whole lines with the current file and the last error, no control codes, and not each report."""
     log = io.StringIO()
-    with ProgressLine(log) as line:
+    with ProgressWriter(log) as line:
         for _ in range(100):
             line.show(INDEXING)
     assert log.getvalue() == f"{describe(INDEXING)}; /notes/a.txt; last error: /notes/b.pdf: encrypted\n"
@@ -45,7 +45,7 @@ def test_without_a_terminal_there_are_plain_lines() -> None:
 def test_a_note_is_said_once() -> None:
     """What should stay in sight, as that changes cannot be watched, is a line of its own."""
     log = io.StringIO()
-    with ProgressLine(log) as line:
+    with ProgressWriter(log) as line:
         for phase in ("polling", "idle", "polling"):
             line.show(Progress(phase=phase, note="the limit of watches is reached"))
     assert log.getvalue().count("foltr-search: the limit of watches is reached\n") == 1
@@ -54,7 +54,7 @@ def test_a_note_is_said_once() -> None:
 def test_on_a_terminal_the_line_is_drawn_in_place_and_taken_away() -> None:
     """Two lines over each other, and nothing left behind at the end."""
     terminal = Terminal()
-    with ProgressLine(terminal) as line:
+    with ProgressWriter(terminal) as line:
         line.show(INDEXING)
         line.show(Progress(phase="merging"))
     drawn = terminal.getvalue()
@@ -66,17 +66,17 @@ def test_on_a_terminal_the_line_is_drawn_in_place_and_taken_away() -> None:
 def test_quiet_says_nothing() -> None:
     """With --quiet not even a note is written."""
     terminal = Terminal()
-    with ProgressLine(terminal, quiet=True) as line:
+    with ProgressWriter(terminal, quiet=True) as line:
         line.show(INDEXING)
     assert terminal.getvalue() == ""
 
 
 def test_a_summary_names_what_happened_and_what_to_do() -> None:
     """Only counts above zero are told, and each failure or folder that is gone has its line."""
-    summary = Summary(n_new=1, n_failed=2, n_bytes=2_500_000, seconds=1.5, unavailable=("/usb",), stopped=True)
+    summary = UpdateSummary(n_new=1, n_failed=2, n_bytes=2_500_000, seconds=1.5, unavailable=("/usb",), stopped=True)
     lines = summarise(summary)
     assert lines[0] == "files: 1 new, 2 failed (2.5 MB, 1.5 s)"
     assert "status --failures" in lines[1]
     assert lines[2].startswith("/usb cannot be read now")
     assert "what was done is kept" in lines[3]
-    assert summarise(Summary())[0] == "files: nothing to index (0.0 MB, 0.0 s)"
+    assert summarise(UpdateSummary())[0] == "files: nothing to index (0.0 MB, 0.0 s)"

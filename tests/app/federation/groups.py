@@ -18,7 +18,7 @@ import uvicorn
 from app.federation.joining import Joining
 from app.federation.membership import Membership
 from app.federation.server import Connect
-from app.federation.sync import Report, Sync
+from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Patience, Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
@@ -137,7 +137,7 @@ class Person:
     def join(self, group: Group) -> Membership:
         return self.joining().join(group.invite(), agrees=lambda lines: True)
 
-    def sync(self, *, agrees: bool = True) -> Report:
+    def sync(self, *, agrees: bool = True) -> SyncReport:
         return Sync(self.store, self.settings, lambda lines: agrees, by=self.by, clock=self.clock).run()
 
     def see_pages(self, n: int, *, seed: int = 0, feature: str = "recent_week") -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.federation import ledger
 from app.federation.failures import SpentError
-from app.federation.ledger import Entry, Upload
+from app.federation.ledger import LedgerEntry, Upload
 from app.federation.terms import Protection, in_words
 from app.settings import FederationSettings
 from app.store import StateError, Store
@@ -21,8 +21,8 @@ LOCAL = Gaussian(clip=0.5, noise_multiplier=4.0)
 SHARED = Gaussian(clip=0.5, noise_multiplier=4.0, distributed=True, n_clients=10)
 
 
-def entry(number: int, mechanism: Mechanism = LOCAL, *, exact_count: bool = False) -> Entry:
-    return Entry(
+def entry(number: int, mechanism: Mechanism = LOCAL, *, exact_count: bool = False) -> LedgerEntry:
+    return LedgerEntry(
         time=1, group_id="g", lineage=1, round=number, n_params=56, mechanism=mechanism, exact_count=exact_count
     )
 
@@ -111,7 +111,7 @@ def test_the_budget_allows_as_many_rounds_as_are_announced() -> None:
     """`rounds_left` is the largest number for which every single check passes."""
     settings = FederationSettings(epsilon_budget=2.0)
     left = ledger.rounds_left((), entry(0), settings)
-    spent: tuple[Entry, ...] = ()
+    spent: tuple[LedgerEntry, ...] = ()
     for number in range(left):
         ledger.check(spent, entry(number), settings)
         spent = (*spent, entry(number))

@@ -21,7 +21,6 @@ from app.search.results import (
     Hit,
     IndexStatus,
     Preview,
-    Problem,
     ResultPage,
     SearchRequest,
     Snippet,
@@ -29,7 +28,8 @@ from app.search.results import (
 from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
 from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
-from app.tui.parts import Folder, ProgressLine, Setup
+from app.tui.parts import FolderChoice, ProgressLine, Setup
+from indexer.query.nodes import Problem
 
 NOW = 1_750_000_000.0
 """15 June 2025; the moment that all dates are told from"""
@@ -88,11 +88,7 @@ class FakeSearch:
             self.gate[text].wait(10)
         words = tuple(re.findall(r"\w+", request.text.lower()))
         found = [(n, d) for n, d in enumerate(self.documents) if all(_matches(d, w, request, words) for w in words)]
-        found = [
-            (n, d)
-            for n, d in found
-            if d.type.startswith(request.type) and d.path.startswith(request.folder)
-        ]
+        found = [(n, d) for n, d in found if d.type.startswith(request.type) and d.path.startswith(request.folder)]
         if request.order == "name":
             found.sort(key=lambda pair: pair[1].path.rsplit("/", 1)[-1])
         if request.order == "modified":
@@ -187,7 +183,7 @@ def _facets(found: list[tuple[int, Document]]) -> Facets:
 class FakeIndexing:
     """Indexing that reports only what a test tells it to."""
 
-    def __init__(self, *, indexed: bool = True, folders: Sequence[Folder] = ()) -> None:
+    def __init__(self, *, indexed: bool = True, folders: Sequence[FolderChoice] = ()) -> None:
         self.indexed, self.folders = indexed, folders
         self.started: list[tuple[str, ...]] = []
         self.report: Callable[[ProgressLine], None] = lambda line: None
@@ -196,7 +192,7 @@ class FakeIndexing:
     def has_index(self) -> bool:
         return self.indexed
 
-    def suggest(self) -> Sequence[Folder]:
+    def suggest(self) -> Sequence[FolderChoice]:
         return self.folders
 
     def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
@@ -247,7 +243,11 @@ class Stage:
 def conftest_types() -> SimpleNamespace:
     """The types of this file, for tests that make documents or engines of their own."""
     return SimpleNamespace(
-        Document=Document, FakeSearch=FakeSearch, FakeIndexing=FakeIndexing, Folder=Folder, ProgressLine=ProgressLine
+        Document=Document,
+        FakeSearch=FakeSearch,
+        FakeIndexing=FakeIndexing,
+        Folder=FolderChoice,
+        ProgressLine=ProgressLine,
     )
 
 

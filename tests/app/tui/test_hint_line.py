@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.search.results import Problem, ResultPage, SearchRequest
+from app.search.results import ResultPage, SearchRequest
 from app.tui.hint_line import hint_of
+from indexer.query.nodes import Problem
 
 PAGE = ResultPage(SearchRequest("wind (sea"), (), n_matches=0, n_documents=10, seconds=0.0)
 

@@ -22,7 +22,7 @@ from federation_server.closing import close_due
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.service import Service
-from federation_server.settings import ForgettingSection, Settings
+from federation_server.settings import ForgettingSection, ServerSettings
 from federation_server.vault import hashed
 from tests.federation_server.groups import OPEN, POLICY, VAULT, device, make_group, send
 
@@ -60,7 +60,7 @@ def _theta(engine: Engine) -> np.ndarray:
 @pytest.fixture
 def address(engine: Engine) -> Iterator[str]:
     """The server on a free port of loopback."""
-    server = Server(Service(engine, VAULT, POLICY, Settings()))
+    server = Server(Service(engine, VAULT, POLICY, ServerSettings()))
     listener = socket.create_server(("127.0.0.1", 0))
     application = server.application(*Dashboard(server).routes())
     running = uvicorn.Server(uvicorn.Config(application, log_config=None))

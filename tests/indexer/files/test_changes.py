@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from indexer.documents import FileEntry
-from indexer.files.changes import Plan, Reading, Survey, compare
+from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.storage.catalogue import KnownFile
 
 
@@ -17,7 +17,9 @@ def known(file_id: int, seen: FileEntry, *, state: str = "indexed", reader: str 
     return KnownFile(file_id, seen.size, seen.modified_ns, seen.device, seen.inode, state, reader)
 
 
-def plan_of(*entries: FileEntry, old: dict[str, KnownFile], survey: Survey | None = None, retry: bool = False) -> Plan:
+def plan_of(
+    *entries: FileEntry, old: dict[str, KnownFile], survey: Survey | None = None, retry: bool = False
+) -> ChangePlan:
     survey = survey or Survey()
     survey.files = {seen.path: seen for seen in entries}
     return compare(survey, old, reader="1", retry_failures=retry)
@@ -35,14 +37,14 @@ def test_each_change_is_noticed() -> None:
     """Another size, another time, or another inode is a change, and keeps the file's id."""
     old = known(4, entry("/a"))
     for seen in (entry("/a", size=11), entry("/a", modified_ns=101), entry("/a", inode=2)):
-        assert plan_of(seen, old={"/a": old}).readings == [Reading(seen, 4)]
+        assert plan_of(seen, old={"/a": old}).readings == [FilesRead(seen, 4)]
 
 
 def test_new_and_gone_files() -> None:
     """What only the scan has is new, what only the catalogue has is removed."""
     seen = entry("/new", inode=5)
     plan = plan_of(seen, old={"/gone": known(3, entry("/gone"))})
-    assert plan.readings == [Reading(seen)]
+    assert plan.readings == [FilesRead(seen)]
     assert plan.removed == {"/gone": 3}
 
 
@@ -50,7 +52,7 @@ def test_a_moved_file_is_recognised_by_its_inode() -> None:
     """The same inode, size and time under another path is a move, and nothing is removed."""
     seen = entry("/b")
     plan = plan_of(seen, old={"/a": known(3, entry("/a"))})
-    assert plan.readings == [Reading(seen, 3, "/a")]
+    assert plan.readings == [FilesRead(seen, 3, "/a")]
     assert plan.removed == {}
 
 
@@ -58,7 +60,7 @@ def test_a_second_name_is_not_a_move() -> None:
     """A hard link beside the file it links to is a new file."""
     first, second = entry("/a"), entry("/b")
     plan = plan_of(first, second, old={"/a": known(3, first)})
-    assert plan.readings == [Reading(second)]
+    assert plan.readings == [FilesRead(second)]
 
 
 def test_rotated_logs_are_changes_by_path() -> None:
@@ -74,15 +76,15 @@ def test_a_failure_is_read_again_only_for_a_reason() -> None:
     seen = entry("/a")
     same, other = (known(1, seen, state="failed", reader=reader) for reader in ("1", "0"))
     assert not plan_of(seen, old={"/a": same})
-    assert plan_of(seen, old={"/a": same}, retry=True).readings == [Reading(seen, 1)]
-    assert plan_of(seen, old={"/a": other}).readings == [Reading(seen, 1)]
+    assert plan_of(seen, old={"/a": same}, retry=True).readings == [FilesRead(seen, 1)]
+    assert plan_of(seen, old={"/a": other}).readings == [FilesRead(seen, 1)]
     assert not plan_of(seen, old={"/a": known(1, seen, reader="0")})
 
 
 def test_a_pending_file_is_read_again() -> None:
     """A file that the index may lack is read, however unchanged."""
     seen = entry("/a")
-    assert plan_of(seen, old={"/a": known(1, seen, state="pending")}).readings == [Reading(seen, 1)]
+    assert plan_of(seen, old={"/a": known(1, seen, state="pending")}).readings == [FilesRead(seen, 1)]
 
 
 def test_files_of_an_unreadable_folder_are_kept() -> None:

@@ -13,11 +13,10 @@ from foltr.ranking.rankers import Linear, Neural
 from simulation import revisits
 from simulation.batched import fedips
 from simulation.batched.rounds import fast_round
-from simulation.biased_users import fedips_users
+from simulation.click_models import Users, make_users
+from simulation.data.queries import QuerySet
 from simulation.federation import Population, Round
-from simulation.queries import QuerySet
 from simulation.streams import make_streams
-from simulation.users import Users
 
 N_CLIENTS, N_QUERIES, N_FEATURES = 12, 30, 6
 
@@ -30,7 +29,8 @@ def population(gamma: float = 1.5, *, top: int = 2, n_clients: int = N_CLIENTS) 
     features = rng.random((len(grades), N_FEATURES)).astype(np.float32)
     features[:, 0] += grades
     data = QuerySet(features, grades, offsets, tuple(map(str, range(N_QUERIES))))
-    return Population(data, fedips_users(gamma, n_clients=n_clients, top_grade=2, rng=rng), n_clients, 5)
+    users = make_users("fedips", top_grade=2, n_clients=n_clients, k=5, rng=rng, eta=gamma)
+    return Population(data, users, n_clients, 5)
 
 
 def play(round_: Round, method: FedIPS, players: Population, *, rounds: int = 3) -> tuple[Model, list[object]]:

@@ -15,13 +15,12 @@ from foltr.online.evolution_strategies import perturbation
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
 from simulation.batched import foltr_es
-from simulation.batched.best_first import best_first
-from simulation.batched.foltr_es import run_round
-from simulation.batched.perturbation import perturb
+from simulation.batched.foltr_es import perturb, run_round
+from simulation.batched.pages import best_first
 from simulation.batched.rounds import fast_round
 from simulation.click_models import make_users
+from simulation.data.queries import QuerySet
 from simulation.federation import Population
-from simulation.queries import QuerySet
 from simulation.streams import Streams, make_streams
 
 

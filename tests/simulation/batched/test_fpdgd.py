@@ -13,10 +13,10 @@ from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
 from simulation.batched.fpdgd import run_round
+from simulation.click_models import Users
+from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
-from simulation.queries import QuerySet
 from simulation.streams import make_streams
-from simulation.users import Users
 
 N_FEATURES = 11
 

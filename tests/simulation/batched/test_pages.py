@@ -7,10 +7,10 @@ import pytest
 
 from foltr.ranking.metrics import dcg_at_k
 from simulation.batched.pages import click_through, ideal_dcg, pages_of
+from simulation.click_models import Users
+from simulation.data.queries import QuerySet
 from simulation.federation import Population
-from simulation.queries import QuerySet
 from simulation.streams import make_streams, user_generator
-from simulation.users import Users
 
 
 def judged(*grades: list[int]) -> QuerySet:

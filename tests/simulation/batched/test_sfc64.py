@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.batched.sfc64 import uniform
+from simulation.batched.plackett_luce import uniform
 from simulation.streams import make_streams, user_generator
 
 

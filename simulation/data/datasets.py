@@ -1,0 +1,102 @@
+"""Loading folds by the name of a data set or by a path: found, read, checked against the registry, brought to scale.
+
+A path may be a folder with Fold1, Fold2, ..., a folder with a train and a test file, or one file, which makes five
+folds: fold i tests on every fifth query from the i-th on and trains on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from simulation.data.cache import Cache, NonContiguous, load_file
+from simulation.data.places import (
+    DATASETS,
+    PARTS_OF_A_FILE,
+    DatasetInfo,
+    FoldFiles,
+    dataset_place,
+    find_folds,
+    folds_present,
+)
+from simulation.data.queries import Fold, OneDocument, QuerySet, joined, selected, widened
+from simulation.data.synthetic import generated_fold
+from simulation.errors import DataFileError, DatasetError
+
+__all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
+
+
+def load_fold(
+    name_or_path: str | Path,
+    number: int = 1,
+    *,
+    root: Path | None = None,
+    normalise: str | None = None,
+    one_document: OneDocument = "zero",
+    non_contiguous: NonContiguous = "merge",
+    cache: Cache = "default",
+) -> Fold:
+    """One fold, every part with the same features.
+
+    name_or_path    a name in DATASETS, else a path; a relative path with the name of a data set is written ./NAME
+    number          from 1
+    root            for names: the folder of the data set, or one that holds it under an accepted name
+    normalise       one of simulation.data.queries.NORMALISATIONS; None for the default of the data set, which is
+                    "none" for a path
+    one_document, non_contiguous, cache  as in `normalise_queries` and `load_file`
+
+    Queries without relevant documents stay. DatasetError when the set, the fold or a part of it is missing, or is not
+    what the registry says; DataFileError when a file cannot be read.
+    """
+    info = DATASETS.get(str(name_or_path))
+    how = normalise if normalise is not None else info.normalise if info else "none"
+    present = folds_present(name_or_path, root)
+    if number not in present:
+        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
+    if info is not None and info.layout == "generated":
+        return generated_fold(str(name_or_path), number, normalise=how, one_document=one_document, cache=cache)
+    read = partial(
+        load_file,
+        non_contiguous=non_contiguous,
+        normalise=how,
+        one_document=one_document,
+        n_features=info.n_features if info and not info.dense else 0,
+        cache=cache,
+    )
+    place = dataset_place(name_or_path, root)
+    if place.is_file():
+        return _every_fifth(place, read(place), number)
+    return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
+
+
+def _fold_of(
+    number: int, files: FoldFiles, read: Callable[[Path], QuerySet], name: str, info: DatasetInfo | None
+) -> Fold:
+    """A fold as its files have it, checked, with equally many features in every part."""
+    parts = [[(path, read(path)) for path in paths] for paths in (files.train, files.test, files.validation)]
+    if info is not None:
+        for path, data in (found for part in parts for found in part):
+            _check(path, data, name, info, dense=info.dense and path in files.train)
+    wide = info.n_features if info else max(data.n_features for part in parts for _, data in part)
+    train, test, *validation = (joined([widened(data, wide) for _, data in part]) for part in parts if part)
+    return Fold(number, train, test, *validation)
+
+
+def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: bool) -> None:
+    """Compare what was read with what the name promises."""
+    n, top = data.n_features, int(data.grades.max())
+    if n > info.n_features or (n < info.n_features and dense):
+        raise DataFileError(path, f"{name} has {info.n_features} features, {n} came")
+    if top > info.top_grade:
+        raise DataFileError(path, f"{name} has grades from 0 to {info.top_grade}, {top} came")
+
+
+def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
+    """Fold `number` of one file: test on queries number - 1, number + 4, ..., train on the others."""
+    if data.n_queries < PARTS_OF_A_FILE:
+        raise DataFileError(path, f"at least {PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
+    tested = np.arange(data.n_queries) % PARTS_OF_A_FILE == number - 1
+    return Fold(number, selected(data, np.flatnonzero(~tested)), selected(data, np.flatnonzero(tested)))

@@ -1,0 +1,259 @@
+"""The data sets of the field, and where they are on disk; looks at names of files alone and needs no compiler.
+
+Each entry says what a data set must look like, who publishes it, and under which conditions: none may be passed on by
+us but `sample` and the synthetic ones, which are of our own making. They lie in the folder of `--data`, else of
+FOLTR_DATASETS, else of the laboratory's own settings file: simulation.toml in the configuration folder of foltr-search
+(FOLTR_CONFIG_DIR, else the platform's), with one line, `datasets = "/path/to/data"`. The device's config.toml is the
+device's alone. Folds are found in the layouts that owners use, and in the spellings that they take on disk.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from simulation.errors import DatasetError, PresetError
+
+Layout = Literal["folds", "one split", "test parts", "generated"]
+"""folds: Fold1, Fold2, ... each with train, validation and test file; one split: these files once; test parts: disjoint
+files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; generated: no files"""
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetInfo:
+    """What a name promises; a set that does not keep it is refused."""
+
+    title: str
+    n_features: int
+    top_grade: int
+    """grades run from 0 to this"""
+    n_folds: int
+    layout: Layout
+    folders: tuple[str, ...]
+    """the names its folder may have; capitals do not matter"""
+    page: str
+    """where its owner publishes it"""
+    licence: str
+    """the question of the licence in a sentence"""
+    normalise: str
+    """what `load_fold` does unless asked otherwise; see simulation.data.queries"""
+    dense: bool = True
+    """every training file mentions the last feature; False where features with the value 0 are left out"""
+    big_valued: bool = False
+    """raw counts that span orders of magnitude: without a logarithm one large value hides the rest of a query"""
+    sample: bool = False
+    """a small part or an imitation: results say nothing about the whole set"""
+
+
+_LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
+_MSLR = "https://www.microsoft.com/en-us/research/project/mslr/"
+_ISTELLA = "http://quickrank.isti.cnr.it/istella-dataset/"
+_OURS = "Made by this program; it comes under the program's own licence."
+_ASK_MICROSOFT = "Microsoft offers it for research; whether your use is covered is between you and the licence there."
+_ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial research before the download."
+
+DATASETS: dict[str, DatasetInfo] = {
+    "mslr": DatasetInfo(
+        "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
+        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True,
+    ),
+    "mslr30k": DatasetInfo(
+        "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
+        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True,
+    ),
+    "mslr-sample": DatasetInfo(
+        "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
+        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True, sample=True,
+    ),
+    "mq2007": DatasetInfo(
+        "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
+    ),
+    "mq2008": DatasetInfo(
+        "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",
+    ),
+    "yahoo": DatasetInfo(
+        "Yahoo! Learning to Rank Challenge (C14), set 1, 29,921 queries", 700, 4, 1, "one split",
+        ("ltrc_yahoo", "yahoo", "Yahoo-LTRC", "set1"), "https://research.yahoo.com/datasets",
+        "Yahoo gives it to applicants from universities, for research that is not commercial.", "none", dense=False,
+    ),
+    "istella": DatasetInfo(
+        "Istella LETOR, 33,018 queries", 220, 4, 1, "one split", ("istella", "istella-letor", "full"),
+        _ISTELLA, _ASK_ISTELLA, "log-min-max", big_valued=True,
+    ),
+    "istella-s": DatasetInfo(
+        "Istella-S LETOR, the smaller one of the owner's two", 220, 4, 1, "one split",
+        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max", big_valued=True,
+    ),
+    "clueweb09": DatasetInfo(
+        "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
+        "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
+        "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
+    ),
+    "synthetic": DatasetInfo(
+        "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
+        big_valued=True, sample=True,
+    ),
+    "synthetic-mq2007": DatasetInfo(
+        "made up, shaped like MQ2007; ranks nobody's documents", 46, 2, 5, "generated", (), "", _OURS, "none",
+        sample=True,
+    ),
+    "sample": DatasetInfo(
+        "60 made-up queries that come with the program", 46, 2, 3, "test parts", ("letor-60",), "", _OURS, "none",
+        sample=True,
+    ),
+}  # fmt: skip
+
+
+_ENDINGS = ("", ".gz", ".xz")
+_PARTS = {
+    "train": ("train.txt", "set1.train.txt", "train.letor", "train.svm", "train.dat"),
+    "validation": (
+        "vali.txt", "valid.txt", "validation.txt", "val.txt", "set1.valid.txt", "vali.letor", "vali.svm", "vali.dat",
+    ),
+    "test": ("test.txt", "set1.test.txt", "test.letor", "test.svm", "test.dat"),
+}  # fmt: skip
+_FOLD = re.compile(r"fold[-_ ]?(\d{1,3})", re.IGNORECASE)
+_TEST_PART = re.compile(r"fold[-_ ]?(\d{1,3})[-_]test\.(?:txt|letor|svm|dat)(?:\.gz|\.xz)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FoldFiles:
+    """The files of one fold; several are one after the other."""
+
+    train: tuple[Path, ...]
+    test: tuple[Path, ...]
+    validation: tuple[Path, ...] = ()
+
+
+def find_folds(folder: Path) -> dict[int, FoldFiles]:
+    """The folds in a folder by their numbers, {} when there are none.
+
+    Fold1, Fold2, ... with train and test files come first; then disjoint parts Fold1_test.txt, ..., of which fold i
+    tests on part i and trains on all others; then train and test files in the folder itself, as fold 1.
+    """
+    if not folder.is_dir():
+        return {}
+    entries = entries_of(folder)
+    numbered = ((match, path) for path in entries if path.is_dir() and (match := _FOLD.fullmatch(path.name)))
+    folds = {int(match[1]): split for match, path in numbered if (split := _split(path)) is not None}
+    if folds:
+        return dict(sorted(folds.items()))
+    parts = {int(match[1]): path for path in entries if path.is_file() and (match := _TEST_PART.fullmatch(path.name))}
+    if len(parts) > 1:
+        parts = dict(sorted(parts.items()))
+        return {n: FoldFiles(tuple(p for m, p in parts.items() if m != n), (path,)) for n, path in parts.items()}
+    split = _split(folder)
+    return {1: split} if split is not None else {}
+
+
+def entries_of(folder: Path) -> list[Path]:
+    """What a folder holds, sorted; DatasetError where it may not be looked into."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise DatasetError(f"{folder} cannot be read: {error.strerror or error}") from error
+
+
+def _split(folder: Path) -> FoldFiles | None:
+    """Train, validation and test file of one folder; None without the first and the last."""
+    found = {part: _first(folder, names) for part, names in _PARTS.items()}
+    if not found["train"] or not found["test"]:
+        return None
+    return FoldFiles(**found)
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, ...]:
+    """The first spelling that is there, plain before compressed."""
+    paths = (folder / (name + ending) for ending in _ENDINGS for name in names)
+    return next(((path,) for path in paths if path.is_file()), ())
+
+
+PARTS_OF_A_FILE = 5
+"""folds that one file makes"""
+
+_SAMPLES = Path(__file__).parents[1] / "samples"
+
+_EXPECTED = {
+    "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
+    "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
+    "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
+}
+
+
+def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[int, ...]:
+    """The numbers of the folds that are there; DatasetError when there is none."""
+    info = DATASETS.get(str(name_or_path))
+    if info is not None and info.layout == "generated":
+        return tuple(range(1, info.n_folds + 1))
+    place = dataset_place(name_or_path, root)
+    return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
+
+
+def dataset_place(name_or_path: str | Path, root: Path | None = None) -> Path:
+    """The folder or file where a data set is; DatasetError says what was looked for."""
+    info = DATASETS.get(str(name_or_path))
+    if str(name_or_path) == "sample":
+        return _SAMPLES / DATASETS["sample"].folders[0]
+    if info is not None:
+        return _named_folder(str(name_or_path), info, root)
+    place = Path(name_or_path)
+    if place.is_file() or find_folds(place):
+        return place
+    known = ", ".join(DATASETS)
+    if not place.exists():
+        raise DatasetError(f"{name_or_path} is neither a data set ({known}) nor a file or folder")
+    raise DatasetError(f"{place}: {_EXPECTED['folds']}, or {_EXPECTED['one split']}, was expected")
+
+
+def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
+    """The folder of a registered data set below `root`, or `root` itself unless its name is that of another set."""
+    if root is not None and root.is_dir():
+        accepted = {folder.lower() for folder in info.folders}
+        below = [path for path in entries_of(root) if path.name.lower() in accepted]
+        others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
+        itself = [root] if root.resolve().name.lower() not in others else []
+        for folder in (*below, *itself):
+            if find_folds(folder):
+                return folder
+    where = f"not in {root}" if root is not None else "no folder of data was named"
+    raise DatasetError(
+        f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
+        f"Expected: a folder {' or '.join(info.folders)} with {_EXPECTED[info.layout]}. {info.licence}"
+    )
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of simulation.toml."""
+
+    datasets: str = ""
+
+
+def data_folder(option: str | None, environment: Mapping[str, str]) -> Path | None:
+    """The folder of data sets, or None when nobody has named one; it need not exist."""
+    named = option or environment.get("FOLTR_DATASETS") or _from_file(settings_file(environment))
+    return Path(named).expanduser() if named else None
+
+
+def settings_file(environment: Mapping[str, str]) -> Path:
+    """The laboratory's settings file, which need not exist."""
+    folder = environment.get("FOLTR_CONFIG_DIR", "")
+    if folder:
+        return Path(folder).expanduser() / "simulation.toml"
+    import platformdirs
+
+    return Path(platformdirs.user_config_path("foltr-search", appauthor=False)) / "simulation.toml"
+
+
+def _from_file(path: Path) -> str:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).datasets
+    except FileNotFoundError:
+        return ""
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise PresetError(f"{path}: {error}") from error

@@ -1,0 +1,209 @@
+"""Learning curves as pictures: one panel for each condition, one line with its error band for each setting.
+
+Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; line styles differ as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from foltr.arrays import FloatArray
+from simulation.preset import ExpectedValue
+from simulation.report.report import TITLES, caption, condition_keys, grouped, key_titles, metric_title, short_number
+from simulation.report.statistics import Curve, Settings, curves
+from simulation.results import Row
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
+STYLES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
+
+PANEL_WIDTH, PANEL_HEIGHT, MAX_COLUMNS = 3.1, 2.6, 3
+"""inches; panels beside each other"""
+
+SINGLE_WIDTH, SINGLE_HEIGHT = 4.2, 3.0
+"""inches of a panel that stands alone"""
+
+LEGEND_LINE, LEGEND_SAMPLE, LEGEND_CHARACTER = 0.19, 0.6, 0.075
+"""inches: height of an entry, width of its sample of line, width of a letter"""
+
+DOTS_PER_INCH = 200
+
+X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
+
+_STYLE: Any = {
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "svg.hashsalt": "foltr",
+    "svg.fonttype": "none",
+}
+
+_Look = dict[str, Any]
+"""colour and line style"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """The curves under the same conditions."""
+
+    condition: Settings
+    curves: Sequence[Curve]
+
+
+def write_plots(
+    folder: Path,
+    rows: Sequence[Row],
+    *,
+    expected: Iterable[ExpectedValue] = (),
+    k: int | None = None,
+    x: Literal["interactions", "rounds"] = "interactions",
+) -> list[Path]:
+    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths."""
+    wanted = tuple(expected)
+    paths = []
+    for metric in TITLES:
+        found = {settings: curve for settings, curve in curves(rows, metric).items() if len(curve.rounds) > 1}
+        if found:
+            numbers = [number for number in wanted if number.metric == metric]
+            with matplotlib.rc_context(_STYLE):
+                figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x)
+                paths.append(_saved(figure, folder / f"{metric}.png"))
+                figure.set_layout_engine("none")  # it is laid out now, and that takes longest
+                paths.append(_saved(figure, folder / f"{metric}.svg"))
+    return paths
+
+
+def draw(
+    found: Mapping[Settings, Curve],
+    *,
+    title: str,
+    expected: Sequence[ExpectedValue] = (),
+    x: Literal["interactions", "rounds"] = "interactions",
+) -> Figure:
+    """The figure of one metric; `title` names its axis."""
+    keys = condition_keys(found)
+    if len(grouped(found, keys)) == len(found):
+        keys = []  # only conditions were swept: they make the lines of a single panel
+    panels = [_Panel(group, [found[s] for s in members]) for group, members in grouped(found, keys).items()]
+    names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
+    looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
+    n_columns = min(len(panels), MAX_COLUMNS)
+    n_rows = math.ceil(len(panels) / n_columns)
+    width, height = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
+    figure = Figure(figsize=(width * n_columns + 0.4, height * n_rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
+        _draw_panel(axes, panel, names, looks, x)
+        _draw_expected(axes, panel, names, looks, expected, x)
+        axes.set_title(caption(panel.condition, key_titles(found)) if panel.condition else "")
+        axes.set_ylabel(title if number % n_columns == 0 else "")
+        below = number + n_columns >= len(panels)
+        axes.tick_params(labelbottom=below)
+        axes.set_xlabel(X_TITLES[x] if below else "")
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    _add_legend(figure, grid.flat[: len(panels)])
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: str) -> None:
+    """Lines with a band of one standard error to both sides."""
+    for curve in panel.curves:
+        look, at = looks[names[curve.settings]], _x(curve, x)
+        axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
+        if np.isfinite(curve.se).all():
+            axes.fill_between(
+                at, curve.mean - curve.se, curve.mean + curve.se, color=look["color"], alpha=0.2, linewidth=0
+            )
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.margins(x=0.02)
+
+
+def _draw_expected(
+    axes: Axes,
+    panel: _Panel,
+    names: Mapping[Settings, str],
+    looks: Mapping[str, _Look],
+    expected: Sequence[ExpectedValue],
+    x: str,
+) -> None:
+    """The paper's numbers as diamonds with their spread, in the colour of the curve that they speak of."""
+    for number in expected:
+        meant = [curve for curve in panel.curves if number.where.items() <= dict(curve.settings).items()]
+        for curve in meant:
+            at = _x_at(curve, number, x)
+            if at is None:
+                continue
+            colour = looks[names[curve.settings]]["color"] if len(meant) == 1 else "#444444"
+            spread = number.se if number.se is not None else number.sd
+            axes.errorbar(
+                [at], [number.value], yerr=None if spread is None else [spread], fmt="D", markersize=4.5,
+                color=colour, markeredgecolor="white", capsize=2, label="paper", zorder=5, clip_on=False,
+            )  # fmt: skip
+
+
+def _add_legend(figure: Figure, panels: Iterable[Axes]) -> None:
+    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it."""
+    entries: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if "paper" in entries:
+        entries["paper"] = entries.pop("paper")
+    if list(entries) == ["all"]:
+        return
+    width, height = figure.get_size_inches()
+    column = LEGEND_SAMPLE + LEGEND_CHARACTER * max(map(len, entries))
+    if len(entries) * column < width:
+        figure.set_size_inches(width, height + 2 * LEGEND_LINE)
+        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries))
+    else:
+        figure.set_size_inches(width + column, max(height, (len(entries) + 1) * LEGEND_LINE))
+        figure.legend(list(entries.values()), list(entries), loc="outside right center")
+
+
+def _name(settings: Settings, all_settings: Iterable[Settings], skip: Sequence[str]) -> str:
+    return caption(settings, key_titles(all_settings), skip=skip)
+
+
+def _look(number: int) -> _Look:
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
+
+
+def _x(curve: Curve, x: str) -> FloatArray:
+    return curve.interactions if x == "interactions" else curve.rounds
+
+
+def _x_at(curve: Curve, number: ExpectedValue, x: str) -> float | None:
+    """Where on the axis a number of the paper belongs; None for a round beyond the curve."""
+    if number.at == "end":
+        return float(_x(curve, x)[-1])
+    if number.at > curve.rounds[-1]:
+        return None
+    return float(np.interp(number.at, curve.rounds, _x(curve, x)))
+
+
+def _saved(figure: Figure, path: Path) -> Path:
+    """The file, put in place in one step."""
+    fresh = path.with_name(f".{path.name}.new")
+    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+    figure.savefig(fresh, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
+    fresh.replace(path)
+    return path

@@ -1,0 +1,280 @@
+"""Means, spreads and learning curves over the repetitions of a study.
+
+A run is one (fold, seed) of one combination of settings. The folds of a data set are fixed parts of it and differ from
+each other more than repetitions do, so there are two spreads: over all runs, and over seeds of the mean of the folds.
+
+Student's t-tests between the settings of a study are two-tailed, corrected for the number of tests.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+from scipy import stats
+
+from foltr.arrays import FloatArray
+from foltr.errors import ShapeError, ValueRangeError
+from simulation.results import METRICS, Row, Setting
+
+Settings = tuple[tuple[str, Setting], ...]
+"""a combination of settings: swept keys with their values, in the order of the sweep"""
+
+Runs = dict[tuple[int, int], float]
+"""a value for each (fold, seed)"""
+
+MIN_SEEDS = 3
+"""seeds from which on the spread between them says something; below, the spread over all runs is reported"""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What is known of a mean; a single value has no spread."""
+
+    mean: float
+    sd: float | None
+    """sample standard deviation, with n - 1 below"""
+    n: int
+    over: Literal["runs", "seeds"]
+    """what the n values are: one for each (fold, seed), or one for each seed, the mean of its folds"""
+
+    @property
+    def se(self) -> float | None:
+        """The standard error of the mean, sd / sqrt(n)."""
+        return None if self.sd is None else self.sd / math.sqrt(self.n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A metric over time for one combination of settings, the mean of its runs."""
+
+    settings: Settings
+    rounds: FloatArray
+    interactions: FloatArray
+    mean: FloatArray
+    se: FloatArray
+    """NaN where there is a single run"""
+    n_runs: int
+
+
+def settings_of(row: Row) -> Settings:
+    return tuple(row.settings.items())
+
+
+def values_at(rows: Iterable[Row], metric: str, *, at: int | Literal["end"] = "end") -> dict[Settings, Runs]:
+    """The metric after a round, or in the last row of each run; runs without that row or value are left out."""
+    values: dict[Settings, Runs] = {}
+    for settings, runs in _runs(rows).items():
+        for run, history in runs.items():
+            chosen = history[-1:] if at == "end" else [row for row in history if row.round == at]
+            if chosen and (value := _value(chosen[-1], metric)) is not None:
+                values.setdefault(settings, {})[run] = value
+    return values
+
+
+def areas(rows: Iterable[Row], metric: str) -> dict[Settings, Runs]:
+    """The mean height of each run's curve: the area below it over interactions, by trapezoids, over its width.
+
+    A curve of one point has the height of that point.
+    """
+    heights: dict[Settings, Runs] = {}
+    for settings, runs in _runs(rows).items():
+        for run, history in runs.items():
+            points = [(row.interactions, value) for row in history if (value := _value(row, metric)) is not None]
+            if points:
+                heights.setdefault(settings, {})[run] = _mean_height(np.array(points, dtype=np.float64))
+    return heights
+
+
+def over_runs(runs: Mapping[tuple[int, int], float]) -> Summary:
+    """Mean and spread over all (fold, seed); ShapeError without a run."""
+    return _summary(list(runs.values()), "runs")
+
+
+def over_seeds(runs: Mapping[tuple[int, int], float]) -> Summary:
+    """Mean and spread over seeds of the mean of the folds; seeds that lack a fold do not count.
+
+    ShapeError when no seed has all folds.
+    """
+    folds = {fold for fold, _ in runs}
+    seeds = sorted({seed for _, seed in runs})
+    whole = [seed for seed in seeds if all((fold, seed) in runs for fold in folds)]
+    return _summary([math.fsum(runs[fold, seed] for fold in folds) / len(folds) for seed in whole], "seeds")
+
+
+def summarise(runs: Mapping[tuple[int, int], float]) -> Summary:
+    """Over seeds of the mean of the folds where every fold has at least MIN_SEEDS of the same seeds, else over runs."""
+    folds, seeds = {fold for fold, _ in runs}, {seed for _, seed in runs}
+    balanced = len(runs) == len(folds) * len(seeds)
+    return over_seeds(runs) if balanced and len(folds) > 1 and len(seeds) >= MIN_SEEDS else over_runs(runs)
+
+
+def curves(rows: Iterable[Row], metric: str) -> dict[Settings, Curve]:
+    """The mean of the runs at every round, for each combination of settings that has the metric.
+
+    Only the runs that came furthest count, so that no run leaves a mean half-way.
+    """
+    found: dict[Settings, Curve] = {}
+    for settings, runs in _runs(rows).items():
+        last = max(history[-1].round for history in runs.values())
+        whole = {run: history for run, history in runs.items() if history[-1].round == last}
+        at: dict[int, Runs] = {}
+        interactions: dict[int, int] = {}
+        for run, row in ((run, row) for run, history in whole.items() for row in history):
+            if (value := _value(row, metric)) is not None:
+                at.setdefault(row.round, {})[run] = value
+                interactions[row.round] = row.interactions
+        rounds = sorted(number for number, values in at.items() if len(values) == len(whole))
+        if rounds:
+            found[settings] = _curve(settings, rounds, interactions, [at[number] for number in rounds])
+    return found
+
+
+def _runs(rows: Iterable[Row]) -> dict[Settings, dict[tuple[int, int], list[Row]]]:
+    """Rows by settings and run, each run in the order of its rounds."""
+    runs: dict[Settings, dict[tuple[int, int], list[Row]]] = {}
+    for row in rows:
+        runs.setdefault(settings_of(row), {}).setdefault((row.fold, row.seed), []).append(row)
+    for history in itertools.chain.from_iterable(by_run.values() for by_run in runs.values()):
+        history.sort(key=lambda row: row.round)
+    return runs
+
+
+def _value(row: Row, metric: str) -> float | None:
+    if metric not in METRICS:
+        raise ValueRangeError(f"wanted a metric out of {', '.join(METRICS)}, got {metric!r}")
+    value: float | None = msgspec.structs.asdict(row)[metric]
+    return value
+
+
+def _summary(values: Sequence[float], over: Literal["runs", "seeds"]) -> Summary:
+    if not values:
+        raise ShapeError(f"a mean over {over} wants at least one, got none")
+    sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return Summary(math.fsum(values) / len(values), sd, len(values), over)
+
+
+def _mean_height(points: FloatArray) -> float:
+    """[n, 2] of x and y."""
+    x, y = points.T
+    return float(np.trapezoid(y, x) / (x[-1] - x[0])) if x[-1] > x[0] else float(y[-1])
+
+
+def _curve(settings: Settings, rounds: list[int], interactions: Mapping[int, int], values: list[Runs]) -> Curve:
+    summaries = [summarise(runs) for runs in values]
+    return Curve(
+        settings,
+        np.array(rounds, dtype=np.float64),
+        np.array([interactions[number] for number in rounds], dtype=np.float64),
+        np.array([summary.mean for summary in summaries]),
+        np.array([math.nan if summary.se is None else summary.se for summary in summaries]),
+        len(values[0]),
+    )
+
+
+ROUNDING = 1e-12
+"""a spread below this part of the values is that of rounding: there is none"""
+
+
+@dataclass(frozen=True, slots=True)
+class TTest:
+    """A two-tailed Student t-test of the difference of two means.
+
+    Without any spread p is 1 where the means are equal, else 0, and t is 0 or infinite.
+    """
+
+    difference: float
+    """first mean minus second mean"""
+    t: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsComparison:
+    """Two combinations of settings, compared on the runs that both have."""
+
+    first: Settings
+    second: Settings
+    test: TTest
+    p_corrected: float
+    """min(1, p * number of comparisons), Bonferroni"""
+
+
+def paired_t(first: Runs, second: Runs) -> TTest:
+    """Student's paired test on the runs that both have: t = mean(d) / (sd(d) / sqrt(n)), n - 1 degrees of freedom.
+
+    ShapeError below two pairs.
+    """
+    common = sorted(set(first) & set(second))
+    if len(common) < 2:
+        raise ShapeError(f"a paired t-test wants at least 2 pairs, got {len(common)}")
+    (test,) = _paired(*(np.array([[runs[run] for run in common]]) for runs in (first, second)))
+    return test
+
+
+def unpaired_t(first: Sequence[float], second: Sequence[float]) -> TTest:
+    """Student's test for two independent samples of equal variance, n1 + n2 - 2 degrees of freedom.
+
+    ShapeError when a sample is empty or there are fewer than three values.
+    """
+    if min(len(first), len(second)) < 1 or len(first) + len(second) < 3:
+        raise ShapeError(f"a t-test wants two samples with 3 values in all, got {len(first)} and {len(second)}")
+    difference, df = float(np.mean(first) - np.mean(second)), len(first) + len(second) - 2
+    size = float(np.max(np.abs([*first, *second])))
+    if max(np.ptp(first), np.ptp(second)) <= ROUNDING * size:
+        return _without_spread(difference, df, size=size)
+    t, p = stats.ttest_ind(first, second, equal_var=True)
+    return TTest(difference, float(t), df, float(p))
+
+
+def bonferroni(p: float, n_tests: int) -> float:
+    """min(1, p * n_tests): the chance of even one false alarm among n_tests stays below p."""
+    return min(1.0, p * n_tests)
+
+
+def compare(values: Mapping[Settings, Runs], groups: Iterable[Sequence[Settings]]) -> list[SettingsComparison]:
+    """Paired t-tests between any two settings of a group, corrected for the number of tests in all groups together.
+
+    Pairs with fewer than two runs in common are not compared.
+    """
+    pairs = [pair for group in groups for pair in itertools.combinations([s for s in group if s in values], 2)]
+    by_runs: dict[frozenset[tuple[int, int]], list[tuple[Settings, Settings]]] = {}
+    for a, b in pairs:
+        common = frozenset(values[a]) & frozenset(values[b])
+        if len(common) > 1:
+            by_runs.setdefault(common, []).append((a, b))
+    tests: dict[tuple[Settings, Settings], TTest] = {}
+    for runs, same in by_runs.items():
+        sides = (np.array([[values[pair[side]][run] for run in sorted(runs)] for pair in same]) for side in (0, 1))
+        tests.update(zip(same, _paired(*sides), strict=True))
+    return [
+        SettingsComparison(*pair, tests[pair], bonferroni(tests[pair].p, len(tests))) for pair in pairs if pair in tests
+    ]
+
+
+def _paired(first: FloatArray, second: FloatArray) -> list[TTest]:
+    """The paired tests of the rows of two [n_tests, n_runs], all at once: a study may have thousands of pairs."""
+    n_tests, n_runs = first.shape
+    size = np.maximum(np.abs(first), np.abs(second)).max(axis=1)
+    differences = first - second
+    means, spread = differences.mean(axis=1), np.ptp(differences, axis=1) > ROUNDING * size
+    t, p = np.zeros(n_tests), np.zeros(n_tests)
+    if spread.any():
+        t[spread], p[spread] = stats.ttest_rel(first[spread], second[spread], axis=1)
+    return [
+        TTest(float(means[n]), float(t[n]), n_runs - 1, float(p[n]))
+        if spread[n]
+        else _without_spread(float(means[n]), n_runs - 1, size=float(size[n]))
+        for n in range(n_tests)
+    ]
+
+
+def _without_spread(difference: float, df: int, *, size: float) -> TTest:
+    differs = abs(difference) > ROUNDING * size
+    return TTest(difference, math.copysign(math.inf, difference) if differs else 0.0, df, 0.0 if differs else 1.0)

@@ -1,0 +1,105 @@
+"""Learning curves in the terminal, drawn by plotext: braille lines in colours, or letters where there are none."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import string
+from collections.abc import Mapping, Sequence
+from typing import Literal, TextIO
+
+import plotext
+
+from simulation.report.report import caption, key_titles, short_number
+from simulation.report.statistics import Curve, Settings
+
+COLOURS = (32, 166, 36, 175, 178, 74, 143, 245)
+"""of the 256 of a terminal: near those of the pictures, legible on dark and on light ground"""
+
+MAX_WIDTH, MIN_WIDTH, HEIGHT = 110, 30, 18
+"""in characters; the height with axes and title"""
+
+MAX_CURVES = 12
+"""more lines than that cannot be told apart in a terminal"""
+
+PLAIN_WIDTH = 80
+"""where there is no terminal"""
+
+N_TICKS = 5
+
+Look = Literal["colours", "letters", "ascii"]
+
+_ASCII = str.maketrans("┌┐└┘─│┤├┬┴┼", "++++-|++++" + "+")
+
+
+def show_curves(curves: Mapping[Settings, Curve], stream: TextIO, *, title: str) -> None:
+    """Print the curves as wide as the terminal; nothing where no curve has two points.
+
+    Without a terminal the picture is of ASCII letters 80 wide; NO_COLOR (no-color.org) is obeyed.
+    """
+    drawn = [curve for curve in curves.values() if len(curve.rounds) > 1]
+    if drawn:
+        width = shutil.get_terminal_size().columns if stream.isatty() else PLAIN_WIDTH
+        stream.write(picture(drawn, title=title, width=width, look=look_for(stream, os.environ)) + "\n")
+
+
+def look_for(stream: TextIO, environment: Mapping[str, str]) -> Look:
+    """What the stream can show: colours only on a terminal that has them, more than ASCII only in UTF-8."""
+    unicode = (stream.encoding or "").lower().replace("-", "") == "utf8"
+    if not stream.isatty() or not unicode:
+        return "ascii"
+    return "letters" if environment.get("NO_COLOR") or environment.get("TERM") == "dumb" else "colours"
+
+
+def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look) -> str:
+    """The plot and its legend as lines of text, at most `width` characters wide; curves after the twelfth are left out.
+
+    Letters and ASCII have no escape codes.
+    """
+    shown, left_out = curves[:MAX_CURVES], len(curves) - MAX_CURVES
+    titles = key_titles(curve.settings for curve in curves)
+    lines = [_plot(shown, title, max(MIN_WIDTH, min(width, MAX_WIDTH)), look)]
+    for number, curve in enumerate(shown):
+        lines.append(f"  {_sample(number, look)} {caption(curve.settings, titles)}"[: width + _hidden(number, look)])
+    if left_out > 0:
+        lines.append(f"  and {left_out} more in the pictures")
+    return "\n".join(lines)
+
+
+def _plot(curves: Sequence[Curve], title: str, width: int, look: Look) -> str:
+    """The axes and lines; plotext has one figure for the whole process, so it is wiped first."""
+    figure = plotext.figure
+    plotext.terminal.limit(False, False)
+    figure.clear()
+    figure.theme("colorless")
+    figure.plot_size(width, HEIGHT)
+    for number, curve in enumerate(curves):
+        marker = plotext.marker(_symbol(number, look), COLOURS[number % len(COLOURS)] if look == "colours" else None)
+        figure.draw(figure.signal(curve.interactions.tolist(), curve.mean.tolist(), marker=marker).lines())
+    end = float(max(curve.interactions[-1] for curve in curves))
+    ticks = [end * step / (N_TICKS - 1) for step in range(N_TICKS)]
+    figure.ruler("x").ticks(ticks, [short_number(round(tick)) for tick in ticks])
+    figure.title(title)
+    figure.label("interactions", "x")
+    text: str = figure.build().string(look != "colours")
+    figure.clear()
+    text = "\n".join(line.rstrip() for line in text.splitlines())
+    return text.translate(_ASCII) if look == "ascii" else text
+
+
+def _symbol(number: int, look: Look) -> str:
+    return "braille" if look == "colours" else string.ascii_letters[number]
+
+
+def _sample(number: int, look: Look) -> str:
+    """What stands for the curve in the legend."""
+    return f"{_colour(number)}━━\x1b[0m" if look == "colours" else string.ascii_letters[number]
+
+
+def _colour(number: int) -> str:
+    return f"\x1b[38;5;{COLOURS[number % len(COLOURS)]}m"
+
+
+def _hidden(number: int, look: Look) -> int:
+    """How many characters of a legend line take no room."""
+    return len(_colour(number)) + len("\x1b[0m") if look == "colours" else 0

@@ -1,0 +1,113 @@
+"""Pictures of learning curves: which are drawn, what is on them, that they are real files."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from simulation.preset import ExpectedValue
+from simulation.report.plots import COLOURS, draw, write_plots
+from simulation.report.statistics import curves
+from simulation.results import Row
+
+
+def rows_of(clicks: str, rate: float, *, slope: float = 0.01, rounds: int = 5) -> list[Row]:
+    return [
+        Row(
+            cell=f"{clicks}-{rate}-{fold}",
+            settings={"users.clicks": clicks, "method.learning_rate": rate},
+            fold=fold,
+            seed=1,
+            round=number,
+            interactions=number * 50,
+            offline_ndcg=0.4 + slope * number + 0.02 * fold,
+            online_ndcg=0.3 if number else None,
+        )
+        for fold in (1, 2, 3)
+        for number in range(rounds)
+    ]
+
+
+ROWS = [row for clicks in ("perfect", "poison") for rate in (0.1, 0.01) for row in rows_of(clicks, rate)]
+
+
+def test_a_metric_with_data_has_both_files(tmp_path: Path) -> None:
+    """PNG and SVG can be read, metrics without data have none, and nothing else is left in the folder."""
+    paths = write_plots(tmp_path, ROWS, k=10)
+    names = {"offline_ndcg.png", "offline_ndcg.svg", "online_ndcg.png", "online_ndcg.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths} == names
+    picture = imread(tmp_path / "offline_ndcg.png")
+    assert picture.shape[1] > 1000
+    assert np.ptp(picture[..., :3]) > 0.9
+    root = ET.parse(tmp_path / "offline_ndcg.svg").getroot()
+    texts = {"".join(element.itertext()).strip() for element in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"offline nDCG@10", "interactions", "perfect", "poison", "learning rate 0.1", "learning rate 0.01"} <= texts
+
+
+def test_the_same_rows_make_the_same_picture(tmp_path: Path) -> None:
+    """There is no date and no random name in the files, so that they can be compared."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        write_plots(tmp_path / name, rows_of("perfect", 0.1))
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_each_condition_has_a_panel_and_each_setting_a_colour() -> None:
+    """Two click models make two panels with the same axes; a setting has the same colour in both."""
+    figure = draw(curves(ROWS, "offline_ndcg"), title="offline nDCG")
+    assert [axes.get_title() for axes in figure.axes] == ["perfect", "poison"]
+    assert [[line.get_color() for line in axes.get_lines()] for axes in figure.axes] == [list(COLOURS[:2])] * 2
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    assert figure.axes[0].get_xlabel() == "interactions"
+    assert len(figure.legends) == 1
+
+
+def test_the_band_is_one_standard_error() -> None:
+    """Folds differ by .02 from each other: the band around the mean is .02 / sqrt(3) to both sides."""
+    (axes,) = draw(curves(rows_of("perfect", 0.1, slope=0.0), "offline_ndcg"), title="x").axes
+    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert np.ptp(edges) == pytest.approx(2 * 0.02 / 3**0.5)
+
+
+def test_only_conditions_make_one_panel() -> None:
+    """Where nothing but the users was swept, the users are the lines."""
+    rows = [*rows_of("perfect", 0.1), *rows_of("poison", 0.1)]
+    (axes,) = draw(curves(rows, "offline_ndcg"), title="x").axes
+    assert len(axes.get_lines()) == 2
+
+
+def test_the_papers_numbers_are_where_they_belong() -> None:
+    """A number at a round stands at that round's interactions, one at the end at the last; others are left out."""
+    where = {"users.clicks": "perfect", "method.learning_rate": 0.1}
+    numbers = [
+        ExpectedValue(metric="offline_ndcg", value=0.5, where=where, at=3, se=0.01),
+        ExpectedValue(metric="offline_ndcg", value=0.6, where=where),
+        ExpectedValue(metric="offline_ndcg", value=0.7, where=where, at=99),
+    ]
+    found = curves(ROWS, "offline_ndcg")
+    perfect, poison = draw(found, title="x", expected=numbers).axes
+    marks = [container.lines[0].get_xydata().tolist() for container in perfect.containers]
+    assert marks == [[[150.0, 0.5]], [[200.0, 0.6]]]
+    assert poison.containers == []
+    by_rounds = draw(found, title="x", expected=numbers[:1], x="rounds").axes[0]
+    assert by_rounds.containers[0].lines[0].get_xdata().tolist() == [3]
+
+
+def test_many_lines_have_a_legend_at_the_side() -> None:
+    """Twelve settings fit no line below; they still differ in colour or style, and the panel keeps its size."""
+    rows = [row for number in range(12) for row in rows_of("perfect", 1 + number)]
+    figure = draw(curves(rows, "offline_ndcg"), title="x")
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].get_lines()}
+    assert len(looks) == 12
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_window_extent().width / figure.dpi > 3
+
+
+def test_a_single_row_is_no_curve(tmp_path: Path) -> None:
+    """A baseline trained on labels has one row and no picture."""
+    assert write_plots(tmp_path, rows_of("perfect", 0.1, rounds=1)) == []

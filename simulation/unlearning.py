@@ -146,8 +146,8 @@ def _learned(population: Population, plan: Plan, streams: Streams, rounds: Itera
     model = Model(np.zeros(method.ranker.n_params))
     for number in rounds:
         thetas, _ = reported_thetas(method, model, population, streams)
-        moved = alter(thetas - model.theta, model.theta, number)
-        model = Model(model.theta + moved.mean(axis=0), model.round + 1)
+        altered = model.theta + alter(thetas - model.theta, model.theta, number)
+        model = method.joined(model, altered, np.ones(len(altered))).model
     return model.theta
 
 

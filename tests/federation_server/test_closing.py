@@ -14,6 +14,7 @@ from federation_server.closing import Closed, agreement, close_due
 from federation_server.database import reading, writing
 from federation_server.tables import models
 from federation_server.tables import rounds as rounds_table
+from foltr.federated.joining import Joining
 from foltr.federated.optimizers import Momentum
 from tests.federation_server.groups import (
     NOW,
@@ -129,7 +130,7 @@ def test_the_optimiser_remembers_between_rounds(engine: Engine) -> None:
     quick = replace(SCHEDULE, quorum=1)
     for _ in range(2):
         send(engine, 0, theta(engine) + np.array([1.0, 0.0, 0.0]))
-        close(engine, schedule=quick, optimizer=Momentum(momentum=0.5))
+        close(engine, schedule=quick, joining=Joining(optimizer=Momentum(momentum=0.5)))
     np.testing.assert_allclose(theta(engine), START + np.array([1.0 + 1.5, 0.0, 0.0]))
 
 

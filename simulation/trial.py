@@ -201,10 +201,10 @@ def _method(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -> 
         known = ", ".join([*METHODS, *LABEL_RANKERS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
-    if cell.preset.federation.aggregation:
-        if "aggregation" not in fields:
-            raise PresetError(f"federation.aggregation: the server of {choice.name} has no choice of a rule")
-        settings["aggregation"] = cell.preset.federation.aggregation
+    for key, value in cell.preset.federation.joining.items():
+        if key not in fields:
+            raise PresetError(f"federation.{key}: the server of {choice.name} has no choice of it")
+        settings[key] = value
     if cell.preset.users.logging_share > 0:
         if "production" not in fields:
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")

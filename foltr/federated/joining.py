@@ -26,7 +26,7 @@ from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
 from foltr.federated.guard import Guard, GuardState, Verdict, guarded, least_updates
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.optimizers import SGD, Optimizer, recall
 
 
 class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,11 +92,12 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
     name = str(joining.rule.__struct_config__.tag)
     if not counts.any():
         return Joined(replace(model, round=model.round + 1), np.zeros_like(model.theta), name, None)
-    shares(counts, len(thetas))  # for the rules that would not look at them
-    if joining.rule == Mean() and joining.optimizer == SGD() and not joining.guard:
+    if not joining.guard and joining.optimizer == SGD() and isinstance(joining.rule, Mean):
         theta = joining.rule.combine(thetas, counts)
         delta = theta - model.theta
-        return Joined(replace(stepped(joining.optimizer, model, delta), theta=theta), delta, name, None)
+        moments = recall(model.moments, theta, delta, n=0)
+        return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, None)
+    shares(counts, len(thetas))  # for the rules that do not look at them
     delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
     after = replace(stepped(joining.optimizer, model, delta), guard=state)
     return Joined(after, delta, "guard" if verdict and verdict.alert else name, verdict)
@@ -123,4 +124,4 @@ def join_what_is_left(joining: Joining, model: Model, thetas: FloatMatrix, count
 def stepped(optimizer: Optimizer, model: Model, direction: FloatVector) -> Model:
     """The model one step of the optimiser along `direction` `[n_params]`, for methods that find it in their own way."""
     theta, moments = optimizer.step(model.theta, direction, model.moments)
-    return replace(model, theta=theta, round=model.round + 1, moments=moments)
+    return Model(theta, model.round + 1, moments, model.guard)

@@ -34,7 +34,9 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import stepped
 from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD
 from foltr.federated.unlearning import calibrated, kept_rounds
 from foltr.ranking.rankers import Linear
 from simulation.attacks import opposed
@@ -146,8 +148,8 @@ def _learned(population: Population, plan: Plan, streams: Streams, rounds: Itera
     model = Model(np.zeros(method.ranker.n_params))
     for number in rounds:
         thetas, _ = reported_thetas(method, model, population, streams)
-        altered = model.theta + alter(thetas - model.theta, model.theta, number)
-        model = method.joined(model, altered, np.ones(len(altered))).model
+        moved = alter(thetas - model.theta, model.theta, number)
+        model = stepped(SGD(), model, moved.mean(axis=0))
     return model.theta
 
 

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,7 @@ from sqlalchemy import select
 from benchmarks.federation_devices import Connection, Device, ServerProcess, make_server, present_round
 from benchmarks.federation_devices import sealed_update as seal
 from benchmarks.federation_garbage import garbage
-from federation_server import closing, group
+from federation_server import group
 from federation_server.database import reading
 from federation_server.policy import policy_of
 from federation_server.serve import Installation
@@ -36,6 +36,7 @@ from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.guard import GuardState
+from foltr.federated.joining import join
 from foltr.federated.wire import Refusal, decode
 
 N_DEVICES, N_LIARS, N_SKEWED = 20, 2, 2
@@ -200,7 +201,7 @@ async def play(made: Installation, server: ServerProcess, devices: list[Device],
 def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, bool]:
     """The run again without a fault, from the list of stored updates; what holds."""
     numbers = {device.name: number for number, device in enumerate(devices[N_LIARS + 1 :])}
-    policy, state = policy_of(made.settings), GuardState()
+    joining, state = policy_of(made.settings).joining, GuardState()
     with reading(made.engine) as connection:
         rows = connection.execute(select(updates.c.round, updates.c.device)).all()
         counted = {row.round: row.n_updates for row in connection.execute(select(rounds.c.round, rounds.c.n_updates))}
@@ -212,10 +213,9 @@ def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, b
         assert model is not None
         assert expected is not None
         thetas = [theta_of(model.theta, numbers.get(name, -1), number) for name in present[number] if name in numbers]
-        deltas = np.array([theta - model.theta for theta in thetas])
-        delta, state, _ = closing.joined(policy, state, deltas, np.ones(len(deltas)))
-        theta, _ = policy.optimizer.step(model.theta, delta, model.moments)
-        same.append(theta.tobytes() == expected.model.theta.tobytes())
+        again = join(joining, replace(model, guard=state), np.array(thetas), np.ones(len(thetas))).model
+        state = again.guard
+        same.append(again.theta.tobytes() == expected.model.theta.tobytes())
         model = expected.model
     kept = {(row.device, row.round) for row in rows}
     return {

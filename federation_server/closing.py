@@ -1,27 +1,25 @@
 """Closing a round: its updates become the next common ranker, in the caller's one transaction.
 
-    delta = rule(theta_c - theta_t)  over the devices c;    theta_{t+1} = optimiser(theta_t, delta)
-
-With rule "mean", weights n_c and optimiser "sgd" of rate 1 this is FedAvg (thesis Eq. 3.16 and 6.1).
+What the next ranker is, foltr.federated.joining says; here it meets the database.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
-from federation_server.policy import Policy, combined, malicious, weights
+from federation_server.policy import Policy
 from federation_server.received import received
 from federation_server.rounds import Round
 from federation_server.tables import members
 from federation_server.vault import Vault
-from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.guard import Guard, GuardState, Verdict, guarded
-from foltr.federated.method import Model
+from foltr.arrays import FloatMatrix
+from foltr.federated.guard import GuardState
+from foltr.federated.joining import join_what_is_left, weights
 from foltr.federated.wire import Terms
 
 
@@ -61,41 +59,28 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
     return closed
 
 
-def joined(
-    policy: Policy, state: GuardState, deltas: FloatMatrix, counts: FloatVector
-) -> tuple[FloatVector, GuardState, Verdict | None]:
-    """One vector `[n_params]` from all updates: by the configured rule, or by the guard's while it is alert."""
-    bad = malicious(policy, len(deltas))
-    if not len(deltas):
-        return np.zeros(deltas.shape[1]), state, None
-    if not policy.guard or bad < 1 or len(deltas) < max(5, 2 * bad + 3):
-        return combined(policy, deltas, counts), state, None
-    guard = Guard(n_malicious=bad, peace=policy.rule)
-    return guarded(guard, state, deltas, weights=counts)
-
-
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
-    method, start = group.method_of(agreed), group.newest(connection).model
-    found = received(connection, vault, method, here.lineage, here.number, start.theta)
+    method = group.method_of(agreed)
+    start = replace(group.newest(connection).model, guard=_guard_state(connection))
+    found = received(connection, vault, method, here.lineage, here.number)
     if here.purpose == "forget":
-        found = forgetting.calibrate(connection, here, found)
-    counts = weights(method, found.messages, largest=policy.largest_weight)
-    delta, state, verdict = joined(policy, _guard_state(connection), found.deltas, counts)
-    theta, moments = policy.optimizer.step(start.theta, delta, start.moments)
-    group.publish(connection, agreed, here.lineage, Model(theta, here.number, moments), now=now)
+        found = forgetting.calibrate(connection, here, found, start.theta)
+    counts = weights(policy.joining, found.n_interactions, equal=method.weighs_alike)
+    joined = join_what_is_left(policy.joining, start, found.thetas, counts)
+    group.publish(connection, agreed, here.lineage, joined.model, now=now)
+    verdict = joined.verdict
     alert, summary = (verdict.alert, verdict.summary) if verdict else (False, "too few updates to judge")
-    rule = "guard" if alert else str(type(policy.rule).__struct_config__.tag)
     report = {
-        "rule": rule,
+        "rule": joined.rule,
         "guard": summary,
-        "update_norm": float(np.linalg.norm(delta)),
-        "agreement": agreement(found.deltas),
+        "update_norm": float(np.linalg.norm(joined.delta)),
+        "agreement": agreement(found.thetas - start.theta),
     }
     rounds.end(connection, here, now=now, state="closed", **report)
-    group.set_fact(connection, "guard", msgspec.json.encode(state).decode())
+    group.set_fact(connection, "guard", msgspec.json.encode(joined.model.guard).decode())
     group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
     _note_participation(connection, found.devices, here)
-    return Closed(here.lineage, here.number, len(found.devices), rule, alert, summary)
+    return Closed(here.lineage, here.number, len(found.devices), joined.rule, alert, summary)
 
 
 def agreement(deltas: FloatMatrix) -> float:

@@ -15,20 +15,22 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server import enrolment, group, rounds
 from federation_server.lineage import before, influenced
-from federation_server.policy import Policy, combined
+from federation_server.policy import Policy
 from federation_server.received import Received, norms, received
 from federation_server.rounds import Round
 from federation_server.scrubbing import note_erasure
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, models, updates
 from federation_server.vault import Vault
-from foltr.arrays import FloatMatrix
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.joining import weights
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
 from foltr.federated.wire import Receipt
@@ -125,11 +127,12 @@ def _new_lineage(
     start = group.at(connection, *touched)
     if start is None:
         raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
-    theta = start.model.theta
+    begin = Model(start.model.theta)
     if method == "reaggregate":
-        theta = reaggregated(theta, _others_rounds(connection, vault, touched), lambda rows: combined(policy, rows))
+        others = _others_rounds(connection, vault, policy, touched)
+        begin = replace(reaggregated(begin, others, policy.joining), round=0)
     abandon(connection, rounds.present(connection, lock=True), now=now)
-    begun = group.begin_lineage(connection, agreed, Model(theta), reason=f"forget: {method}", now=now, parent=touched)
+    begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
     rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
     if method == "federaser":
@@ -137,24 +140,28 @@ def _new_lineage(
     return begun
 
 
-def _others_rounds(connection: Connection, vault: Vault, touched: tuple[int, int]) -> list[FloatMatrix]:
-    """The remaining devices' updates of all rounds after the member's first."""
+def _others_rounds(
+    connection: Connection, vault: Vault, policy: Policy, touched: tuple[int, int]
+) -> list[tuple[FloatMatrix, FloatVector]]:
+    """The remaining devices' updates of all rounds after the member's first, and their weights."""
     method = group.method_of(group.terms(connection))
     found = []
     for number in range(touched[1] + 1, group.newest(connection).record.round + 1):
         start = group.at(connection, touched[0], number - 1)
         if start is not None:
-            found.append(received(connection, vault, method, touched[0], number, start.model.theta).deltas)
+            sent = received(connection, vault, method, touched[0], number)
+            counts = weights(policy.joining, sent.n_interactions, equal=method.weighs_alike)
+            found.append((sent.thetas - start.model.theta, counts))
     return found
 
 
-def calibrate(connection: Connection, here: Round, found: Received) -> Received:
-    """What a forgetting round adds up: the fresh updates at their old lengths, of devices that have one (Eq. 6.2)."""
+def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
+    """What a forgetting round adds up: fresh updates of `start` `[n_params]` at their old lengths, if any (Eq. 6.2)."""
     lineage, kept = _replay(connection, here.lineage)
     old = norms(connection, lineage, kept[here.number - 1])
     able = found.only(set(old))
     lengths = [old[device] for device in able.devices]
-    return Received(able.devices, able.messages, calibrated(able.deltas, lengths))
+    return Received(able.devices, start + calibrated(able.thetas - start, lengths), able.n_interactions)
 
 
 def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:

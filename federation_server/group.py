@@ -12,7 +12,8 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from federation_server.tables import facts, lineages, models
 from foltr.errors import FoltrError
-from foltr.federated.method import Method, Model
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector, digest, encode, encode_vector
 from foltr.ranking.rankers import make_ranker
@@ -71,12 +72,15 @@ def lock(connection: Connection) -> bool:
     return connection.execute(query).scalar_one_or_none() is not None
 
 
-def method_of(agreed: Terms) -> Method[Any, Any]:
-    """The method as every member has it; GroupError when the numbers do not fit one another."""
+def method_of(agreed: Terms) -> FPDGD:
+    """The method as every member has it; GroupError when the numbers do not fit one another, or for another method."""
     ranker = make_ranker(agreed.ranker, agreed.n_features)
     if ranker.n_params != agreed.n_params:
         raise GroupError(f"a {agreed.ranker} ranker of {agreed.n_features} features has {ranker.n_params} parameters")
-    return make_method(agreed.method, ranker, agreed.settings)
+    method = make_method(agreed.method, ranker, agreed.settings)
+    if not isinstance(method, FPDGD):
+        raise GroupError(f"groups learn by fpdgd, not by {agreed.method}")
+    return method
 
 
 def begin_lineage(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, select
@@ -11,8 +10,7 @@ from sqlalchemy import Connection, select
 from federation_server.tables import updates
 from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.fpdgd import Message
-from foltr.federated.method import Method
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.payload import decode_message
 
 
@@ -21,27 +19,27 @@ class Received:
     """What arrived, in the order of the pseudonyms, so that every server adds up alike."""
 
     devices: tuple[str, ...]
-    messages: list[Message]
-    deltas: FloatMatrix
-    """[n_clients, n_params] theta_c - theta_t"""
+    thetas: FloatMatrix
+    """[n_clients, n_params]"""
+    n_interactions: FloatVector
+    """[n_clients] as the devices said"""
 
     def only(self, devices: set[str]) -> Received:
         """The part that came from these devices."""
         rows = [row for row, device in enumerate(self.devices) if device in devices]
-        return Received(
-            tuple(self.devices[row] for row in rows), [self.messages[row] for row in rows], self.deltas[rows]
-        )
+        return Received(tuple(self.devices[row] for row in rows), self.thetas[rows], self.n_interactions[rows])
 
 
-def received(
-    connection: Connection, vault: Vault, method: Method[Any, Any], lineage: int, number: int, start: FloatVector
-) -> Received:
-    """What devices sent in round `number`, which began from theta `start` `[n_params]`."""
+def received(connection: Connection, vault: Vault, method: FPDGD, lineage: int, number: int) -> Received:
+    """What devices sent in round `number` of a lineage."""
     query = select(updates.c.device, updates.c.payload).where(updates.c.lineage == lineage, updates.c.round == number)
     rows = connection.execute(query.order_by(updates.c.device)).all()
     messages = [decode_message(method, vault.decrypt(bytes(row.payload))) for row in rows]
-    deltas = np.array([message.theta - start for message in messages]).reshape(len(rows), len(start))
-    return Received(tuple(row.device for row in rows), messages, deltas)
+    return Received(
+        tuple(row.device for row in rows),
+        np.array([message.theta for message in messages]).reshape(len(rows), method.ranker.n_params),
+        np.array([message.n_interactions for message in messages], dtype=np.float64),
+    )
 
 
 def norms(connection: Connection, lineage: int, number: int) -> dict[str, float]:

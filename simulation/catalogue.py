@@ -9,6 +9,7 @@ from typing import get_args
 import msgspec
 
 from foltr.federated.aggregation.registry import RULES
+from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
 from simulation.data.places import DATASETS, folds_present
@@ -40,6 +41,7 @@ def catalogue(root: Path | None) -> str:
             _section(f"Data sets ({where}), or the path of a folder or file in LETOR's format", datasets),
             _section("Methods", methods),
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
+            _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]

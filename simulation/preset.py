@@ -106,7 +106,27 @@ class Federation(_Table, frozen=True, kw_only=True):
     evaluate_every: Annotated[int, msgspec.Meta(ge=0)] = 0
     """rounds between two rows of results; 0 makes twenty rows, whatever the number of rounds"""
     aggregation: dict[str, Any] = {}
-    """the server's rule, handed to the method as its setting `aggregation`; {} is the method's own"""
+    """the server's rule, as {rule = NAME, ...}; {} and the four below: the method's own settings of that name"""
+    largest_weight: Count | None = None
+    """interactions of one client that count at most, where the method weighs by interactions"""
+    guard: bool | None = None
+    """whether the server judges each round, and joins it robustly while it looks attacked"""
+    assumed_malicious: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """how many bad updates the guard's rule withstands; 0 is a fifth of them"""
+    optimizer: dict[str, Any] = {}
+    """the server's step along what was joined, as {optimizer = NAME, ...}"""
+
+    @property
+    def joining(self) -> dict[str, Any]:
+        """What is said of the server, by the names that a method's settings have."""
+        said = {
+            "aggregation": self.aggregation or None,
+            "largest_weight": self.largest_weight,
+            "guard": self.guard,
+            "assumed_malicious": self.assumed_malicious,
+            "optimizer": self.optimizer or None,
+        }
+        return {key: value for key, value in said.items() if value is not None}
 
     @property
     def interval(self) -> int:

@@ -114,7 +114,7 @@ def check_method(cell: Cell) -> None:
             raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
     else:
-        _method(cell, ranker)
+        method_of(cell, ranker)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Trial:
         """An online method: round after round."""
         federation = self.cell.preset.federation
         streams = make_streams(_integer(self.cell.sequence()), self.n_clients)
-        method = _method(self.cell, self.ranker, production=self._production())
+        method = method_of(self.cell, self.ranker, production=self._production())
         population = Population(self.fold.train, self.users, self.n_clients, self.n_local)
         play = fast_round(method)
         model = method.initial(streams.model)
@@ -240,17 +240,17 @@ def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
     return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
 
 
-def _method(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -> Method[Any, Any]:
-    """The method with what other tables of the preset decide for it."""
+def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -> Method[Any, Any]:
+    """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
         known = ", ".join([*METHODS, *LABEL_RANKERS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
-    if cell.preset.federation.aggregation:
-        if "aggregation" not in fields:
-            raise PresetError(f"federation.aggregation: the server of {choice.name} has no choice of a rule")
-        settings["aggregation"] = cell.preset.federation.aggregation
+    for key, value in cell.preset.federation.joining.items():
+        if key not in fields:
+            raise PresetError(f"federation.{key}: the server of {choice.name} has no choice of it")
+        settings[key] = value
     if cell.preset.users.logging_share > 0:
         if "production" not in fields:
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")

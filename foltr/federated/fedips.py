@@ -29,6 +29,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.joining import stepped
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.online import ips
@@ -166,10 +167,10 @@ class FedIPS:
         """`aggregate` for the means of what the devices sent, `[n_params]` and `[n_features + 1]`."""
         relevance = self.relevance(model)
         remembered = model.moments if relevance is None else model.moments[1:]
-        theta, moments = self.server.step(model.theta, mean, remembered)
-        if relevance is not None and relevance_mean is not None:
-            moments = (relevance + relevance_mean, *moments)
-        return Model(theta, model.round + 1, moments)
+        after = stepped(self.server, replace(model, moments=remembered), mean)
+        if relevance is None or relevance_mean is None:
+            return after
+        return replace(after, moments=(relevance + relevance_mean, *after.moments))
 
     def relevance(self, model: Model) -> FloatVector | None:
         """F `[n_features + 1]`, the first of the moments; None when propensities are not estimated.

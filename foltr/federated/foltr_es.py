@@ -34,6 +34,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
+from foltr.federated.joining import stepped
 from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
 from foltr.online.click_rewards import Reward, outcome, reward_values
@@ -182,13 +183,12 @@ class FoltrES:
             n_params=len(model.theta),
             opposite=np.array(opposite) if self.antithetic else None,
         )
-        return self.stepped(model, gradient)
+        return self.climbed(model, gradient)
 
-    def stepped(self, model: Model, gradient: FloatVector) -> Model:
+    def climbed(self, model: Model, gradient: FloatVector) -> Model:
         """The model after one step of Adam up the gradient `[n_params]`."""
         adam = Adam(self.learning_rate, beta1=0.9, beta2=0.999, tau=1e-8, bias_correction=True)
-        theta, moments = adam.step(model.theta, gradient, model.moments)
-        return Model(theta, model.round + 1, moments)
+        return stepped(adam, model, gradient)
 
     def _backwards(self, local: Local) -> bool:
         return self.antithetic and len(local.outcomes) % 2 == 1

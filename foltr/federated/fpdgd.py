@@ -24,7 +24,9 @@ from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.joining import Joined, Joining, join, weights
 from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD, Optimizer
 from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
 from foltr.privacy.mechanisms import Mechanism, NoPrivacy
@@ -64,15 +66,40 @@ class FPDGD:
     update: Literal["each", "batch"] = "each"
     """a step after each page, or the gradients of all the round's pages at its first theta, added up into one step"""
     weighting: Literal["interactions", "equal"] = "interactions"
-    """n_c of Eq. 3.16: pages seen, or 1"""
+    """n_c of Eq. 3.16: pages seen, or 1; always 1 while a privacy mechanism is on"""
     privacy: Mechanism = field(default_factory=NoPrivacy)
     aggregation: Aggregation = field(default_factory=Mean)
     """how the server joins the clients' differences; "mean" is Eq. 3.16"""
+    largest_weight: int | None = None
+    """pages of one device that count at most, where weights are not equal; None: all of them"""
+    guard: bool = False
+    """whether the server judges each round, and joins it robustly while it looks attacked"""
+    assumed_malicious: int = 0
+    """how many bad updates the guard's rule withstands; 0: a fifth of them"""
+    optimizer: Optimizer = field(default_factory=SGD)
+    """the server's step along the joined difference; SGD of rate 1 is Eq. 3.16"""
 
     def __post_init__(self) -> None:
         for name, value in (("learning_rate", self.learning_rate), ("temperature", self.temperature)):
             if not (value > 0 and np.isfinite(value)):
                 raise ValueRangeError(f"{name} must be positive, not {value}")
+        _ = self.joining  # refuses what does not fit
+
+    @property
+    def joining(self) -> Joining:
+        """The server's part of the settings."""
+        return Joining(
+            rule=self.aggregation,
+            largest_weight=self.largest_weight,
+            guard=self.guard,
+            assumed_malicious=self.assumed_malicious,
+            optimizer=self.optimizer,
+        )
+
+    @property
+    def weighs_alike(self) -> bool:
+        """Whether every device that saw a page counts as much as any other."""
+        return self.weighting == "equal" or not isinstance(self.privacy, NoPrivacy)
 
     def initial(self, rng: np.random.Generator) -> Model:
         """The ranker's own starting point."""
@@ -100,28 +127,20 @@ class FPDGD:
         return Message(self.privacy.release(local.start, end, rng), local.n_interactions)
 
     def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
-        """The weighted mean; the same theta when there are no messages or none saw a page.
+        """What `foltr.federated.joining.join` makes of the messages; by default the weighted mean.
 
-        ShapeError for a theta of another length than the model's, ValueRangeError for one that is not finite and for
-        a negative number of interactions: one such message would spoil the ranker of everyone.
+        The same theta when there are no messages or none saw a page. ShapeError for a theta of another length than the
+        model's; ValueRangeError for one that is not finite, and for a negative number of interactions.
         """
         for message in messages:
             if np.shape(message.theta) != model.theta.shape:
                 raise ShapeError(f"theta must be {list(model.theta.shape)}, not {list(np.shape(message.theta))}")
         thetas = np.array([m.theta for m in messages], dtype=np.float64).reshape(len(messages), len(model.theta))
-        return self.averaged(model, thetas, np.array([m.n_interactions for m in messages], dtype=np.float64))
+        return self.joined(model, thetas, np.array([m.n_interactions for m in messages], dtype=np.float64)).model
 
-    def averaged(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Model:
+    def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
-        weights = n_interactions if self.weighting == "interactions" else np.sign(n_interactions)
-        theta = self._joined(model.theta, thetas, weights) if weights.any() else model.theta
-        return Model(theta, model.round + 1, model.moments)
-
-    def _joined(self, start: FloatVector, thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
-        if isinstance(self.aggregation, Mean):
-            return weighted_mean(thetas, weights)
-        joined: FloatVector = start + self.aggregation.combine(thetas - start, weights)
-        return joined
+        return join(self.joining, model, thetas, weights(self.joining, n_interactions, equal=self.weighs_alike))
 
     def _learner(self, local: Local) -> FloatVector:
         return local.theta if self.update == "each" else local.start
@@ -129,22 +148,3 @@ class FPDGD:
     def _bounded(self, theta: FloatVector) -> FloatVector:
         bound = self.privacy.local_bound
         return theta if bound is None else clip_l2(theta, bound)
-
-
-def weighted_mean(thetas: FloatMatrix, weights: FloatVector) -> FloatVector:
-    """sum over clients of weight_c * theta_c / sum of weights: `[n_params]` (thesis Eq. 3.16).
-
-    `thetas` `[n_clients, n_params]`, `weights` `[n_clients]`. ShapeError when they do not fit; ValueRangeError for a
-    value that is not finite, a negative weight, or weights that are all 0.
-    """
-    if thetas.ndim != 2 or weights.shape != thetas.shape[:1]:
-        raise ShapeError(f"one weight for each row: {list(weights.shape)} weights, thetas {list(thetas.shape)}")
-    total = weights.sum()
-    if not (0 < total < np.inf and weights.min() >= 0):
-        raise ValueRangeError(f"weights must be finite, not negative and not all 0: {weights}")
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean: FloatVector = (weights / total) @ thetas
-    # A number that is not finite stays so in the mean, even with weight 0.
-    if not np.isfinite(mean).all():
-        raise ValueRangeError("a message holds a number that is not finite")
-    return mean

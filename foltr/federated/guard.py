@@ -1,7 +1,7 @@
 """The guard: plain averaging in peace, a robust rule while a round looks attacked.
 
 A robust rule costs quality when nobody attacks, because it takes devices that differ for attackers. So each round is
-inspected first. Five numbers describe a device's update u (less `start`), each against the median of all devices:
+inspected first. Five numbers describe a device's update u, each against the median of all devices:
 
     length     ln ||u||                                    far longer: scaled or noise attacks
     closeness  ln of the distance to the nearest update    far lower: colluders who send the same, as Little Is Enough
@@ -36,7 +36,7 @@ from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import checked, origin, require, squared_distances
+from foltr.federated.aggregation.rows import checked, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 
 DEVIATIONS = 6.0
@@ -107,22 +107,26 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 def guarded(
     guard: Guard,
     state: GuardState,
-    rows: npt.ArrayLike,
+    updates: npt.ArrayLike,
     *,
     weights: FloatVector | None = None,
-    start: FloatVector | None = None,
 ) -> tuple[FloatVector, GuardState, Verdict]:
-    """One round: judge it, then join `rows` `[n_clients, n_params]` by the rule that the judgement asks for."""
-    x = checked(rows)
-    state, verdict = judge(guard, state, x - origin(start, x.shape[1]))
+    """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
+    u = checked(updates)
+    state, verdict = judge(guard, state, u)
     rule = guard.robust if verdict.alert else guard.peace
-    return rule.combine(x, weights, start=start), state, verdict
+    return rule.combine(u, weights), state, verdict
+
+
+def least_updates(n_malicious: int) -> int:
+    """How many updates a round must have to be judged against m malicious ones: 2m + 3, and 5."""
+    return max(5, 2 * n_malicious + 3)
 
 
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, Verdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
     u = checked(updates)
-    require("the guard", len(u), at_least=max(5, 2 * guard.n_malicious + 3), n_malicious=guard.n_malicious)
+    require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
     evidence = inspect(u, guard.n_malicious)
     suspicions = _suspicions(evidence)
     worst = max(float(column.max()) for column in evidence.values())
@@ -136,7 +140,7 @@ def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
     n, d = updates.shape
     moved = np.flatnonzero(np.any(updates != 0, axis=1))
     evidence = {reason: np.zeros(n) for reason in _REASONS}
-    if len(moved) < max(5, 2 * n_malicious + 3):
+    if len(moved) < least_updates(n_malicious):
         return evidence
     u = updates[moved]
     chance = DEVIATIONS / math.sqrt(d)

@@ -19,6 +19,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
+from foltr.federated.guard import GuardState
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 
@@ -33,6 +34,8 @@ class Model:
     """how many rounds led to it"""
     moments: tuple[FloatVector, ...] = field(default=())
     """what the server's optimiser remembers, each [n_params]; () for a server that only averages"""
+    guard: GuardState = field(default_factory=GuardState)
+    """what the server's guard remembers"""
 
 
 Local = TypeVar("Local")

@@ -15,16 +15,15 @@ exact: the others computed theirs on models that the forgotten device had moved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-
-Combine = Callable[[FloatMatrix], FloatVector]
-"""an aggregation rule: rows `[n_clients, n_params]` to one update `[n_params]`"""
+from foltr.federated.joining import Joining, join_what_is_left
+from foltr.federated.method import Model
 
 
 def kept_rounds(n_rounds: int, every: int) -> range:
@@ -54,13 +53,13 @@ def calibrated(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatrix:
     return moved
 
 
-def reaggregated(start: FloatVector, rounds: Sequence[FloatMatrix], combine: Combine) -> FloatVector:
-    """The model that the stored updates of the remaining devices add up to, from `start` `[n_params]`.
+def reaggregated(start: Model, rounds: Sequence[tuple[FloatMatrix, FloatVector]], joining: Joining) -> Model:
+    """The model that the stored updates of the remaining devices add up to from `start`, joined as they were then.
 
-    `rounds` are their updates `[n_clients, n_params]` in order; a round in which nobody remains changes nothing.
+    `rounds` are their updates `[n_clients, n_params]` and weights `[n_clients]` in order; a round in which nobody
+    remains changes nothing.
     """
-    theta = np.array(start, dtype=np.float64)
-    for updates in rounds:
-        if len(updates):
-            theta = theta + combine(updates)
-    return theta
+    model = start
+    for updates, counts in rounds:
+        model = join_what_is_left(joining, model, model.theta + updates, counts).model
+    return model

@@ -103,7 +103,7 @@ def run_round(method: FoltrES, model: Model, population: Population, streams: St
             f"{population.data.n_features} and theta {list(model.theta.shape)}"
         )
     gradient, sums = _gradient(method, model, population, streams)
-    return method.stepped(model, gradient), shown(sums, population.n_clients * population.n_local)
+    return method.climbed(model, gradient), shown(sums, population.n_clients * population.n_local)
 
 
 def _gradient(

@@ -31,7 +31,7 @@ def run_round(method: FPDGD, model: Model, population: Population, streams: Stre
         return federation.run_round(method, model, population, streams)
     thetas, seen = reported_thetas(method, model, population, streams)
     n_interactions = np.full(population.n_clients, float(population.n_local))
-    return method.averaged(model, thetas, n_interactions), seen
+    return method.joined(model, thetas, n_interactions).model, seen
 
 
 def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:

@@ -34,7 +34,9 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import stepped
 from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD
 from foltr.federated.unlearning import calibrated, kept_rounds
 from foltr.ranking.rankers import Linear
 from simulation.batched.fpdgd import reported_thetas
@@ -148,7 +150,7 @@ def _learned(
     for number in rounds:
         thetas, _ = reported_thetas(method, model, population, streams)
         moved = alter(thetas - model.theta, model.theta, number)
-        model = Model(model.theta + moved.mean(axis=0), model.round + 1)
+        model = stepped(SGD(), model, moved.mean(axis=0))
     return model.theta
 
 

@@ -113,7 +113,13 @@ class Client:
         told = told or self.announcement()
         theta = self.theta(told.model_hash)
         theta[0] += change
-        return self.send("POST", "/v1/updates", encode(sealed(told, update_record(told, theta, self.device))))
+        return self.report(theta, told=told)
+
+    def report(self, theta: FloatVector, *, count: int = 1, told: Announcement | None = None) -> requests.Response:
+        """Report a ranker `[n_params]` that was learned from `count` interactions."""
+        told = told or self.announcement()
+        record = update_record(told, theta, self.device, count=count)
+        return self.send("POST", "/v1/updates", encode(sealed(told, record)))
 
 
 def opened(answer: requests.Response) -> Signed:
@@ -127,7 +133,7 @@ def reason(answer: requests.Response) -> str:
     return decode(answer.content, Refusal).reason
 
 
-def update_record(told: Announcement, theta: FloatVector, device: str) -> Update:
+def update_record(told: Announcement, theta: FloatVector, device: str, *, count: int = 1) -> Update:
     agreed = told.terms
     method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
     return Update(
@@ -137,7 +143,7 @@ def update_record(told: Announcement, theta: FloatVector, device: str) -> Update
         device=device,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
-        payload=encode_message(method, Message(theta, 1)),
+        payload=encode_message(method, Message(theta, count)),
     )
 
 

@@ -16,11 +16,10 @@ from federation_server.refusals import Refused
 from federation_server.rounds import Schedule
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.envelope import Identity, pseudonym, seal
 from foltr.federated.fpdgd import Message
+from foltr.federated.joining import Joining
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD
 from foltr.federated.payload import encode_message
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, encode
 
@@ -28,7 +27,7 @@ NOW = 1_000_000
 VAULT = Vault.generate()
 START = np.array([1.0, -2.0, 3.0])
 SCHEDULE = Schedule(quorum=3, seconds=60)
-POLICY = Policy(SCHEDULE, Mean(), SGD(), largest_weight=50, guard=True, assumed_malicious=0)
+POLICY = Policy(SCHEDULE, Joining(largest_weight=50, guard=True))
 PRIVATE: dict[str, Any] = {
     "privacy": {"mechanism": "gaussian", "clip": 1.0, "noise_multiplier": 0.5},
     "weighting": "equal",

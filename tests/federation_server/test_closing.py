@@ -14,6 +14,8 @@ from federation_server.closing import Closed, agreement, close_due
 from federation_server.database import reading, writing
 from federation_server.tables import models
 from federation_server.tables import rounds as rounds_table
+from foltr.federated.aggregation.krum import Krum
+from foltr.federated.joining import Joining
 from foltr.federated.optimizers import Momentum
 from tests.federation_server.groups import (
     NOW,
@@ -129,8 +131,19 @@ def test_the_optimiser_remembers_between_rounds(engine: Engine) -> None:
     quick = replace(SCHEDULE, quorum=1)
     for _ in range(2):
         send(engine, 0, theta(engine) + np.array([1.0, 0.0, 0.0]))
-        close(engine, schedule=quick, optimizer=Momentum(momentum=0.5))
+        close(engine, schedule=quick, joining=Joining(optimizer=Momentum(momentum=0.5)))
     np.testing.assert_allclose(theta(engine), START + np.array([1.0 + 1.5, 0.0, 0.0]))
+
+
+def test_a_round_too_small_for_its_rule_is_averaged(engine: Engine) -> None:
+    """Krum against one attacker wants five updates; three are averaged, and the round says so."""
+    make_group(engine, settings=OPEN, n_members=3)
+    for number, moved in enumerate([[1.0, 0.0, 0.0], [2.0, 0.0, 0.0], [6.0, 3.0, 0.0]]):
+        send(engine, number, START + moved)
+    closed = close(engine, joining=Joining(rule=Krum(n_malicious=1), guard=True))
+    assert closed is not None
+    assert closed.rule == "mean"
+    np.testing.assert_allclose(theta(engine) - START, [3.0, 1.0, 0.0], atol=1e-15)
 
 
 def test_the_guard_takes_over(engine: Engine) -> None:

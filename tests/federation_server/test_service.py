@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-import numpy as np
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from federation_server import enrolment, forgetting, rounds, scrubbing
 from federation_server.database import connect, reading, told, writing
-from federation_server.policy import combined
 from federation_server.settings import ForgettingSection
-from foltr.federated.aggregation.krum import Krum
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, identity, make_group, send
 
 
@@ -50,10 +45,3 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
     assert "a pseudonym" not in str(error.value)
     assert told(error.value) == "OperationalError"
     assert isinstance(error.value, OperationalError)
-
-
-def test_a_rule_that_wants_more_updates_gives_way_to_the_mean() -> None:
-    """Krum against one attacker wants five; three are averaged instead of holding the group up."""
-    rows = np.array([[1.0, 0.0], [2.0, 0.0], [6.0, 3.0]])
-    krum = dataclasses.replace(POLICY, rule=Krum(n_malicious=1))
-    np.testing.assert_allclose(combined(krum, rows), [3.0, 1.0])

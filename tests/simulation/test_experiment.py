@@ -238,7 +238,12 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
         ({"data": {"dataset": "sample", "folds": [2, 2]}}, "data.folds: a number stands there twice: 2, 2"),
         ({"method": {"name": "fpdgd", "learning_rate": -1}}, "learning_rate must be positive"),
         ({"method": {"name": "fpdgd", "ranker": "tree"}}, "no ranker 'tree'"),
-        ({"method": {"name": "foltr-es"}, "federation": {"aggregation": {"rule": "median"}}}, "no choice of a rule"),
+        (
+            {"method": {"name": "foltr-es"}, "federation": {"aggregation": {"rule": "median"}}},
+            "federation.aggregation: the server of foltr-es has no choice of it",
+        ),
+        ({"method": {"name": "fedips"}, "federation": {"guard": True}}, "federation.guard: the server of fedips"),
+        ({"federation": {"optimizer": {"optimizer": "nix"}}}, "no optimizer 'nix'; there are sgd, momentum"),
         ({"method": {"name": "ranksvm", "ranker": "neural"}}, "ranksvm learns a linear ranker, not 'neural'"),
         ({"users": {"logging_share": 0.01}}, "users.logging_share: fpdgd shows the pages of what it learns"),
         ({"data": {"dataset": "sample", "folds": [9]}}, "fold 9 is not there"),

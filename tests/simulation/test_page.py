@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from simulation.cell import expand
 from simulation.cli import command
-from simulation.preset import decode_preset
+from simulation.preset import decode_preset, load_tables
 from simulation.report.report import SUMMARY_DATA, SUMMARY_TEXT
 from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
 
@@ -37,8 +38,20 @@ def test_the_page_has_every_field_of_a_row_and_every_file(words: set[str]) -> No
     assert {PRESET, ROWS, CELLS, TABLE, SUMMARY_TEXT, SUMMARY_DATA} <= words
 
 
+def examples() -> list[dict[str, Any]]:
+    """The TOML of the page, block by block."""
+    return [tomllib.loads(text) for text in re.findall(r"```toml\n(.*?)```", PAGE.read_text(), flags=re.DOTALL)]
+
+
 def test_the_preset_of_the_page_is_one() -> None:
     """The example is accepted: three learning rates and two kinds of users on two folds with three seeds, 36 cells."""
-    (example,) = re.findall(r"```toml\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
-    study = decode_preset(tomllib.loads(example), source="page")
+    study = decode_preset(examples()[0], source="page")
     assert len(expand(study, folds_of=lambda dataset: (1,))) == 3 * 2 * 2 * 3
+
+
+def test_the_server_of_the_page_is_the_group_of_the_preset() -> None:
+    """The page's second example says of the server what group/default says."""
+    (_, example) = examples()
+    tables = load_tables("group/default")
+    assert example["federation"].items() <= tables["federation"].items()
+    assert set(example["federation"]) == set(decode_preset(tables, source="page").federation.joining)

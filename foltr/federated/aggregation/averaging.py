@@ -23,8 +23,6 @@ def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVect
 class Mean(Settings, frozen=True, tag="mean"):
     """FedAvg."""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `mean`; `start` is not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `mean`."""
         return mean(rows, weights)

@@ -54,8 +54,6 @@ class Bulyan(Settings, frozen=True, tag="bulyan"):
     """m"""
     distance: Distance = "squared"
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `bulyan`; `weights` and `start` are not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `bulyan`; `weights` are not used."""
         return bulyan(rows, self.n_malicious, distance=self.distance)

@@ -1,10 +1,10 @@
 """Centred clipping: a mean around a moving centre that no row can pull far.
 
-    v_0 = start,   v_(l+1) = v_l + sum_i w_i (x_i - v_l) min(1, tau / ||x_i - v_l||)
+    v_0 = 0,   v_(l+1) = v_l + sum_i w_i (x_i - v_l) min(1, tau / ||x_i - v_l||)
 
-(Karimireddy, He and Jaggi, "Learning from history for Byzantine robust optimization", ICML 2021, Algorithm 2). Where
-rows are weights, `start` is the global model that devices began with. A radius tau far above the honest spread gives
-the mean, one far below hardly moves.
+(Karimireddy, He and Jaggi, "Learning from history for Byzantine robust optimization", ICML 2021, Algorithm 2). Rows
+are differences to the global model that devices began with, so 0 is the centre to begin with. A radius tau far above
+the honest spread gives the mean, one far below hardly moves.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.norm_clipping import norm_clipped_mean
-from foltr.federated.aggregation.rows import Settings, checked, origin
+from foltr.federated.aggregation.rows import Settings, checked
 
 
 def centred_clipping(
@@ -24,7 +24,6 @@ def centred_clipping(
     *,
     radius: float,
     n_iterations: int = 3,
-    start: npt.ArrayLike | None = None,
 ) -> FloatVector:
     """The centre `[n_params]` after `n_iterations`, for clipping radius tau = `radius`."""
     if not (radius > 0 and np.isfinite(radius) and n_iterations > 0):
@@ -32,9 +31,9 @@ def centred_clipping(
             f"centred clipping needs a positive radius and at least one iteration, not {radius} and {n_iterations}"
         )
     x = checked(rows)
-    v = origin(start, x.shape[1])
+    v = np.zeros(x.shape[1])
     for _ in range(n_iterations):
-        v = norm_clipped_mean(x, weights, bound=radius, start=v)
+        v = norm_clipped_mean(x, weights, bound=radius, centre=v)
     return v
 
 
@@ -45,8 +44,6 @@ class CentredClipping(Settings, frozen=True, tag="centred-clipping"):
     """tau"""
     n_iterations: int = 3
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `centred_clipping`."""
-        return centred_clipping(rows, weights, radius=self.radius, n_iterations=self.n_iterations, start=start)
+        return centred_clipping(rows, weights, radius=self.radius, n_iterations=self.n_iterations)

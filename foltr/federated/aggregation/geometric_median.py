@@ -85,8 +85,6 @@ class GeometricMedian(Settings, frozen=True, tag="geometric-median"):
     tolerance: float = 1e-13
     n_iterations: int = 10_000
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `geometric_median`; `start` is not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `geometric_median`."""
         return geometric_median(rows, weights, tolerance=self.tolerance, n_iterations=self.n_iterations)

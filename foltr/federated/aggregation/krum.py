@@ -68,10 +68,8 @@ class Krum(Settings, frozen=True, tag="krum"):
     """m"""
     distance: Distance = "squared"
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `krum`; `weights` and `start` are not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `krum`; `weights` are not used."""
         return krum(rows, self.n_malicious, distance=self.distance)
 
 
@@ -84,8 +82,6 @@ class MultiKrum(Settings, frozen=True, tag="multi-krum"):
     """None: n - m"""
     distance: Distance = "squared"
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `multi_krum`; `weights` and `start` are not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `multi_krum`; `weights` are not used."""
         return multi_krum(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance)

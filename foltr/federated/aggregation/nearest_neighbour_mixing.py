@@ -42,8 +42,6 @@ class NearestNeighbourMixing(Settings, frozen=True, tag="nearest-neighbour-mixin
     then: Mean | Median | TrimmedMean | Krum | MultiKrum | Bulyan | GeometricMedian | CentredClipping | NormClipping
     """the rule that joins the mixed rows"""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `mixed_with_neighbours`; `start` goes to the rule after it, `weights` are not used."""
-        return self.then.combine(mixed_with_neighbours(rows, self.n_malicious), start=start)
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `mixed_with_neighbours`; `weights` are not used."""
+        return self.then.combine(mixed_with_neighbours(rows, self.n_malicious))

@@ -1,6 +1,6 @@
 """Norm clipping: no device moves the mean by more than a radius.
 
-    start + sum_i w_i clip(x_i - start) / sum_i w_i,   clip(u) = u min(1, bound / ||u||_2)
+    c + sum_i w_i clip(x_i - c) / sum_i w_i,   clip(u) = u min(1, bound / ||u||_2)
 
 (Sun et al., "Can you really backdoor federated learning?", arXiv 1911.07963). It bounds what an attacker can do in a
 round, and takes nobody out. Without a bound it is the median length of the round's differences, so that at most half
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import Settings, checked, origin, shares
+from foltr.federated.aggregation.rows import Settings, checked, shares
 
 
 def norm_clipped_mean(
@@ -22,15 +22,18 @@ def norm_clipped_mean(
     weights: npt.ArrayLike | None = None,
     *,
     bound: float | None = None,
-    start: npt.ArrayLike | None = None,
+    centre: FloatVector | None = None,
 ) -> FloatVector:
-    """The mean `[n_params]` of the rows after each is clipped around `start`; `bound` None is the median length."""
+    """The mean `[n_params]` of the rows after each is clipped around `centre` `[n_params]`.
+
+    `bound` None is the median length, `centre` None is 0, as it is where rows are differences.
+    """
     x = checked(rows)
-    centre = origin(start, x.shape[1])
-    difference = x - centre
+    middle = np.zeros(x.shape[1]) if centre is None else centre
+    difference = x - middle
     lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
     radius = float(np.median(lengths)) if bound is None else bound
-    return centre + (shares(weights, len(x)) * clip_factors(lengths, radius)) @ difference
+    return middle + (shares(weights, len(x)) * clip_factors(lengths, radius)) @ difference
 
 
 def clip_factors(lengths: FloatVector, radius: float) -> FloatVector:
@@ -46,8 +49,6 @@ class NormClipping(Settings, frozen=True, tag="norm-clipping"):
     bound: float | None = None
     """L2 radius of a device's difference; None: the median length of the round"""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `norm_clipped_mean`."""
-        return norm_clipped_mean(rows, weights, bound=self.bound, start=start)
+        return norm_clipped_mean(rows, weights, bound=self.bound)

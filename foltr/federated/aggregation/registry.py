@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan
 from foltr.federated.aggregation.centred_clipping import CentredClipping
@@ -43,10 +42,3 @@ RULES: dict[str, type[Settings]] = {
     "norm-clipping": NormClipping,
     "nearest-neighbour-mixing": NearestNeighbourMixing,
 }
-
-
-def rule_type(name: str) -> type[Settings]:
-    """The settings of the rule of that name; ValueRangeError lists the known names."""
-    if name not in RULES:
-        raise ValueRangeError(f"no aggregation rule {name!r}; there are {', '.join(RULES)}")
-    return RULES[name]

@@ -28,14 +28,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 class Rule(Protocol):
     """A rule with its settings."""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """One vector `[n_params]` from `rows` `[n_clients, n_params]`.
 
         `weights` `[n_clients]` say how much each row counts, None that all count alike; rules that select or sort rows
-        do not use them, because a device could lie about its weight. `start` `[n_params]` is the vector that the
-        devices began with, None for 0, as it is where rows are differences; only the two clipping rules use it.
+        do not use them, because a device could lie about its weight. The two clipping rules clip towards 0, so their
+        rows must be differences.
         """
 
 
@@ -67,18 +65,6 @@ def shares(weights: npt.ArrayLike | None, n_clients: int) -> FloatVector:
         raise ValueRangeError("weights must be finite, none negative, and not all 0")
     total: FloatVector = w / w.sum()
     return total
-
-
-def origin(start: npt.ArrayLike | None, n_params: int) -> FloatVector:
-    """`start` as `[n_params]`, 0 for None."""
-    if start is None:
-        return np.zeros(n_params)
-    vector = np.asarray(start, dtype=np.float64)
-    if vector.shape != (n_params,):
-        raise ShapeError(f"start must be [{n_params}] as the rows are, not {list(vector.shape)}")
-    if not np.isfinite(vector).all():
-        raise ValueRangeError("start holds a number that is not finite")
-    return vector
 
 
 def require(rule: str, n_clients: int, *, at_least: int, n_malicious: int) -> None:

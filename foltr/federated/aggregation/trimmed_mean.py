@@ -34,18 +34,14 @@ class TrimmedMean(Settings, frozen=True, tag="trimmed-mean"):
     n_malicious: int
     """m, how many values each end loses"""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `trimmed_mean`; `weights` and `start` are not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `trimmed_mean`; `weights` are not used."""
         return trimmed_mean(rows, self.n_malicious)
 
 
 class Median(Settings, frozen=True, tag="median"):
     """Coordinate-wise median."""
 
-    def combine(
-        self, rows: FloatMatrix, weights: FloatVector | None = None, *, start: FloatVector | None = None
-    ) -> FloatVector:
-        """See `median`; `weights` and `start` are not used."""
+    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+        """See `median`; `weights` are not used."""
         return median(rows)

@@ -7,7 +7,7 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.trimmed_mean import Median
-from foltr.federated.fpdgd import FPDGD, Local, Message, weighted_mean
+from foltr.federated.fpdgd import FPDGD, Local, Message
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.online import pdgd
@@ -116,12 +116,6 @@ def test_messages_that_would_spoil_the_model_are_refused() -> None:
     for weighting in ("interactions", "equal"):
         with pytest.raises(ValueRangeError, match="negative"):
             replace(method, weighting=weighting).aggregate(model, [good, good, Message(np.ones(2), -1)])
-
-
-def test_weighted_mean_wants_one_weight_for_each_row() -> None:
-    """Two weights for three rows are an error."""
-    with pytest.raises(ShapeError, match="weight"):
-        weighted_mean(np.zeros((3, 2)), np.ones(2))
 
 
 @pytest.mark.parametrize("update", ["each", "batch"])

@@ -108,16 +108,16 @@ def test_little_is_enough_with_jitter_is_seen_by_its_slant() -> None:
 def test_the_guarded_mean_is_the_mean_in_peace_and_robust_under_attack() -> None:
     """In peace the weighted mean to the bit; under attack the result stays near the honest mean."""
     rng = np.random.default_rng(24)
-    guard, weights, start = Guard(n_malicious=2), np.arange(1.0, 11.0), np.full(46, 5.0)
-    honest = start + honest_round(rng, 10, 46, 1.0)
-    theta, state, verdict = guarded(guard, PEACE, honest, weights=weights, start=start)
+    guard, weights = Guard(n_malicious=2), np.arange(1.0, 11.0)
+    honest = honest_round(rng, 10, 46, 1.0)
+    delta, state, verdict = guarded(guard, PEACE, honest, weights=weights)
     assert not verdict.alert
-    np.testing.assert_array_equal(theta, guard.peace.combine(honest, weights))
-    attacked = start + attacked_round(rng, ATTACKS["inner product, tau 2"], n_clients=10, n_malicious=2)
-    theta, state, verdict = guarded(guard, state, attacked, weights=weights, start=start)
+    np.testing.assert_array_equal(delta, guard.peace.combine(honest, weights))
+    attacked = attacked_round(rng, ATTACKS["inner product, tau 2"], n_clients=10, n_malicious=2)
+    delta, state, verdict = guarded(guard, state, attacked, weights=weights)
     assert verdict.alert
     assert state.alert
-    robust, plain = (np.linalg.norm(v - attacked[:8].mean(axis=0)) for v in (theta, attacked.mean(axis=0)))
+    robust, plain = (np.linalg.norm(v - attacked[:8].mean(axis=0)) for v in (delta, attacked.mean(axis=0)))
     assert robust < plain / 2
 
 

@@ -1,9 +1,14 @@
 """Unlearning by calibrated replay and by adding up again."""
 
+import msgspec
 import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.krum import Krum
+from foltr.federated.joining import Joining
+from foltr.federated.method import Model
+from foltr.federated.optimizers import Momentum
 from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
 
 
@@ -44,9 +49,19 @@ def test_misfits_are_refused() -> None:
 def test_adding_up_again_without_anyone_gone_is_the_same_model() -> None:
     """Replaying all updates by the mean gives what federated averaging gave; rounds without anyone change nothing."""
     rng = np.random.default_rng(1)
-    rounds = [rng.standard_normal((4, 3)) for _ in range(6)]
+    rounds = [(rng.standard_normal((4, 3)), np.ones(4)) for _ in range(6)]
     theta = np.zeros(3)
-    for updates in rounds:
+    for updates, _ in rounds:
         theta = theta + updates.mean(axis=0)
-    again = reaggregated(np.zeros(3), [*rounds, np.empty((0, 3))], lambda rows: rows.mean(axis=0))
-    np.testing.assert_allclose(again, theta)
+    again = reaggregated(Model(np.zeros(3)), [*rounds, (np.empty((0, 3)), np.empty(0))], Joining())
+    np.testing.assert_allclose(again.theta, theta)
+
+
+def test_adding_up_again_joins_as_the_rounds_were_joined() -> None:
+    """The counts weigh and the optimiser remembers; a rule that wants more than are left gives way to the mean."""
+    joining = Joining(largest_weight=3, optimizer=Momentum(momentum=0.5))
+    rounds = [(np.array([[1.0], [5.0]]), np.array([1.0, 3.0])), (np.array([[2.0]]), np.array([1.0]))]
+    first = (1 * 1.0 + 3 * 5.0) / 4
+    assert reaggregated(Model(np.zeros(1)), rounds, joining).theta[0] == first + (0.5 * first + 2.0)
+    krum = msgspec.structs.replace(joining, rule=Krum(n_malicious=1))
+    assert reaggregated(Model(np.zeros(1)), rounds, krum).theta[0] == first + (0.5 * first + 2.0)

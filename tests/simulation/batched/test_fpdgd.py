@@ -7,12 +7,17 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGD
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.norm_clipping import NormClipping
+from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.aggregation.trimmed_mean import Median
+from foltr.federated.fpdgd import FPDGD, Message
 from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD, Adam, Momentum, Optimizer
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
-from simulation.batched.fpdgd import run_round
+from simulation.batched.fpdgd import reported_thetas, run_round
 from simulation.click_models import Users
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
@@ -113,6 +118,19 @@ def test_scores_far_apart(ranker: Ranker) -> None:
     """
     method = FPDGD(ranker, learning_rate=1e-10)
     assert_twins(method, Population(queries(np.float64, scale=1e4), cascade(), 3, 20), rtol=1e-10)
+
+
+@pytest.mark.parametrize("optimizer", [SGD(), Adam(learning_rate=0.05), Momentum()])
+@pytest.mark.parametrize("rule", [Mean(), Median(), NormClipping()])
+def test_a_group_of_the_compiled_rounds_is_one_of_the_four_verbs(optimizer: Optimizer, rule: Aggregation) -> None:
+    """Rule, cap, guard and optimiser join what compiled clients learned as they join messages; moments go on."""
+    method = FPDGD(Linear(N_FEATURES), aggregation=rule, largest_weight=5, guard=True, optimizer=optimizer)
+    population = Population(queries(np.float64), cascade(), 6, 9)
+    assert_twins(method, population, rtol=1e-8)
+    model = method.initial(np.random.default_rng(0))
+    thetas, _ = reported_thetas(method, model, population, make_streams(3, 6))
+    by_messages = method.aggregate(model, [Message(theta, 9) for theta in thetas]).theta
+    assert run_round(method, model, population, make_streams(3, 6))[0].theta.tolist() == by_messages.tolist()
 
 
 def test_one_client_with_many_interactions_is_centralised_pdgd() -> None:

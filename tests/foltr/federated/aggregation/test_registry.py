@@ -14,7 +14,7 @@ from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.registry import RULES, Aggregation, rule_type
+from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 SEVEN = np.array(
@@ -79,11 +79,12 @@ def test_the_order_of_the_devices_does_not_matter(seed: int, rule: Aggregation) 
 @given(st.integers(0, 10_000), st.floats(0.01, 100), st.sampled_from(ALL))
 @settings(max_examples=80, deadline=None)
 def test_moving_and_scaling_all_rows_moves_and_scales_the_result(seed: int, scale: float, rule: Aggregation) -> None:
-    """combine(scale rows + t) = scale combine(rows) + t; the clipping rules see the move as `start`."""
+    """combine(scale rows + t) = scale combine(rows) + t; the clipping rules clip towards 0 and see no move."""
     rows = sample(seed)
-    shift = 3.0 * np.random.default_rng(seed + 1).normal(size=4)
+    clips = isinstance(rule, CentredClipping | NormClipping)
+    shift = 0.0 if clips else 3.0 * np.random.default_rng(seed + 1).normal(size=4)
     scaled = CentredClipping(radius=0.5 * scale) if isinstance(rule, CentredClipping) else rule
-    moved = scaled.combine(scale * rows + shift, start=shift)
+    moved = scaled.combine(scale * rows + shift)
     np.testing.assert_allclose(moved, scale * rule.combine(rows) + shift, rtol=1e-6, atol=1e-7 * scale)
 
 
@@ -98,9 +99,8 @@ def test_equal_rows_give_that_row(rule: Aggregation) -> None:
 @pytest.mark.parametrize("size", [10.0, 1e6, 1e99])
 def test_one_wild_row_does_not_decide(rule: Aggregation, size: float) -> None:
     """With one malicious row of any size the result stays among the honest rows."""
-    rows = np.vstack([1.0 + 0.1 * sample(3, n_clients=8), np.full((1, 4), -size)])
-    result = rule.combine(rows, start=np.ones(4))
-    assert np.abs(result - 1.0).max() < 0.4
+    rows = np.vstack([0.1 * sample(3, n_clients=8), np.full((1, 4), -size)])
+    assert np.abs(rule.combine(rows)).max() < 0.4
 
 
 @pytest.mark.parametrize("rule", ALL)
@@ -147,9 +147,8 @@ def test_every_rule_is_named_as_its_settings_say() -> None:
 
 
 def test_unknown_names_and_settings_are_refused() -> None:
-    """An unknown rule lists the known ones; a misspelt setting is named."""
-    with pytest.raises(ValueRangeError, match=r"'average'; there are mean, median"):
-        rule_type("average")
+    """An unknown rule and a misspelt setting are named."""
+    with pytest.raises(msgspec.ValidationError, match="average"):
+        msgspec.convert({"rule": "average"}, Aggregation)
     with pytest.raises(msgspec.ValidationError, match="beta"):
         msgspec.convert({"rule": "trimmed-mean", "n_malicious": 1, "beta": 1}, Aggregation)
-    assert rule_type("krum") is Krum

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.rows import in_order, origin, shares, squared_distances, usable
+from foltr.federated.aggregation.rows import in_order, shares, squared_distances, usable
 
 
 def plain_distances(x: np.ndarray) -> np.ndarray:
@@ -64,11 +64,7 @@ def test_weights_that_make_no_sense_are_refused(weights: list[float]) -> None:
         shares(weights, 2)
 
 
-def test_weights_and_start_must_fit() -> None:
-    """One weight for each row, one number of `start` for each parameter."""
+def test_weights_must_fit() -> None:
+    """One weight for each row."""
     with pytest.raises(ShapeError, match=r"weights must be \[3\]"):
         shares([1.0, 2.0], 3)
-    with pytest.raises(ShapeError, match=r"start must be \[3\]"):
-        origin([1.0, 2.0], 3)
-    with pytest.raises(ValueRangeError, match="start"):
-        origin([1.0, np.nan], 2)

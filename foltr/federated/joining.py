@@ -1,0 +1,127 @@
+"""How a server joins what devices sent into the next ranker: the one way, for the server and the laboratory alike.
+
+    w_c = n_c, at most `largest_weight`; or all alike
+    delta = rule(theta_c - theta_t; w_c) over the devices c;    theta_{t+1} = optimiser(theta_t, delta)
+
+This is FedOpt (Reddi et al., Adaptive Federated Optimization, Algorithm 2) with a robust rule in the place of the mean.
+While the guard is alert its own rule joins the round. With the rule "mean" and SGD of rate 1 it is FedAvg,
+
+    theta_{t+1} = sum of w_c theta_c / sum of w_c              (McMahan et al. 2017; thesis Eq. 3.16 and 6.1)
+
+and without the guard it is computed so, because theta_t + (mean - theta_t) is rounded twice more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.aggregation.rows import shares
+from foltr.federated.guard import Guard, GuardState, Verdict, guarded, least_updates
+from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD, Optimizer, recall
+
+
+class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The settings; ValueRangeError for a cap below 1 or fewer than 0 malicious devices. The default is FedAvg."""
+
+    rule: Aggregation = Mean()
+    """in peace"""
+    largest_weight: int | None = None
+    """interactions of one device that count at most; None: all of them"""
+    guard: bool = False
+    """whether rounds are judged, and joined robustly while they look attacked"""
+    assumed_malicious: int = 0
+    """m of the guard; 0: a fifth of the updates"""
+    optimizer: Optimizer = SGD()
+
+    def __post_init__(self) -> None:
+        if self.largest_weight is not None and self.largest_weight < 1:
+            raise ValueRangeError(f"largest_weight must be at least 1, not {self.largest_weight}")
+        if self.assumed_malicious < 0:
+            raise ValueRangeError(f"assumed_malicious must not be negative, not {self.assumed_malicious}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joined:
+    """A round that is joined."""
+
+    model: Model
+    """the next, with what the optimiser and the guard remember"""
+    delta: FloatVector
+    """[n_params] what the rule made of the updates; 0 where there was nothing to join"""
+    rule: str
+    """the rule that joined, or "guard" for the guard's own"""
+    verdict: Verdict | None
+    """None where the guard is off or there are too few updates to judge"""
+
+
+def weights(joining: Joining, n_interactions: npt.ArrayLike, *, equal: bool) -> FloatVector:
+    """How much each message counts `[n_clients]`: its capped interactions, or where `equal` 1 for each that has any.
+
+    Weights must be equal where privacy is accounted for: the guarantee is for updates that count alike. A device could
+    also lie about how many pages it saw, which the cap bounds where weights differ.
+    """
+    seen = np.asarray(n_interactions, dtype=np.float64)
+    if equal:
+        return np.sign(seen)
+    return seen if joining.largest_weight is None else np.minimum(seen, float(joining.largest_weight))
+
+
+def malicious(joining: Joining, n_updates: int) -> int:
+    """m: how many bad updates the guard's rule should withstand among `n_updates`."""
+    return joining.assumed_malicious or n_updates // 5
+
+
+def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVector) -> Joined:
+    """The round after `model` from the rankers that devices arrived at.
+
+    `thetas` is `[n_clients, n_params]`, `counts` are the devices' weights `[n_clients]`. Without devices, or with
+    weights that are all 0, theta and all that is remembered stay. ShapeError for a theta of another length than the
+    model's; ValueRangeError for a number that is not finite, a negative weight, or a rule that wants more devices.
+    """
+    if thetas.shape[1:] != model.theta.shape:
+        raise ShapeError(f"theta must be {list(model.theta.shape)}, not {list(thetas.shape[1:])}")
+    name = str(joining.rule.__struct_config__.tag)
+    if not counts.any():
+        return Joined(replace(model, round=model.round + 1), np.zeros_like(model.theta), name, None)
+    if not joining.guard and joining.optimizer == SGD() and isinstance(joining.rule, Mean):
+        theta = joining.rule.combine(thetas, counts)
+        delta = theta - model.theta
+        moments = recall(model.moments, theta, delta, n=0)
+        return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, None)
+    shares(counts, len(thetas))  # for the rules that do not look at them
+    delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
+    after = replace(stepped(joining.optimizer, model, delta), guard=state)
+    return Joined(after, delta, "guard" if verdict and verdict.alert else name, verdict)
+
+
+def _combined(
+    joining: Joining, state: GuardState, updates: FloatMatrix, counts: FloatVector
+) -> tuple[FloatVector, GuardState, Verdict | None]:
+    """One update `[n_params]` by the rule, or by the guard's while it is alert."""
+    m = malicious(joining, len(updates))
+    if joining.guard and m >= 1 and len(updates) >= least_updates(m):
+        return guarded(Guard(n_malicious=m, peace=joining.rule), state, updates, weights=counts)
+    return joining.rule.combine(updates, counts), state, None
+
+
+def join_what_is_left(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVector) -> Joined:
+    """`join`, but by the mean where the rule wants more devices than there are, as forgetting leaves some rounds."""
+    try:
+        return join(joining, model, thetas, counts)
+    except ValueRangeError:
+        return join(msgspec.structs.replace(joining, rule=Mean()), model, thetas, counts)
+
+
+def stepped(optimizer: Optimizer, model: Model, direction: FloatVector) -> Model:
+    """The model one step of the optimiser along `direction` `[n_params]`, for methods that find it in their own way."""
+    theta, moments = optimizer.step(model.theta, direction, model.moments)
+    return Model(theta, model.round + 1, moments, model.guard)

@@ -86,7 +86,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The settings; ValueRangeError for thresholds that would make no hysteresis."""
 
     n_malicious: int
-    """m: the guard judges rounds of at least 2m + 3 rows, and 5"""
+    """m, from 1: the guard judges rounds of at least 2m + 3 rows"""
     peace: Aggregation = Mean()
     attack: Aggregation | None = None
     """None: nearest-neighbour mixing, then a trimmed mean, both against m"""
@@ -122,7 +122,7 @@ def guarded(
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, Verdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
     u = checked(updates)
-    require("the guard", len(u), at_least=max(5, 2 * guard.n_malicious + 3), n_malicious=guard.n_malicious)
+    require("the guard", len(u), at_least=2 * guard.n_malicious + 3, n_malicious=guard.n_malicious)
     evidence = inspect(u, guard.n_malicious)
     suspicions = _suspicions(evidence)
     worst = max(float(column.max()) for column in evidence.values())
@@ -136,7 +136,7 @@ def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
     n, d = updates.shape
     moved = np.flatnonzero(np.any(updates != 0, axis=1))
     evidence = {reason: np.zeros(n) for reason in _REASONS}
-    if len(moved) < max(5, 2 * n_malicious + 3):
+    if len(moved) < 2 * n_malicious + 3:
         return evidence
     u = updates[moved]
     chance = DEVIATIONS / math.sqrt(d)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from app.pick_keys import Hasher, QueryKey, folder_of, moved, packed
-from app.pick_table import Cell, PickTable, decayed, strength
+from app.pick_table import Cell, PickedDocument, PickTable, decayed, merged, strength
 from app.store import Store
 from foltr.arrays import FloatVector
 from indexer.usage import Usage
@@ -120,7 +120,7 @@ class Picks:
             concerned = [(row, moved(row.path, before, after)) for row in table.rows.values()]
             renamed = [(row, path) for row, path in concerned if path is not None and path != row.path]
             for row, path in renamed:
-                _rename(db, row.document, path, self._hasher.document(path, row.part))
+                _rename(db, table, row, path, self._hasher.document(path, row.part))
             if renamed:
                 self._changed()
             return len(renamed)
@@ -196,22 +196,18 @@ def _forget_oldest(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM picks WHERE document NOT IN (SELECT document FROM picked_documents)")
 
 
-def _rename(db: sqlite3.Connection, old: bytes, path: bytes, new: bytes) -> None:
-    """Move one document's rows to its new name; where the new name has picks of its own, the two are added."""
+def _rename(db: sqlite3.Connection, table: PickTable, row: PickedDocument, path: bytes, new: bytes) -> None:
+    """Move one document's rows to its new name, and add to its own picks what is left of them."""
+    opened = merged(table.documents.get(new), Cell(row.n_opened, row.last))
     db.execute(
-        """INSERT INTO picked_documents SELECT ?, ?, part, type, n_opened, last FROM picked_documents WHERE document = ?
-           ON CONFLICT (document) DO UPDATE SET n_opened = n_opened + excluded.n_opened,
-           last = max(last, excluded.last)""",
-        (new, path, old),
+        "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", (new, path, row.part, row.type, *opened)
     )
-    db.execute(
-        """INSERT INTO picks SELECT ?, query, n_picks, last FROM picks WHERE document = ?
-           ON CONFLICT (document, query) DO UPDATE SET n_picks = n_picks + excluded.n_picks,
-           last = max(last, excluded.last)""",
-        (new, old),
-    )
-    db.execute("DELETE FROM picked_documents WHERE document = ?", (old,))
-    db.execute("DELETE FROM picks WHERE document = ?", (old,))
+    for query, cells in table.by_query.items():
+        if row.document in cells:
+            n_picks = merged(cells.get(new), cells[row.document])
+            db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (new, query, *n_picks))
+    db.execute("DELETE FROM picked_documents WHERE document = ?", (row.document,))
+    db.execute("DELETE FROM picks WHERE document = ?", (row.document,))
 
 
 def _recency(cell: Cell | None, now: float) -> float:

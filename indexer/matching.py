@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from indexer.analysis import fold, sequence
 from indexer.concepts import Concept, field_counts, node_concepts
-from indexer.documents import TYPES
 from indexer.postings import Ints
 from indexer.query_nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.schema import TAG_FIELD
@@ -110,14 +109,10 @@ class Matcher:
                 return _within(documents["size"], smallest, None if largest is None else largest + 1)
             case "dir", str(folder):
                 return self._folder(folder)
-            case "type", str(name):
-                return np.asarray(documents["type"] == TYPES.index(name)) if name in TYPES else self._none()
-            case kind, str(value):
+            case kind, value:
                 mask = self._none()
-                mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(value)}").docs] = True
+                mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(str(value))}").docs] = True
                 return mask
-            case _:
-                return self._none()
 
     def _none(self) -> Mask:
         return np.zeros(self.snapshot.alive.size, dtype=bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -136,14 +136,10 @@ def _within(values: npt.NDArray[Any], start: float | None, end: float | None) ->
     return mask
 
 
-def phrase_starts(snapshot: Snapshot, field: str, words: list[str], docs: Ints | None = None) -> Ints:
-    """The places at which the words stand next to each other in this order, in all or in the given documents."""
+def phrase_starts(snapshot: Snapshot, field: str, words: list[str]) -> Ints:
+    """The places at which the words stand next to each other in this order."""
     holders = [snapshot.postings(field, word).docs for word in words]
-    common = holders[0] if docs is None else np.intersect1d(docs, holders[0], assume_unique=True)
-    for other in holders[1:]:
-        common = np.intersect1d(common, other, assume_unique=True)
-    if not common.size:
-        return common
+    common = reduce(partial(np.intersect1d, assume_unique=True), holders)
     starts = snapshot.places(field, words[0], common)
     for i, word in enumerate(words[1:], start=1):
         starts = starts[np.isin(starts + i, snapshot.places(field, word, common), assume_unique=True)]

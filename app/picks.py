@@ -55,7 +55,7 @@ class Picks:
         check = self._hasher.name("check", b"", 8)
         if enabled and store.value(_KEY_CHECK) != check:
             store.erase("picks", "picked_documents")
-            store.set_value(_KEY_CHECK, check, durable=True)
+            store.set_value(_KEY_CHECK, check)
 
     def query_key(self, query_terms: Sequence[str]) -> QueryKey:
         """The hashed terms of a query, to record a pick later without keeping its text."""
@@ -168,7 +168,7 @@ class Picks:
     def _changed(self) -> None:
         """Read the table again here, where a click can wait, rather than in the next query."""
         revision = os.urandom(8)
-        self._store.set_value(_REVISION, revision, durable=True)
+        self._store.set_value(_REVISION, revision)
         self._table, self._revision = PickTable.read(self._store), revision
 
 

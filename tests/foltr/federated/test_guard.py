@@ -197,7 +197,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 #
 # With many parameters chance allows little, and a floor decides; with few 6 / sqrt(n_params) does.
 
-MANY = 10_000
+MANY = 2_500
 
 
 def of_lengths(*lengths: float, n_params: int = MANY) -> np.ndarray:
@@ -336,6 +336,32 @@ def test_the_strongest_suspicion_comes_first() -> None:
     found = inspect(rows, 3)
     assert strongest.evidence == strongest.suspicions[0].evidence == max(values.max() for values in found.values())
     assert strongest.summary.startswith(f"{len(strongest.suspicions)} suspicious updates; row 1: ")
+
+
+def copied() -> np.ndarray:
+    rows = of_lengths(1, 1, 1, 1, 1)
+    rows[4] = rows[3] + 0.001 * rows[4]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (of_lengths(1, 1, 1, 1, 9), "its update is far longer than the others'"),
+        (np.eye(6, MANY)[1:] + np.outer([1, 1, 1, 1, -1], np.eye(MANY)[0]), "its update points against the others'"),
+        (
+            np.outer([1, 1, 1, 1, -1], np.eye(MANY)[0]) + 0.01 * np.eye(6, MANY)[1:],
+            "its update has no near neighbours",
+        ),
+        (copied(), "its update is nearly the copy of another"),
+        (leaning(400, np.ones(400), np.zeros(400)), "its update leans to one side in most parameters"),
+    ],
+    ids=["length", "direction", "loneliness", "closeness", "slant"],
+)
+def test_a_suspicion_is_told_in_words(rows: np.ndarray, reason: str) -> None:
+    """The last device is suspected for what stands out most about it."""
+    suspicions = {s.client: s.reason for s in judge(Guard(n_malicious=1), PEACE, rows)[1].suspicions}
+    assert suspicions[4] == reason
 
 
 def test_both_rules_are_given_the_weights_and_the_start() -> None:

@@ -29,7 +29,7 @@ from app.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ModelError, ShapeError
+from foltr.errors import ModelError
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
@@ -75,8 +75,6 @@ class Learner:
         self._store, self._common = store, common
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
-        if self.prior.shape != (len(self.feature_names),):
-            raise ShapeError(f"theta0 must be [{len(self.feature_names)}], not {list(self.prior.shape)}")
 
     @property
     def model(self) -> Model:

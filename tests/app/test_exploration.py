@@ -107,3 +107,11 @@ def test_names_of_a_document_have_the_noise_of_their_number() -> None:
     nonce = b"n" * 16
     assert noise(nonce, [3, -1]).tolist() == noise(nonce, [b"\3" + bytes(7), b"\xff" * 8]).tolist()
     assert noise(nonce, []).shape == (0,)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_equal_scores_keep_their_order(temperature: float) -> None:
+    """Of 300 rows with three different scores the equal ones follow one another by row, below the first place."""
+    scores = np.arange(300) % 3 / 2
+    expected = sorted(range(300), key=lambda row: (-scores[row], row))
+    assert explored_order(scores, np.zeros(300), k=1, temperature=temperature).tolist() == expected

@@ -512,3 +512,18 @@ def test_a_net_starts_alike_on_every_start(store: Store, tmp_path: Path) -> None
         prefer_recent(learner(elsewhere), 2)
         first = learner(elsewhere, ranker="neural").model.theta.tolist()
         assert learner(elsewhere, ranker="neural").model.theta.tolist() == first != fresh
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_a_model_that_nobody_changed_is_not_read_again(store: Store, ranker: str) -> None:
+    """Between two lessons, of whichever process, the same object answers."""
+    device = learner(store, ranker=ranker)
+    assert device.model is device.model
+    prefer_recent(device, 1)
+    kept = device.model
+    device.scores(pages(1)[0])
+    assert device.model is kept
+    with Store(store.path) as elsewhere:
+        prefer_recent(learner(elsewhere, ranker=ranker), 1)
+    assert device.model is not kept
+    assert device.model is device.model

@@ -244,7 +244,7 @@ class Learner:
 
     def _linear_in_this_form(self) -> Model | None:
         """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
-        linear = None if self.settings.ranker == "linear" else model_versions.load(self._store, "linear")
+        linear = model_versions.load(self._store, "linear")
         if linear is None:
             return None
         ranker = make_ranker(self.settings.ranker, len(linear.feature_names))

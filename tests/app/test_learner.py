@@ -358,10 +358,11 @@ def test_a_damaged_model_is_named_and_can_be_reset(store: Store) -> None:
     learner(store).scores(pages(1)[0])
 
 
-def test_a_prior_of_another_length_is_refused(store: Store) -> None:
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_a_prior_of_another_length_is_refused(store: Store, ranker: str) -> None:
     """There must be one shipped weight per feature name."""
-    with pytest.raises(ShapeError, match=r"theta0 must be \[4\]"):
-        learner(store, theta0=np.zeros(3))
+    with pytest.raises(ShapeError, match=r"theta0 must be \[4\], not \[3\]"):
+        learner(store, theta0=np.zeros(3), ranker=ranker)
 
 
 def taught(store: Store, learned: list[float], **changes: object) -> Learner:
@@ -424,6 +425,7 @@ def test_without_a_time_it_is_now(store: Store) -> None:
     device.learn(pages(1)[0], [0, 1], [False, True])
     assert before <= device.model.updated <= time.time()
     assert device.days() == (date.fromtimestamp(device.model.updated),)
+    assert device.days(now=time.time() + 60 * DAY) == ()
     assert store.value("session") is not None
     device.reset()
     assert device.model.theta.tolist() == THETA0.tolist()

@@ -11,10 +11,12 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
-from sqlalchemy import Engine, delete, event, select
+from sqlalchemy import Engine, delete, event, select, text
+from sqlalchemy.exc import OperationalError
 
 from federation_server import enrolment, group, intake, rounds
-from federation_server.database import reading, writing
+from federation_server.authentication import Credentials
+from federation_server.database import is_sqlite, reading, writing
 from federation_server.expectations import Expectations
 from federation_server.intake import Expectation, Offer
 from federation_server.refusals import Refused
@@ -279,6 +281,25 @@ def test_another_lineage_with_the_same_round_is_stale(engine: Engine) -> None:
         assert (here.lineage, here.number) == (2, 1)
         assert told(intake.keep(connection, VAULT, [old], now=NOW)) == ["stale-round"]
     assert told([send(engine, 0, START)]) == [1]
+
+
+def test_only_updates_wait_for_a_round_that_is_closing(engine: Engine) -> None:
+    """While another transaction holds the round, a request that reads goes on and an update waits."""
+    if is_sqlite(engine):
+        pytest.skip("SQLite lets one transaction write at a time")
+    late = offer(prepared(engine))
+
+    def keep(asked: Offer | Credentials) -> list[str | int | None]:
+        with writing(engine) as connection:
+            connection.execute(text("SET LOCAL lock_timeout = '200ms'"))
+            return told(intake.keep(connection, VAULT, [asked], now=NOW))
+
+    with writing(engine) as closing:
+        assert rounds.present(closing, lock=True) is not None
+        assert keep(credentials(0, "a" * 32)) == [None]
+        with pytest.raises(OperationalError, match="lock timeout"):
+            keep(late)
+    assert keep(late) == [1]
 
 
 # What the open round takes -------------------------------------------------------------------------------------------

@@ -448,11 +448,11 @@ def test_pages_are_rehearsed_as_they_were_learned(store: Store) -> None:
 
 def test_a_lesson_names_the_two_features_that_gained_most(store: Store) -> None:
     """Three features speak for the opened result: the two that differ most are named, the strongest first."""
-    device = learner(store)
+    device = learner(store, names=("title", "body", "changed_this_week", "folder"))
     features = np.array([[0.5, 0.5, 0.0, 0.1], [0.6, 0.4, 0.9, 0.4]])
     lesson = device.learn(features, [0, 1], [False, True], now=NOW)
     assert lesson is not None
-    assert lesson.sentence == "learned from 1 pick: more weight on recency, folder"
+    assert lesson.sentence == "learned from 1 pick: more weight on changed this week, folder"
 
 
 def test_a_lesson_names_no_feature_that_never_learns(store: Store) -> None:

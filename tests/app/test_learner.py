@@ -426,7 +426,9 @@ def test_without_a_time_it_is_now(store: Store) -> None:
     assert before <= device.model.updated <= time.time()
     assert device.days() == (date.fromtimestamp(device.model.updated),)
     assert device.days(now=time.time() + 60 * DAY) == ()
-    assert store.value("session") is not None
+    session = store.value("session")
+    device.order(pages(1)[0], range(20), k=10)
+    assert store.value("session") == session is not None
     device.reset()
     assert device.model.theta.tolist() == THETA0.tolist()
 
@@ -529,3 +531,19 @@ def test_a_model_that_nobody_changed_is_not_read_again(store: Store, ranker: str
         prefer_recent(learner(elsewhere, ranker=ranker), 1)
     assert device.model is not kept
     assert device.model is device.model
+
+
+def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path) -> None:
+    """Of the time that is given, or of today: one can go back to it like to a day of learning."""
+    device = learner(store)
+    prefer_recent(device, 1)
+    device.export(tmp_path / "model.json")
+    with Store(tmp_path / "other.sqlite") as elsewhere:
+        other = learner(elsewhere)
+        other.import_file(tmp_path / "model.json", now=NOW - DAY)
+        assert other.days(now=NOW) == (date.fromtimestamp(NOW - DAY),)
+    with Store(tmp_path / "third.sqlite") as elsewhere:
+        third = learner(elsewhere)
+        before = date.today()
+        third.import_file(tmp_path / "model.json")
+        assert before <= third.days()[0] <= date.today()

@@ -35,7 +35,7 @@ from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ModelError, ShapeError
+from foltr.errors import ModelError
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
@@ -140,8 +140,6 @@ class Learner:
         self._store, self._common = store, common
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
-        if self.prior.shape != (len(self.feature_names),):
-            raise ShapeError(f"theta0 must be [{len(self.feature_names)}], not {list(self.prior.shape)}")
 
     @property
     def model(self) -> PersonalModel:
@@ -311,7 +309,7 @@ class Learner:
 
     def _linear_in_this_form(self) -> PersonalModel | None:
         """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
-        linear = None if self.settings.ranker == "linear" else models.load(self._store, "linear")
+        linear = models.load(self._store, "linear")
         if linear is None:
             return None
         ranker = make_ranker(self.settings.ranker, len(linear.feature_names))

@@ -164,7 +164,7 @@ class Picks:
         check = self._hasher.name("check", b"", 8)
         if enabled and store.value(_KEY_CHECK) != check:
             store.erase("picks", "picked_documents")
-            store.set_value(_KEY_CHECK, check, durable=True)
+            store.set_value(_KEY_CHECK, check)
 
     def query_key(self, query_terms: Sequence[str]) -> QueryKey:
         """The hashed terms of a query, to record a pick later without keeping its text."""
@@ -229,7 +229,7 @@ class Picks:
             concerned = [(row, moved(row.path, before, after)) for row in table.rows.values()]
             renamed = [(row, path) for row, path in concerned if path is not None and path != row.path]
             for row, path in renamed:
-                _rename(db, row.document, path, self._hasher.document(path, row.part))
+                _rename(db, table, row, path, self._hasher.document(path, row.part))
             if renamed:
                 self._changed()
             return len(renamed)
@@ -277,7 +277,7 @@ class Picks:
     def _changed(self) -> None:
         """Read the table again here, where a click can wait, rather than in the next query."""
         revision = os.urandom(8)
-        self._store.set_value(_REVISION, revision, durable=True)
+        self._store.set_value(_REVISION, revision)
         self._table, self._revision = PickTable.read(self._store), revision
 
 
@@ -307,22 +307,18 @@ def _forget_oldest(db: sqlite3.Connection) -> None:
         db.execute("DELETE FROM picks WHERE document NOT IN (SELECT document FROM picked_documents)")
 
 
-def _rename(db: sqlite3.Connection, old: bytes, path: bytes, new: bytes) -> None:
-    """Move one document's rows to its new name; where the new name has picks of its own, the two are added."""
+def _rename(db: sqlite3.Connection, table: PickTable, row: PickedDocument, path: bytes, new: bytes) -> None:
+    """Move one document's rows to its new name, and add to its own picks what is left of them."""
+    opened = merged(table.documents.get(new), PickCount(row.n_opened, row.last))
     db.execute(
-        """INSERT INTO picked_documents SELECT ?, ?, part, type, n_opened, last FROM picked_documents WHERE document = ?
-           ON CONFLICT (document) DO UPDATE SET n_opened = n_opened + excluded.n_opened,
-           last = max(last, excluded.last)""",
-        (new, path, old),
+        "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", (new, path, row.part, row.type, *opened)
     )
-    db.execute(
-        """INSERT INTO picks SELECT ?, query, n_picks, last FROM picks WHERE document = ?
-           ON CONFLICT (document, query) DO UPDATE SET n_picks = n_picks + excluded.n_picks,
-           last = max(last, excluded.last)""",
-        (new, old),
-    )
-    db.execute("DELETE FROM picked_documents WHERE document = ?", (old,))
-    db.execute("DELETE FROM picks WHERE document = ?", (old,))
+    for query, cells in table.by_query.items():
+        if row.document in cells:
+            n_picks = merged(cells.get(new), cells[row.document])
+            db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (new, query, *n_picks))
+    db.execute("DELETE FROM picked_documents WHERE document = ?", (row.document,))
+    db.execute("DELETE FROM picks WHERE document = ?", (row.document,))
 
 
 def _recency(cell: PickCount | None, now: float) -> float:

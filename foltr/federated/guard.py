@@ -86,7 +86,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """The settings; ValueRangeError for thresholds that would make no hysteresis."""
 
     n_malicious: int
-    """m: the guard judges rounds of at least 2m + 3 rows, and 5"""
+    """m, from 1: the guard judges rounds of at least 2m + 3 rows"""
     peace: Aggregation = Mean()
     attack: Aggregation | None = None
     """None: nearest-neighbour mixing, then a trimmed mean, both against m"""
@@ -119,8 +119,8 @@ def guarded(
 
 
 def least_updates(n_malicious: int) -> int:
-    """How many updates a round must have to be judged against m malicious ones: 2m + 3, and 5."""
-    return max(5, 2 * n_malicious + 3)
+    """How many updates a round must have to be judged against m malicious ones: 2m + 3."""
+    return 2 * n_malicious + 3
 
 
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, Verdict]:

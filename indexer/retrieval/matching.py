@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from indexer.documents import TYPES
 from indexer.postings import Ints
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.retrieval.concepts import Concept, field_counts, node_concepts
@@ -110,14 +109,10 @@ class Matcher:
                 return _within(documents["size"], smallest, None if largest is None else largest + 1)
             case "dir", str(folder):
                 return self._folder(folder)
-            case "type", str(name):
-                return np.asarray(documents["type"] == TYPES.index(name)) if name in TYPES else self._none()
-            case kind, str(value):
+            case kind, value:
                 mask = self._none()
-                mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(value)}").docs] = True
+                mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(str(value))}").docs] = True
                 return mask
-            case _:
-                return self._none()
 
     def _none(self) -> Mask:
         return np.zeros(self.snapshot.alive.size, dtype=bool)
@@ -141,14 +136,10 @@ def _within(values: npt.NDArray[Any], start: float | None, end: float | None) ->
     return mask
 
 
-def phrase_starts(snapshot: Snapshot, field: str, words: list[str], docs: Ints | None = None) -> Ints:
-    """The places at which the words stand next to each other in this order, in all or in the given documents."""
+def phrase_starts(snapshot: Snapshot, field: str, words: list[str]) -> Ints:
+    """The places at which the words stand next to each other in this order."""
     holders = [snapshot.postings(field, word).docs for word in words]
-    common = holders[0] if docs is None else np.intersect1d(docs, holders[0], assume_unique=True)
-    for other in holders[1:]:
-        common = np.intersect1d(common, other, assume_unique=True)
-    if not common.size:
-        return common
+    common = reduce(partial(np.intersect1d, assume_unique=True), holders)
     starts = snapshot.places(field, words[0], common)
     for i, word in enumerate(words[1:], start=1):
         starts = starts[np.isin(starts + i, snapshot.places(field, word, common), assume_unique=True)]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import pytest
 
 from federation_server.authentication import Credentials
-from federation_server.intake import Offer
+from federation_server.intake import LARGEST_BATCH, Offer, Writer
 from federation_server.refusals import Refused
-from federation_server.writer import LARGEST_BATCH, Writer
 from foltr.federated.wire import Accepted
 
 
@@ -83,3 +84,140 @@ def test_a_failing_database_fails_the_requests_and_not_the_thread() -> None:
     writer.stop()
     with pytest.raises(Refused):
         writer.submit(offer(3)).result(timeout=10)
+
+
+@dataclass(eq=False)
+class Disk:
+    """A disk that can be held up: each transaction waits until it may go on, and is noted."""
+
+    batches: list[list[Offer | Credentials]] = field(default_factory=list)
+    begun: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    def keep(self, asked: Sequence[Offer | Credentials]) -> list[Accepted | Refused | None]:
+        self.batches.append(list(asked))
+        self.begun.set()
+        assert self.go_on.wait(10)
+        return [Accepted(round=o.round, received=1) if isinstance(o, Offer) else None for o in asked]
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    for _ in range(2000):
+        if true():
+            return
+        time.sleep(0.005)
+    raise AssertionError("it never came")
+
+
+def test_a_batch_has_at_most_so_many() -> None:
+    """What gathered beyond 256 waits for the next transaction, in the order in which it came."""
+    disk = Disk()
+    writer = Writer(disk.keep)
+    writer.start()
+    writer.submit(offer(0))
+    assert disk.begun.wait(10)
+    answers = [writer.submit(offer(n)) for n in range(257)]
+    disk.go_on.set()
+    assert [answer.result(timeout=10).round for answer in answers] == list(range(257))
+    writer.stop()
+    assert [len(batch) for batch in disk.batches] == [1, 256, 1]
+
+
+def test_who_gave_up_is_not_written() -> None:
+    """A request that was cancelled while it waited is left out; one whose transaction has begun cannot be."""
+    disk = Disk()
+    writer = Writer(disk.keep)
+    writer.start()
+    first = writer.submit(offer(0))
+    assert disk.begun.wait(10)
+    given_up, waits = writer.submit(offer(1)), writer.submit(offer(2))
+    assert given_up.cancel()
+    assert not first.cancel()
+    disk.go_on.set()
+    assert waits.result(timeout=10).round == 2
+    writer.stop()
+    assert [[one.round for one in batch if isinstance(one, Offer)] for batch in disk.batches] == [[0], [2]]
+    assert given_up.cancelled()
+
+
+def test_a_request_that_only_reads_waits_for_its_nonce() -> None:
+    """Credentials go the same way as offers, in the same transaction, and are answered with nothing."""
+    disk = Disk()
+    writer = Writer(disk.keep)
+    writer.start()
+    first = writer.admit(Credentials("a", 0, "n" * 16, b""))
+    assert disk.begun.wait(10)
+    assert not first.done()
+    reads, update = writer.admit(Credentials("b", 0, "n" * 16, b"")), writer.submit(offer(3))
+    disk.go_on.set()
+    assert (first.result(timeout=10), reads.result(timeout=10)) == (None, None)
+    assert update.result(timeout=10) == Accepted(round=3, received=1)
+    writer.stop()
+    assert [[type(one) for one in batch] for batch in disk.batches] == [[Credentials], [Credentials, Offer]]
+
+
+def test_stopping_writes_what_waits_and_refuses_what_comes_later() -> None:
+    """What was handed over before the end is written, what came after it is refused; a stopped writer can start."""
+    disk = Disk()
+    writer = Writer(disk.keep)
+    writer.start()
+    answers: list[Future[Accepted]] = [writer.submit(offer(0))]
+    assert disk.begun.wait(10)
+    answers.append(writer.submit(offer(1)))
+    stopping = threading.Thread(target=writer.stop)
+    stopping.start()
+    wait_until(lambda: writer._queue.qsize() == 2)
+    late = [writer.submit(offer(2)), writer.submit(offer(3))]
+    disk.go_on.set()
+    stopping.join(10)
+    assert not stopping.is_alive()
+    assert [answer.result(timeout=10).round for answer in answers] == [0, 1]
+    for answer in (*late, writer.submit(offer(4))):
+        with pytest.raises(Refused) as refused:
+            answer.result(timeout=10)
+        assert refused.value.reason == "unavailable"
+    assert sum(len(batch) for batch in disk.batches) == 2
+    writer.start()
+    assert writer.submit(offer(5)).result(timeout=10).round == 5
+    writer.stop()
+
+
+def test_a_writer_that_was_never_started_takes_nothing() -> None:
+    """Before the start requests are refused at once, and stopping does nothing."""
+    writer = Writer(Disk().keep)
+    writer.stop()
+    with pytest.raises(Refused) as refused:
+        writer.submit(offer(1)).result(timeout=10)
+    assert refused.value.reason == "unavailable"
+
+
+def test_what_follows_a_transaction_comes_after_its_answers_and_before_the_next() -> None:
+    """`afterwards` gets the answers of each transaction that succeeded, when all who asked have theirs."""
+    notes: list[object] = []
+    asked: list[Future[Accepted]] = []
+    handed_over, failures = threading.Semaphore(0), [OSError("disk full")]
+
+    def keep(offers: Sequence[Offer | Credentials]) -> list[Accepted | Refused | None]:
+        assert handed_over.acquire(timeout=10)
+        notes.append("keep")
+        if len(asked) == 2:
+            raise failures.pop()
+        return [Accepted(round=one.round, received=1) for one in offers if isinstance(one, Offer)]
+
+    def afterwards(answers: Sequence[Accepted | Refused | None]) -> None:
+        notes.append(([answer.round for answer in answers if isinstance(answer, Accepted)], asked[-1].done()))
+
+    def ask(number: int) -> Future[Accepted]:
+        asked.append(writer.submit(offer(number)))
+        handed_over.release()
+        return asked[-1]
+
+    writer = Writer(keep, afterwards)
+    writer.start()
+    assert ask(1).result(timeout=10).round == 1
+    wait_until(lambda: len(notes) == 2)
+    with pytest.raises(OSError, match="disk full"):
+        ask(2).result(timeout=10)
+    assert ask(3).result(timeout=10).round == 3
+    writer.stop()
+    assert notes == ["keep", ([1], True), "keep", "keep", ([3], True)]

@@ -64,3 +64,54 @@ def test_no_or_next_to_no_temperature_sorts_by_score(temperature: float) -> None
     gumbel = np.zeros(4)
     assert explored_order(scores, gumbel, k=3, temperature=temperature).tolist()[:1] == [1]
     assert explored_order(scores, gumbel, k=3, temperature=0.0).tolist() == [1, 2, 3, 0]
+
+
+def test_the_edges_of_a_session(store: Store) -> None:
+    """30 idle minutes are still the same session, a second more is not; so are 60 seconds of a clock set back."""
+    first = session_nonce(store, now=NOW)
+    assert session_nonce(store, now=NOW + 30 * 60) == first
+    second = session_nonce(store, now=NOW + 2 * 30 * 60 + 1)
+    assert second != first
+    start = NOW + 2 * 30 * 60 + 1
+    assert session_nonce(store, now=start - 60) == second
+    assert session_nonce(store, now=start - 60 - 61) != second
+
+
+def test_the_time_of_the_last_search_is_written_once_a_minute(store: Store) -> None:
+    """Searches of the same minute leave the record as it is, the first one after it writes its own time."""
+    first = session_nonce(store, now=NOW)
+    written = store.value("session")
+    assert session_nonce(store, now=NOW + 59) == first
+    assert store.value("session") == written
+    assert session_nonce(store, now=NOW + 60) == first
+    assert store.value("session") != written
+    assert session_nonce(store, now=NOW + 60 + 30 * 60) == first
+
+
+def test_places_change_when_luck_outweighs_score_over_temperature() -> None:
+    """Scores 1 and .5, noise 0 and .4: at temperature 1 the first leads by .5 - .4, at 2 it loses by .4 - .25."""
+    scores, luck = np.array([0.0, 0.5, 1.0, 0.1]), np.array([-9.0, 0.4, 0.0, -9.0])
+    assert explored_order(scores, luck, k=2, temperature=1.0).tolist() == [2, 1, 3, 0]
+    assert explored_order(scores, luck, k=2, temperature=2.0).tolist() == [1, 2, 3, 0]
+
+
+def test_the_smallest_temperature_explores_and_a_smaller_one_does_not() -> None:
+    """At .001 a lead of .0001 is worth .1 and loses against noise of 1; below .001 it wins."""
+    scores, luck = np.array([1e-4, 0.0]), np.array([0.0, 1.0])
+    assert explored_order(scores, luck, k=2, temperature=1e-3).tolist() == [1, 0]
+    assert explored_order(scores, luck, k=2, temperature=0.999e-3).tolist() == [0, 1]
+
+
+def test_names_of_a_document_have_the_noise_of_their_number() -> None:
+    """A number is known by its 8 bytes, little end first and signed, so that every number has a name of its own."""
+    nonce = b"n" * 16
+    assert noise(nonce, [3, -1]).tolist() == noise(nonce, [b"\3" + bytes(7), b"\xff" * 8]).tolist()
+    assert noise(nonce, []).shape == (0,)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_equal_scores_keep_their_order(temperature: float) -> None:
+    """Of 300 rows with three different scores the equal ones follow one another by row, below the first place."""
+    scores = np.arange(300) % 3 / 2
+    expected = sorted(range(300), key=lambda row: (-scores[row], row))
+    assert explored_order(scores, np.zeros(300), k=1, temperature=temperature).tolist() == expected

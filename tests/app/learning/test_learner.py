@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from app.learning import models
 from app.learning.learner import Learner
+from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.errors import ModelError, ShapeError
@@ -356,7 +358,192 @@ def test_a_damaged_model_is_named_and_can_be_reset(store: Store) -> None:
     learner(store).scores(pages(1)[0])
 
 
-def test_a_prior_of_another_length_is_refused(store: Store) -> None:
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_a_prior_of_another_length_is_refused(store: Store, ranker: str) -> None:
     """There must be one shipped weight per feature name."""
-    with pytest.raises(ShapeError, match=r"theta0 must be \[4\]"):
-        learner(store, theta0=np.zeros(3))
+    with pytest.raises(ShapeError, match=r"theta0 must be \[4\], not \[3\]"):
+        learner(store, theta0=np.zeros(3), ranker=ranker)
+
+
+def taught(store: Store, learned: list[float], **changes: object) -> Learner:
+    """A linear learner that has learned these points on top of the shipped ones."""
+    device = learner(store, **changes)
+    device._save(replace(device.model, theta=THETA0 + learned), NOW)
+    return device
+
+
+def test_scores_by_hand(store: Store) -> None:
+    """r = 2, 0, 1, 7: less their median 1.5, cut at 2.5 / 2 to both sides, times the strength, on top of theta0 . x."""
+    features = np.array([[0.5, 0, 1, 0], [0, 0.5, 0, 0], [0, 0, 0.5, 0], [0, 0, 0.5, 1.0]])
+    device = taught(store, [0.0, 0.0, 2.0, 6.0], bound=2.5, strength=0.5)
+    moved = [2 - 1.5, -2.5 / 2, 1 - 1.5, 2.5 / 2]
+    shipped = [3 * 0.5 + 0.5 * 1, 2 * 0.5, 0.5 * 0.5, 0.5 * 0.5 - 0.5]
+    assert device.scores(features).tolist() == pytest.approx([s + 0.5 * m for s, m in zip(shipped, moved, strict=True)])
+    assert device.scores(features[:0]).shape == (0,)
+
+
+def test_learned_points_say_how_a_document_differs_from_the_middle_one(store: Store) -> None:
+    """r = 0, 1, 4, 6: the third differs from the mean of the middle two by hand; at the bound both parts shrink."""
+    features = np.array([[0, 0, 0, 0.0], [0, 0, 0.5, 0], [0, 0, 0.5, 0.5], [0, 0, 0, 1.0]])
+    device = taught(store, [0.0, 0.0, 2.0, 6.0], bound=100.0, strength=0.5)
+    against = [np.array([0, 0, 2 * (0.5 - 0.5), 6 * (0.5 - 0.0)]), np.array([0, 0, 0, 0])]
+    prior, learned = device.contributions(features, 2)
+    assert prior.tolist() == pytest.approx([0, 0, 0.5 * 0.5, -0.5 * 0.5])
+    assert learned.tolist() == pytest.approx((0.5 * (against[0] + against[1]) / 2).tolist())
+    first = device.contributions(features, 0)[1]
+    assert first.tolist() == pytest.approx([0, 0, 0.5 * -2 * 0.5, 0.5 * -6 * 0.5 / 2])
+    narrow = taught(store, [0.0, 0.0, 2.0, 6.0], bound=1.0, strength=0.5)
+    free = -2 * 0.5 - 6 * 0.5 / 2
+    assert narrow.contributions(features, 0)[1].tolist() == pytest.approx([v / free * -0.25 for v in (0, 0, -1, -1.5)])
+
+
+def test_the_middle_of_an_odd_number_is_one_document(store: Store) -> None:
+    """Of three documents the middle one has no learned points, and the others are told apart from it."""
+    features = np.array([[0, 0, 1, 0.0], [0, 0, 0, 0.0], [0, 0, 0, 0.5]])
+    device = taught(store, [0.0, 0.0, 2.0, 2.0], bound=100.0)
+    assert device.contributions(features, 2)[1].tolist() == [0.0] * 4
+    assert device.contributions(features, 0)[1].tolist() == pytest.approx([0, 0, 2, -1])
+    assert device.contributions(features, 1)[1].tolist() == pytest.approx([0, 0, 0, -1])
+
+
+def test_what_a_lesson_leaves_behind(store: Store) -> None:
+    """Theta, one page more, its picks, the time, and the page itself: of these no more than the settings allow."""
+    device = learner(store, max_interactions=2)
+    for n in range(1, 4):
+        lesson = device.learn(pages(1)[0], [4, 2, 0, 1], [False, True, True, False], now=NOW + n)
+        assert lesson is not None
+        assert (lesson.n_picks, lesson.n_pairs) == (2, 2 * 2)
+        assert (device.model.n_pages, device.model.n_picks, device.model.updated) == (n, 2 * n, NOW + n)
+    assert store.count_interactions() == 2
+    assert device.last_lesson == lesson.sentence
+
+
+def test_without_a_time_it_is_now(store: Store) -> None:
+    """A lesson, a session and a day of learning that are given no time take the clock's."""
+    device, before = learner(store, exploration=0.5), time.time()
+    device.order(pages(1)[0], range(20), k=10)
+    device.learn(pages(1)[0], [0, 1], [False, True])
+    assert before <= device.model.updated <= time.time()
+    assert device.days() == (date.fromtimestamp(device.model.updated),)
+    assert device.days(now=time.time() + 60 * DAY) == ()
+    session = store.value("session")
+    device.order(pages(1)[0], range(20), k=10)
+    assert store.value("session") == session is not None
+    device.reset()
+    assert device.model.theta.tolist() == THETA0.tolist()
+
+
+def test_pages_are_rehearsed_as_they_were_learned(store: Store) -> None:
+    """Each page is scored by what those before it taught: the same numbers as of a device that learns them in turn."""
+    rng, history = np.random.default_rng(3), []
+    for features in pages(6):
+        clicks = rng.random(10) < 0.2
+        history.append(Interaction(features, rng.permutation(20)[:10], clicks))
+    rehearsed = list(learner(store, learning_rate=1.0).rehearsed(history))
+    assert store.count_interactions() == 0
+    device = learner(store, learning_rate=1.0)
+    for page, scores in zip(history, rehearsed, strict=True):
+        np.testing.assert_allclose(scores, device.scores(page.features), atol=1e-12)
+        device.learn(page.features, page.ranking, page.clicks, now=NOW)
+    assert np.abs(rehearsed[-1] - history[-1].features @ THETA0).max() > 0.01
+
+
+def test_a_lesson_names_the_two_features_that_gained_most(store: Store) -> None:
+    """Three features speak for the opened result: the two that differ most are named, the strongest first."""
+    device = learner(store, names=("title", "body", "changed_this_week", "folder"))
+    features = np.array([[0.5, 0.5, 0.0, 0.1], [0.6, 0.4, 0.9, 0.4]])
+    lesson = device.learn(features, [0, 1], [False, True], now=NOW)
+    assert lesson is not None
+    assert lesson.sentence == "learned from 1 pick: more weight on changed this week, folder"
+
+
+def test_a_lesson_names_no_feature_that_never_learns(store: Store) -> None:
+    """What the learned part does not see is not said to have gained, and gains nothing."""
+    device = learner(store)
+    device.pace = Pace(np.array([1.0, 1.0, 0.0, 1.0]))
+    features = np.array([[0.5, 0.5, 0.0, 0.1], [0.5, 0.5, 0.9, 0.4]])
+    lesson = device.learn(features, [0, 1], [False, True], now=NOW)
+    assert lesson is not None
+    assert lesson.sentence == "learned from 1 pick: more weight on folder"
+    assert device.model.theta[2] == THETA0[2]
+    assert device.model.theta[3] > THETA0[3]
+    moved = device.scores(features) - features @ THETA0
+    features[:, 2] = [1.0, 0.0]
+    np.testing.assert_allclose(device.scores(features) - features @ THETA0, moved, atol=1e-15)
+
+
+def test_a_pair_that_is_learned_to_the_bound_teaches_nothing(store: Store) -> None:
+    """At a learned difference of the whole bound no preference moves theta any more; a hair below it one does."""
+    features = np.array([[1.0, 0, 0, 0], [0, 0, 1.0, 0]])
+    at = taught(store, [0.0, 0.0, 1.5, 0.0], bound=1.5, exploration=0.3)
+    lesson = at.learn(features, [0, 1], [False, True], now=NOW)
+    assert lesson is not None
+    assert lesson.n_pairs == 0
+    assert lesson.sentence == "learned from 1 pick: nothing new"
+    assert at.model.theta.tolist() == (THETA0 + np.array([0, 0, 1.5, 0])).tolist()
+    below = taught(store, [0.0, 0.0, 1.499, 0.0], bound=1.5)
+    lesson = below.learn(features, [0, 1], [False, True], now=NOW)
+    assert lesson is not None
+    assert lesson.n_pairs == 1
+
+
+@pytest.mark.parametrize(("exploration", "temperature"), [(0.0, 1.0), (0.999e-3, 1.0), (1e-3, 1e-3), (2.0, 2.0)])
+def test_without_exploration_lessons_have_temperature_one(store: Store, exploration: float, temperature: float) -> None:
+    """From .001 on the gradient's temperature is that of exploration, below it 1, as if nothing explored."""
+    device = learner(store, exploration=exploration, bound=100.0)
+    page = Interaction(np.array([[0.1, 0, 0, 0], [0.1, 0, 1e-3, 0]]), [0, 1], [False, True])
+    device.learn(page.features, page.ranking, page.clicks, now=NOW)
+    expected = update(Linear(4), THETA0, page, learning_rate=0.1, temperature=temperature)
+    np.testing.assert_allclose(device.model.theta, expected, rtol=1e-12)
+
+
+def test_no_lesson_makes_a_model_that_cannot_be_read(store: Store) -> None:
+    """Weights end at a million to both sides, however long the step: the next start finds them."""
+    device = learner(store, bound=100.0, learning_rate=1e9)
+    device.learn([[0, 0, 0, 0], [0, 0, 1, -1]], [0, 1], [False, True], now=NOW)
+    assert learner(store).model.theta.tolist() == [*THETA0[:2], 1e6, -1e6]
+
+
+def test_a_net_starts_alike_on_every_start(store: Store, tmp_path: Path) -> None:
+    """A new device and one that was reset begin with the same theta, also from what the linear ranker learned."""
+    device = learner(store, ranker="neural")
+    fresh = device.model.theta.tolist()
+    prefer_recent(device, 2)
+    assert device.model.theta.tolist() != fresh
+    device.reset(now=NOW)
+    assert device.model.theta.tolist() == fresh
+    with Store(tmp_path / "other.sqlite") as elsewhere:
+        prefer_recent(learner(elsewhere), 2)
+        first = learner(elsewhere, ranker="neural").model.theta.tolist()
+        assert learner(elsewhere, ranker="neural").model.theta.tolist() == first != fresh
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_a_model_that_nobody_changed_is_not_read_again(store: Store, ranker: str) -> None:
+    """Between two lessons, of whichever process, the same object answers."""
+    device = learner(store, ranker=ranker)
+    assert device.model is device.model
+    prefer_recent(device, 1)
+    kept = device.model
+    device.scores(pages(1)[0])
+    assert device.model is kept
+    with Store(store.path) as elsewhere:
+        prefer_recent(learner(elsewhere, ranker=ranker), 1)
+    assert device.model is not kept
+    assert device.model is device.model
+
+
+def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path) -> None:
+    """Of the time that is given, or of today: one can go back to it like to a day of learning."""
+    device = learner(store)
+    prefer_recent(device, 1)
+    device.export(tmp_path / "model.json")
+    with Store(tmp_path / "other.sqlite") as elsewhere:
+        other = learner(elsewhere)
+        other.import_file(tmp_path / "model.json", now=NOW - DAY)
+        assert other.days(now=NOW) == (date.fromtimestamp(NOW - DAY),)
+    with Store(tmp_path / "third.sqlite") as elsewhere:
+        third = learner(elsewhere)
+        before = date.today()
+        third.import_file(tmp_path / "model.json")
+        assert before <= third.days()[0] <= date.today()

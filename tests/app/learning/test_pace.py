@@ -2,12 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import hypot
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from app.learning.pace import SHIPPED_ONLY, SHRINK, TEXT_RATE, Pace
+from app.learning.learner import Learner, theta_prior
+from app.learning.pace import Pace
+from app.settings import LearningSettings
+from app.store import Store
 from foltr.ranking.rankers import Linear, Neural
-from indexer.retrieval.features import INDEX, NAMES
+from indexer.documents import ExtractedDocument, FileEntry
+from indexer.prepare import prepare_document
+from indexer.query.parse import parse
+from indexer.retrieval.candidates import find
+from indexer.retrieval.feature_values import Usage, feature_matrix
+from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.storage.index import Index
+
+NOW = 1_800_000_000.0
+FIRST, SECOND = [True, False], [False, True]
+MakeDevice = Callable[..., Learner]
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> MakeDevice:
+    """Makes a learner as the program does; it does not explore, so that its lessons can be told in advance."""
+
+    def make(ranker: str = "linear") -> Learner:
+        return Learner(
+            Store(tmp_path / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH,
+            settings=LearningSettings(exploration=0.0, ranker=ranker), pace=Pace.shipped(NAMES),
+        )  # fmt: skip
+
+    return make
+
+
+def prefer(device: Learner, feature: str, times: int) -> None:
+    """Of two results that differ in this feature alone, the second, which has it, is opened."""
+    page = np.full((2, len(NAMES)), 0.5)
+    page[:, INDEX[feature]] = [0.0, 1.0]
+    for _ in range(times):
+        device.learn(page, [0, 1], SECOND, now=NOW)
+
+
+def learned(device: Learner, feature: str) -> float:
+    return float((device.model.theta - device.prior)[INDEX[feature]])
 
 
 def test_the_even_pace_is_plain_gradient_ascent() -> None:
@@ -47,8 +89,78 @@ def test_a_net_learns_at_the_same_rates_on_its_inputs() -> None:
     assert moved.tolist() == [0.0, 0.5, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0]
 
 
-def test_the_shipped_pace_names_features_that_exist() -> None:
-    """Weights of a query's picks never learn, text slowly, the kind of file at the full rate."""
-    pace = Pace.shipped(NAMES)
-    assert all(pace.rates[INDEX[name]] == 0 for name in SHIPPED_ONLY)
-    assert (pace.rates[INDEX["bm25f"]], pace.rates[INDEX["newer"]], pace.shrink) == (TEXT_RATE, 1.0, SHRINK)
+def test_sixty_picks_of_one_kind_of_file_outweigh_a_point(device: MakeDevice) -> None:
+    """Who always opens the newer of two gives `newer` more than one point; 60 other lessons leave most of it."""
+    anna = device()
+    prefer(anna, "newer", 60)
+    taught = learned(anna, "newer")
+    assert taught > 1
+    prefer(anna, "depth", 60)
+    assert taught / 2 < learned(anna, "newer") < taught - 0.1
+    assert learned(anna, "depth") > 1
+
+
+def test_one_pick_is_forgotten_within_sixty_lessons(device: MakeDevice) -> None:
+    """What a single page taught was chance: 60 lessons without it later the weight is the shipped one, exactly."""
+    anna = device()
+    prefer(anna, "newer", 1)
+    assert learned(anna, "newer") > 0.01
+    prefer(anna, "depth", 60)
+    assert learned(anna, "newer") == 0.0
+
+
+def test_the_shipped_pace_is_what_the_documentation_says() -> None:
+    """A lesson is .15 points long at most, text takes a fifth of it, and then each learned weight loses .003."""
+    pace, shipped, slope = Pace.shipped(("bm25f", "newer")), np.array([4.0, 1.0]), np.array([5.0, 1.0])
+    fifth, full = 5.0 / 5, 1.0
+    step = pace.step(Linear(2), shipped, 100.0 * slope, shipped=shipped) - shipped
+    assert step.tolist() == pytest.approx([0.15 * v / hypot(fifth, full) - 0.003 for v in (fifth, full)])
+    small = pace.step(Linear(2), shipped, 0.01 * slope, shipped=shipped) - shipped
+    assert small.tolist() == pytest.approx([0.01 * fifth - 0.003, 0.01 * full - 0.003])
+
+
+def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
+    """Over two queries for the same files, only features of the file alone stay: they learn five times as fast.
+
+    How often a file was opened is one too, but speaks for itself already: it learns as slowly as text.
+    """
+    index, rng, names = Index.open(tmp_path), np.random.default_rng(0), ["note", "heron water", "stork lake", "list"]
+    with index.writer("test") as writer:
+        for i in range(12):
+            words = rng.choice(["heron water", "storks lake", "herons", "stork", "lakes"], size=1 + i)
+            text, title, author = " ".join(["herons" if i % 2 else "water", "stork", *words]), names[i % 4], words[0]
+            document = ExtractedDocument(text=text, type="text", title=title, author=author)
+            file = FileEntry(f"/{words[0]}/{names[i % 3]}.txt", 100 * i, int((NOW - 1e6 * i) * 1e9), 1, i)
+            writer.add(i, file, prepare_document(document))
+        writer.commit(merge=False)
+    snapshot, usage = index.snapshot(), Usage(*rng.random((len(USAGE_NAMES), 12)))
+
+    def features(text: str) -> np.ndarray:
+        found = find(
+            snapshot, parse(text), limit=100, min_matches=100, languages=("en",), folder_ids=lambda folder: set(),
+            by_date=True,
+        )  # fmt: skip
+        titles, stems = [names[i % 4] for i in range(12)], [f"{names[i % 3]}.txt" for i in range(12)]
+        return feature_matrix(snapshot, found, usage, titles=titles, names=stems, now=NOW)
+
+    one, other = features("heron water"), features("stork lake")
+    assert one.shape == other.shape == (12, len(NAMES))
+    alone = {name for name in NAMES if (one[:, INDEX[name]] == other[:, INDEX[name]]).all()}
+    full = {name for name, rate in zip(NAMES, Pace.shipped(NAMES).rates, strict=True) if rate == 1.0}
+    assert full == alone - {"opened", "opened_recently", "same_query", "similar_query"}
+
+
+@pytest.mark.parametrize("ranker", ["linear", "neural"])
+def test_the_picks_of_a_query_are_weighed_as_shipped_for_ever(device: MakeDevice, ranker: str) -> None:
+    """However a device learns, `same_query` and `similar_query` move a score by their shipped weights alone."""
+    anna, rng = device(ranker), np.random.default_rng(1)
+    for _ in range(20):
+        page = rng.random((6, len(NAMES)))
+        page[:, [INDEX["same_query"], INDEX["similar_query"]]] = np.linspace(0, 1, 6)[:, None]
+        anna.learn(page, range(6), [False] * 5 + [True], now=NOW)
+    assert np.abs(anna.scores(page) - page @ theta_prior()).max() > 0.01
+    without = page.copy()
+    without[:, [INDEX["same_query"], INDEX["similar_query"]]] = 0.0
+    points = page[:, INDEX["same_query"]] * theta_prior()[INDEX["same_query"]]
+    points += page[:, INDEX["similar_query"]] * theta_prior()[INDEX["similar_query"]]
+    np.testing.assert_allclose(anna.scores(page), anna.scores(without) + points, atol=1e-12)

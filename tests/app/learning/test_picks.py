@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from app.learning import pick_keys
+from app.learning import picks as picks_module
 from app.learning.pick_keys import load_key
 from app.learning.picks import MAX_DOCUMENTS, MAX_PICKS, Document, Picks
 from app.store import StateError, Store
@@ -105,7 +106,8 @@ def test_picks_fade_with_time(picks: Picks) -> None:
 def test_a_clock_set_back_changes_nothing(picks: Picks) -> None:
     """A pick from the future counts as one of now."""
     pick(picks, A, ["budget"])
-    assert look(picks, ["budget"], now=NOW - 400 * DAY).same_query[0] == 1 / 17
+    usage = look(picks, ["budget"], now=NOW - 400 * DAY)
+    assert (usage.same_query[0], usage.opened_recently[0]) == (1 / 17, 1 / 2)
 
 
 def test_a_document_drifts_back_when_another_is_picked(picks: Picks) -> None:
@@ -315,3 +317,154 @@ def test_the_memory_is_capped(store: Store, picks: Picks) -> None:
     assert picks.count() <= MAX_DOCUMENTS
     assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 17
     assert len(documents) > 100
+
+
+def test_a_pick_of_which_nothing_is_left_is_removed(store: Store, picks: Picks) -> None:
+    """One pick after 16 of others is .75^16 = .01002 and stays in the file; the next one takes it below .01."""
+    pick(picks, A, ["budget"])
+    pick(picks, B, ["budget"], times=16)
+    assert len(store.rows("SELECT * FROM picks")) == 2
+    pick(picks, B, ["budget"])
+    assert len(store.rows("SELECT * FROM picks")) == 1
+    assert picks.count() == 2
+
+
+def test_a_rival_counts_for_its_own_query_alone(picks: Picks) -> None:
+    """A was picked for two queries: B takes a quarter of it for the one it is opened for, nothing for the other."""
+    pick(picks, A, ["budget"], times=2)
+    pick(picks, A, ["money"], times=2)
+    pick(picks, B, ["budget"])
+    n = 2 * 0.75
+    assert look(picks, ["budget"]).same_query.tolist() == pytest.approx([n**4 / (n**4 + 16), 1 / 17, 0])
+    assert look(picks, ["money"]).same_query.tolist() == pytest.approx([1 / 2, 0, 0])
+
+
+def test_picks_of_different_times_add_up_as_they_have_faded(picks: Picks) -> None:
+    """Two picks, 60 days later one more: (2 / 2 + 1) of now, for the query, the document, its folder and its type."""
+    pick(picks, A, ["budget"], times=2)
+    pick(picks, A, ["budget"], now=NOW + 60 * DAY)
+    usage = look(picks, ["budget"], now=NOW + 60 * DAY)
+    n = 2 / 2 + 1
+    assert usage.same_query[0] == pytest.approx(n**4 / (n**4 + 2**4))
+    assert usage.opened[0] == pytest.approx(n**4 / (n**4 + 3**4))
+    assert (usage.folder_share[0], usage.type_share[0]) == (pytest.approx(n / (n + 8)), pytest.approx(n / (n + 8)))
+
+
+def test_shares_add_up_documents_of_different_times(picks: Picks) -> None:
+    """Two picks of A 60 days ago and one of B now: 2 / 2 + 1 in their folder, in whichever order they are read."""
+    pick(picks, A, ["budget"], times=2)
+    pick(picks, B, ["plan"], now=NOW + 60 * DAY)
+    pick(picks, C, ["report"], now=NOW - 60 * DAY)
+    usage = look(picks, ["other"], now=NOW + 60 * DAY)
+    notes, work = 2 / 2 + 1, 1 / 4
+    share = notes + 0.25 * work, work + 0.25 * notes
+    assert usage.folder_share.tolist() == pytest.approx([s / (notes + work + 8) for s in (share[0], *share)])
+    assert usage.type_share.tolist() == pytest.approx([s / (notes + work + 8) for s in (notes, notes, work)])
+
+
+def test_the_folder_above_and_the_folders_beside_count_a_quarter(picks: Picks) -> None:
+    """Four picks in /a/b: a quarter of them in /a/b/c below and in /a/x beside, none in /a above or /y/x elsewhere."""
+    pick(picks, ("/a/b/one.md", "", "markdown"), ["w"], times=4)
+    others: list[Document] = [
+        (f"{folder}/x", "", "text") for folder in ("/a/b", "/a/b/c", "/a/x", "/a", "/y/x", "/a/b/c/d")
+    ]
+    shares = look(picks, ["other"], *others).folder_share * (4 + 8)
+    assert shares.tolist() == pytest.approx([4, 0.25 * 4, 0.25 * 4, 0, 0, 0])
+
+
+def test_a_similar_query_counts_by_strength_not_by_number(picks: Picks) -> None:
+    """Picks for {a, b} and {a, c} seen from {a}: each query's strength times (1 / 2)^2, together at most 1."""
+    pick(picks, A, ["a", "b"], times=2)
+    pick(picks, A, ["a", "c"], times=3)
+    usage = look(picks, ["a"])
+    assert usage.similar_query[0] == pytest.approx((1 / 2) ** 2 * (16 / 32) + (1 / 2) ** 2 * (81 / 97))
+    for other in "defghijkl":
+        pick(picks, A, ["a", other], times=4)
+    assert look(picks, ["a"]).similar_query[0] == 1.0
+
+
+def test_the_ending_that_is_remembered_best_counts(picks: Picks) -> None:
+    """Of two completions the stronger one counts, for the same and for similar queries; words before stay as asked."""
+    pick(picks, A, ["tax", "budget"], times=1)
+    pick(picks, A, ["tax", "buddy"], times=3)
+    for completions in (["budget", "buddy"], ["buddy", "budget"]):
+        usage = picks.usage(["tax", "bud"], [A], now=NOW, completions=completions)
+        assert usage.same_query[0] == pytest.approx(81 / 97)
+        assert usage.similar_query[0] == pytest.approx(max((1 / 3) ** 2 * (1 / 17 + 81 / 97), (1 / 3) ** 2 * 81 / 97))
+    assert not picks.usage(["bud"], [A], now=NOW, completions=["budget"]).same_query.any()
+    assert not picks.usage([], [A], now=NOW, completions=["budget"]).matrix()[:, 2:4].any()
+
+
+def test_twenty_completions_are_looked_up(picks: Picks) -> None:
+    """The twentieth ending is found, the one after it is not: a letter alone may become thousands of words."""
+    pick(picks, A, ["budget"], times=3)
+    many = [f"b{n}" for n in range(19)]
+    assert picks.usage(["b"], [A], now=NOW, completions=[*many, "budget"]).same_query[0] == pytest.approx(81 / 97)
+    assert picks.usage(["b"], [A], now=NOW, completions=[*many, "b19", "budget"]).same_query[0] == 0
+
+
+def test_renaming_onto_a_picked_file_adds_what_is_left_of_both(picks: Picks) -> None:
+    """Of A four picks for two queries 60 days ago, of B one now: the file has 4 / 2 + 1, each query what is left."""
+    pick(picks, A, ["budget"], times=2)
+    pick(picks, A, ["money"], times=2)
+    pick(picks, B, ["plan"], now=NOW + 60 * DAY)
+    pick(picks, C, ["report"])
+    assert picks.rename(A[0], B[0]) == 1
+    later, n = NOW + 60 * DAY, (2 + 2) / 2 + 1
+    assert picks.count() == 2
+    assert look(picks, ["other"], now=later).opened.tolist() == pytest.approx(
+        [0, n**4 / (n**4 + 81), 0.5**4 / (0.5**4 + 81)]
+    )
+    for terms in (["budget"], ["money"], ["plan"]):
+        assert look(picks, terms, now=later).same_query.tolist() == pytest.approx([0, 1 / 17, 0])
+
+
+def test_picks_of_one_query_meet_under_one_name(picks: Picks) -> None:
+    """Two picks of A for a query, one of B for it 60 days later: as B it has 3/4 of 2, halved, and 1."""
+    pick(picks, A, ["budget"], times=2)
+    pick(picks, B, ["budget"], now=NOW + 60 * DAY)
+    picks.rename(A[0], B[0])
+    n = 2 * 0.75 / 2 + 1
+    assert look(picks, ["budget"], now=NOW + 60 * DAY).same_query[1] == pytest.approx(n**4 / (n**4 + 16))
+
+
+def test_renaming_to_the_same_name_changes_nothing(picks: Picks) -> None:
+    """No document is concerned, none is lost."""
+    pick(picks, A, ["budget"], times=2)
+    assert picks.rename(A[0], "/home/anna/notes/../notes/budget.md") == 0
+    assert look(picks, ["budget"]).same_query[0] == pytest.approx(1 / 2)
+
+
+def test_beyond_the_cap_of_picks_the_oldest_tenth_goes(
+    store: Store, picks: Picks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for 20 picks 20 stay; one more leaves the 18 newest, and every document."""
+    monkeypatch.setattr(picks_module, "MAX_PICKS", 20)
+    for n in range(20):
+        pick(picks, A, [f"w{n}"], now=NOW + n)
+    assert len(store.rows("SELECT * FROM picks")) == 20
+    pick(picks, B, ["last"], now=NOW + 20)
+    assert [t for (t,) in store.rows("SELECT last FROM picks ORDER BY last")] == [NOW + n for n in range(3, 21)]
+    assert picks.count() == 2
+    assert look(picks, ["w2"], now=NOW + 20).same_query[0] == 0
+    assert look(picks, ["w3"], now=NOW + 20).same_query[0] > 0.05
+
+
+def test_beyond_the_cap_of_documents_the_oldest_go_with_their_picks(
+    store: Store, picks: Picks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With room for 10 documents 10 stay; one more leaves the 9 newest, and no pick of a document that went."""
+    monkeypatch.setattr(picks_module, "MAX_DOCUMENTS", 10)
+    for n in range(10):
+        pick(picks, (f"/{n}", "", "text"), ["a", str(n)], now=NOW + n)
+    assert picks.count() == len(store.rows("SELECT * FROM picks")) == 10
+    pick(picks, A, ["b"], now=NOW + 10)
+    left = [NOW + n for n in range(2, 11)]
+    for table in ("picks", "picked_documents"):
+        assert [t for (t,) in store.rows(f"SELECT last FROM {table} ORDER BY last")] == left
+
+
+def test_the_shipped_caps_hold_years_of_picks() -> None:
+    """Ten picks a day, and five new documents, for five years; not so many that reading them again takes long."""
+    assert 10 * 365 * 5 <= MAX_PICKS <= 100_000
+    assert 5 * 365 * 5 <= MAX_DOCUMENTS <= MAX_PICKS

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log, sqrt
 
 import msgspec
 import numpy as np
@@ -8,8 +9,10 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.krum import Krum
-from foltr.federated.aggregation.trimmed_mean import Median
-from foltr.federated.guard import Guard, GuardState, guarded, inspect, judge, slants
+from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
+from foltr.federated.aggregation.norm_clipping import NormClipping
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+from foltr.federated.guard import Guard, GuardState, direction_to_median, guarded, inspect, judge, slants
 
 PEACE = GuardState()
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -184,6 +187,190 @@ def test_what_makes_no_sense_is_refused() -> None:
         judge(Guard(n_malicious=1), PEACE, np.array([[1.0], [np.nan], [1.0], [1.0], [1.0]]))
     with pytest.raises(ShapeError, match="n_clients"):
         judge(Guard(n_malicious=1), PEACE, np.ones(6))
-    for settings in ({"calm_below": 1.5}, {"calm_rounds": 0}):
+    for settings in ({"calm_below": 1.5}, {"calm_below": 0.0}, {"calm_rounds": 0}, {"n_malicious": 0}):
         with pytest.raises(ValueRangeError, match="a guard needs"):
-            Guard(n_malicious=1, **settings)  # type: ignore[arg-type]
+            Guard(**{"n_malicious": 1, **settings})  # type: ignore[arg-type]
+    assert Guard(n_malicious=1, calm_rounds=1, calm_below=1.0).calm_below == 1.0
+
+
+# Evidence by hand ----------------------------------------------------------------------------------------------------
+#
+# With many parameters chance allows little, and a floor decides; with few 6 / sqrt(n_params) does.
+
+MANY = 2_500
+
+
+def of_lengths(*lengths: float, n_params: int = MANY) -> np.ndarray:
+    """Updates of these lengths, each in a direction of its own: nothing else about them differs."""
+    return np.array(lengths)[:, None] * np.eye(len(lengths), n_params)
+
+
+@pytest.mark.parametrize(("n_params", "allowed"), [(MANY, log(3)), (25, 6 / 5), (5, 6 / sqrt(5))])
+def test_evidence_of_length(n_params: int, allowed: float) -> None:
+    """Nine times as long as the others: ln 9 over what is allowed; an update that is shorter is no evidence."""
+    evidence = inspect(of_lengths(1, 9, 1, 1, 1 / 9, n_params=n_params), 1)["length"]
+    assert evidence.tolist() == pytest.approx([0, log(9) / allowed, 0, 0, 0])
+
+
+def test_devices_that_differ_are_allowed_to() -> None:
+    """Where the median device is a factor e from the middle, six such deviations (1.4826 each) are allowed."""
+    evidence = inspect(of_lengths(np.exp(-1), np.exp(-1), 1, np.exp(1), np.exp(9)), 1)["length"]
+    assert evidence.tolist() == pytest.approx([0, 0, 0, 1 / (6 * 1.4826), 9 / (6 * 1.4826)])
+
+
+@pytest.mark.parametrize(("n_params", "allowed"), [(MANY, 0.5), (36, 1.0)])
+def test_evidence_of_direction(n_params: int, allowed: float) -> None:
+    """The opposite of what all others send has cosine -1 against 1: a deviation of 2."""
+    rows = np.outer([1, 1, -1, 1, 1], np.eye(n_params)[0])
+    assert inspect(rows, 1)["direction"].tolist() == pytest.approx([0, 0, 2 / allowed, 0, 0])
+
+
+@pytest.mark.parametrize(("n_params", "allowed"), [(MANY, log(4)), (16, 2 * 6 / 4)])
+def test_evidence_of_loneliness(n_params: int, allowed: float) -> None:
+    """Of seven devices, m = 2: the three nearest of five are .02 away in square; of the other two, one is."""
+    basis = np.eye(8, n_params)
+    rows = np.vstack([basis[0] + 0.1 * basis[1:6], -basis[0] + 0.1 * basis[6:8]])
+    near, far = 2 * 0.1**2, 2.0**2 + 2 * 0.1**2
+    lonely = log((near + 2 * far) / (3 * near)) / allowed
+    assert inspect(rows, 2)["loneliness"].tolist() == pytest.approx([0, 0, 0, 0, 0, lonely, lonely], abs=1e-6)
+
+
+def test_being_long_is_not_being_lonely() -> None:
+    """Loneliness is that of updates clipped to the median length: a hundred times as long is evidence once."""
+    found = inspect(of_lengths(1, 1, 1, 1, 100), 1)
+    assert found["length"][4] == pytest.approx(log(100) / log(3))
+    assert found["loneliness"].tolist() == pytest.approx([0.0] * 5, abs=1e-9)
+
+
+@pytest.mark.parametrize(("n_params", "allowed"), [(MANY, log(3)), (25, 6 / 5), (5, 16 / 5)])
+def test_evidence_of_closeness(n_params: int, allowed: float) -> None:
+    """Two updates .001 apart where others are sqrt(2) apart: ln(sqrt(2) / .001) over what is allowed."""
+    rows = of_lengths(1, 1, 1, 1, 1, n_params=n_params)
+    rows[4] = rows[3] + 0.001 * rows[4]
+    copies = log(sqrt(2) / 0.001) / allowed
+    assert inspect(rows, 1)["closeness"].tolist() == pytest.approx([0, 0, 0, copies, copies], abs=1e-6)
+
+
+def test_exact_copies_are_finite_evidence() -> None:
+    """A distance of 0 counts as the smallest number there is, not as infinity."""
+    evidence = inspect(np.eye(5, MANY)[[0, 1, 2, 3, 3]], 1)["closeness"]
+    assert np.isfinite(evidence).all()
+    assert (evidence > 100).tolist() == [False, False, False, True, True]
+
+
+def leaning(n_params: int, by: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Four devices one apart from `shared` in half of the parameters, evenly to both sides, and one apart `by`."""
+    even = np.array([[1, 0, 0, -1], [-1, 1, 0, 0], [0, -1, 1, 0], [0, 0, -1, 1]])
+    return np.vstack([shared + np.tile(even, n_params // 4), shared + by])
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize(("n_params", "allowed"), [(400, 0.5), (16, 6 / 4)])
+def test_evidence_of_slant(n_params: int, allowed: float, side: float) -> None:
+    """One spread to the same side in each parameter, up or down, or each time toward 0: 1 / 1.4826."""
+    signs = np.tile([1.0, 1, 1, 1, -1, -1, -1, -1], n_params // 8)
+    slant = pytest.approx([0, 0, 0, 0, 1 / 1.4826 / allowed], abs=1e-9)
+    assert inspect(leaning(n_params, side * np.ones(n_params), np.zeros(n_params)), 1)["slant"].tolist() == slant
+    assert inspect(leaning(n_params, -signs, 10 * signs), 1)["slant"].tolist() == slant
+
+
+def test_slants_of_three_parameters_by_hand() -> None:
+    """A deviation counts up to 3, one without spread 0; turned, a parameter of negative median counts against."""
+    columns = [[10.0, 10.0, 11.0, 9.0, 110.0], [-10.0, -10.0, -9.0, -11.0, -10.0 + 1.4826], [7.0] * 4 + [8.0]]
+    straight, turned = slants(np.array(columns).T)
+    unit = 1 / 1.4826
+    assert straight.tolist() == pytest.approx([0, 0, 2 * unit / 3, -2 * unit / 3, (3 + 1 + 0) / 3])
+    assert turned.tolist() == pytest.approx([0, 0, 0, 0, (3 - 1 + 0) / 3])
+
+
+def test_direction_to_the_median_by_hand() -> None:
+    """Against a median of (1, 1): cosines by hand, 0 for no update at all; all are 0 against a median of 0."""
+    rows = np.array([[1.0, 1.0], [3.0, 0.0], [-2.0, -2.0], [0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [1.0, 2.0]])
+    expected = [1, 1 / sqrt(2), -1, 0, 1, 1, 3 / sqrt(2 * 5)]
+    assert direction_to_median(rows).tolist() == pytest.approx(expected)
+    assert direction_to_median(np.eye(5)).tolist() == [0.0] * 5
+
+
+def test_who_sent_no_change_is_above_suspicion_and_no_measure() -> None:
+    """Two that sent nothing: the others are judged among themselves, and only where 2m + 3 of them are left."""
+    for reason, evidence in inspect(of_lengths(0, 1, 1, 0, 1, 1, 9), 1).items():
+        assert evidence.tolist() == pytest.approx([0, 0, 0, 0, 0, 0, log(9) / log(3) if reason == "length" else 0])
+    assert not np.any(list(inspect(of_lengths(0, 1, 1, 1, 9), 1).values()))
+    assert not np.any(list(inspect(of_lengths(0, 1, 1, 1, 1, 1, 9), 2).values()))
+
+
+# The verdict ---------------------------------------------------------------------------------------------------------
+
+
+def test_evidence_of_one_is_the_alarm() -> None:
+    """Three times as long is ln 3 / ln 3: that much raises the alarm and names the row; a hair less does not."""
+    state, verdict = judge(Guard(n_malicious=1), PEACE, of_lengths(1, 1, 1, 3, 1))
+    assert (state, verdict.alert, verdict.evidence) == (GuardState(alert=True, calm=0), True, 1.0)
+    assert verdict.summary == "1 suspicious updates; row 3: its update is far longer than the others'"
+    state, verdict = judge(Guard(n_malicious=1), PEACE, of_lengths(1, 1, 1, 2.999, 1))
+    assert (state, verdict.alert, verdict.suspicions) == (PEACE, False, ())
+    assert verdict.evidence == pytest.approx(log(2.999) / log(3))
+    assert verdict.summary == "nothing suspicious"
+
+
+def test_the_shipped_guard_stays_careful_for_five_calm_rounds() -> None:
+    """After an alarm the robust rule joins four calm rounds more; evidence of ln 2.41 / ln 3 > .8 is not calm."""
+    guard, state, seen = Guard(n_malicious=1), PEACE, []
+    for longest in (9, 1, 1, 2.41, 1, 1, 2.40, 1, 1, 1):
+        state, verdict = judge(guard, state, of_lengths(1, 1, 1, 1, longest))
+        seen.append((verdict.alert, state.calm))
+        if seen[-1] == (True, 4):
+            assert verdict.summary == "nothing suspicious now; still careful, 4 of 5 calm rounds"
+    counts = [0, 1, 2, 0, 1, 2, 3, 4, 5, 6]
+    assert seen == [(calm < 5, calm) for calm in counts]
+
+
+def test_the_strongest_suspicion_comes_first() -> None:
+    """Each device is named once, with its strongest reason; devices as suspicious as each other in their order."""
+    rows = of_lengths(9, 27, 1, 1, 9, 1, 1, 1, 1)
+    suspicions = judge(Guard(n_malicious=3), PEACE, rows)[1].suspicions
+    assert [s.client for s in suspicions] == [1, 0, 4]
+    assert [s.evidence for s in suspicions] == pytest.approx([log(27) / log(3), log(9) / log(3), log(9) / log(3)])
+    rows[1] = -200 * rows[2:].sum(axis=0)
+    strongest = judge(Guard(n_malicious=3), PEACE, rows)[1]
+    found = inspect(rows, 3)
+    assert strongest.evidence == strongest.suspicions[0].evidence == max(values.max() for values in found.values())
+    assert strongest.summary.startswith(f"{len(strongest.suspicions)} suspicious updates; row 1: ")
+
+
+def copied() -> np.ndarray:
+    rows = of_lengths(1, 1, 1, 1, 1)
+    rows[4] = rows[3] + 0.001 * rows[4]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (of_lengths(1, 1, 1, 1, 9), "its update is far longer than the others'"),
+        (np.eye(6, MANY)[1:] + np.outer([1, 1, 1, 1, -1], np.eye(MANY)[0]), "its update points against the others'"),
+        (
+            np.outer([1, 1, 1, 1, -1], np.eye(MANY)[0]) + 0.01 * np.eye(6, MANY)[1:],
+            "its update has no near neighbours",
+        ),
+        (copied(), "its update is nearly the copy of another"),
+        (leaning(400, np.ones(400), np.zeros(400)), "its update leans to one side in most parameters"),
+    ],
+    ids=["length", "direction", "loneliness", "closeness", "slant"],
+)
+def test_a_suspicion_is_told_in_words(rows: np.ndarray, reason: str) -> None:
+    """The last device is suspected for what stands out most about it."""
+    suspicions = {s.client: s.reason for s in judge(Guard(n_malicious=1), PEACE, rows)[1].suspicions}
+    assert suspicions[4] == reason
+
+
+def test_both_rules_are_given_the_weights() -> None:
+    """In peace and under attack the result is what the rule gives for the same rows and weights."""
+    guard = Guard(n_malicious=1, peace=NormClipping(), attack=NormClipping(bound=0.5))
+    weights = np.arange(1.0, 6.0)
+    for longest, rule in ((2.0, guard.peace), (9.0, guard.robust)):
+        rows = of_lengths(1, 1, 1, 1, longest, n_params=40)
+        theta, _, verdict = guarded(guard, PEACE, rows, weights=weights)
+        assert verdict.alert == (rule is guard.robust)
+        np.testing.assert_array_equal(theta, rule.combine(rows, weights))
+    assert Guard(n_malicious=2).robust == NearestNeighbourMixing(n_malicious=2, then=TrimmedMean(n_malicious=2))

@@ -188,6 +188,9 @@ def notes(make_index: MakeIndex) -> Snapshot:
         ("ext:pdf", [1]),
         ("type:mail", [2]),
         ("type:mail -heron", []),
+        ("the type:mail", []),
+        ("the -heron", [1, 3]),
+        ("of -unknown the", [0]),
         ("lang:en", [0]),
         ("size:>1kb", [1]),
         ("size:..1000b", [0, 2, 3, 4]),
@@ -215,6 +218,14 @@ def test_queries_admit_these_documents(notes: Snapshot, text: str, ids: list[int
         ("type:mail OR type:pdf", [1, 2]),
         ('hill "grey heron"', [0, 1]),
         ("the", [0, 1, 3]),
+        ("the type:pdf", [1]),
+        ("x-waits", [0, 3, 4]),
+        ("x-waits heron", [0, 2, 3, 4]),
+        ("東京都", [4]),
+        ("heron hill -house", [0]),
+        ("-heron -hill", [3, 4]),
+        ('"grey heron"', [0]),
+        ("(heron OR hill) type:pdf", [1]),
     ],
 )
 def test_relaxed_one_of_the_words_is_enough(notes: Snapshot, text: str, ids: list[int]) -> None:
@@ -231,8 +242,54 @@ def test_removed_documents_are_never_admitted(make_index: MakeIndex) -> None:
 
 
 def test_a_phrase_starts_where_its_words_stand_in_a_row(make_index: MakeIndex) -> None:
-    """"a b a" starts at 0 and 2 of "a b a b a"; only in the documents asked for."""
+    """ "a b a" starts at 0 and 2 of "a b a b a"; only in the documents asked for."""
     snapshot = make_index(["a b a b a", "b a", "x a b a"]).snapshot()
     assert phrase_starts(snapshot, "body", ["a", "b", "a"]).tolist() == [0, 2, (2 << PLACE_BITS) + 1]
-    assert phrase_starts(snapshot, "body", ["a", "b", "a"], np.array([1, 2])).tolist() == [(2 << PLACE_BITS) + 1]
+    assert phrase_starts(snapshot, "body", ["x"]).tolist() == [2 << PLACE_BITS]
+    assert phrase_starts(snapshot, "body", ["b", "a"]).tolist() == [1, 3, 1 << PLACE_BITS, (2 << PLACE_BITS) + 2]
     assert phrase_starts(snapshot, "body", ["a", "z"]).size == 0
+    assert phrase_starts(snapshot, "body", ["z", "a"]).size == 0
+
+
+def test_words_of_nothing_ask_for_nothing(notes: Snapshot) -> None:
+    """A word without letters admits every document; a phrase or a folder without any admits none."""
+    own = Matcher(notes, ("en",), lambda folder: set())
+    assert own.admitted(Word("!")).tolist() == [True] * 5
+    assert own.relaxed(And((Word("!"), Word("unknown")))).tolist() == [False] * 5
+    assert own.admitted(Phrase("!")).tolist() == [False] * 5
+    assert own.admitted(Filter("dir", "", "!")).tolist() == [False] * 5
+    assert own.admitted(Not(Word("!"))).tolist() == [False] * 5
+    assert own.admitted(Filter("type", "", "unheard")).tolist() == [False] * 5
+
+
+@pytest.mark.parametrize(("folder", "asked"), [("/sea", ["/sea"]), ("~/sea", ["~/sea"]), ("sea", []), ("x/sea", [])])
+def test_a_folder_given_by_its_path_is_looked_up(notes: Snapshot, folder: str, asked: list[str]) -> None:
+    """What begins with / or ~ is one folder, whose documents the caller knows; other names are words of the path."""
+    looked_up: list[str] = []
+
+    def below(path: str) -> set[int]:
+        looked_up.append(path)
+        return {2, 3}
+
+    admitted = Matcher(notes, ("en",), below).admitted(Filter("dir", "", folder))
+    assert looked_up == asked
+    if asked:
+        assert notes.documents["doc_id"][admitted].tolist() == [2, 3]
+
+
+def test_the_ends_of_ranges(notes: Snapshot) -> None:
+    """Sizes are included at both ends, times at the first one only; an open end admits everything to its side."""
+    own, sizes, times = Matcher(notes, ("en",), lambda folder: set()), [1_000, 5_000], [50.0, 1_000_000_000.0]
+
+    def admits(kind: str, value: tuple[float | None, float | None]) -> list[int]:
+        return sorted(notes.documents["doc_id"][own.admitted(Filter(kind, "", value))].tolist())
+
+    assert admits("size", (sizes[0], sizes[0])) == [0, 2, 3, 4]
+    assert admits("size", (sizes[0] + 1, sizes[1])) == [1]
+    assert admits("size", (sizes[0] + 1, sizes[1] - 1)) == []
+    assert admits("size", (sizes[1], None)) == [1]
+    assert admits("size", (None, sizes[1] - 1)) == [0, 2, 3, 4]
+    assert admits("modified", (times[0], times[1])) == [2]
+    assert admits("modified", (None, times[0])) == []
+    assert admits("modified", (times[1], None)) == [0, 1, 3, 4]
+    assert admits("modified", (None, None)) == [0, 1, 2, 3, 4]

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots
-from foltr.config import Effective, Scheme
+from foltr.config import Effective, Scheme, Section
 from indexer.documents import TYPES
 
 __all__ = [
@@ -42,10 +42,6 @@ Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search
 Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A group of settings: a table of config.toml."""
-
-
 def default_caps() -> dict[str, float]:
     """Size caps in MB (of a million bytes) by document type, as the extractors state them."""
     from indexer.extract.kinds import MAX_FILE_BYTES
@@ -57,10 +53,10 @@ def default_caps() -> dict[str, float]:
 class IndexSettings(Section, frozen=True):
     """What is indexed, and how much of the machine that may take."""
 
-    roots: Folders = []
+    roots: Folders = msgspec.field(default_factory=list)
     exclude: Annotated[
         list[str], Meta(description="Patterns to leave out, written as in .gitignore, relative to each root.")
-    ] = []
+    ] = msgspec.field(default_factory=list)
     hidden: Annotated[bool, Meta(description="Index files and folders whose name begins with a dot.")] = False
     ignore_files: Annotated[bool, Meta(description="Respect .gitignore and .ignore files.")] = True
     follow_symlinks: Annotated[bool, Meta(description="Follow symbolic links; loops are still seen once.")] = False
@@ -101,7 +97,7 @@ class SearchSettings(Section, frozen=True):
     languages: Annotated[
         list[str],
         Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
-    ] = []
+    ] = msgspec.field(default_factory=list)
     debounce_ms: Annotated[
         int, Meta(ge=0, le=2000, description="Pause in typing after which the screen searches, in milliseconds.")
     ] = 60
@@ -155,7 +151,7 @@ class ScreenSettings(Section, frozen=True):
     keys: Annotated[
         dict[str, str],
         Meta(description='Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'),
-    ] = {}
+    ] = msgspec.field(default_factory=dict)
 
 
 class OpenSettings(Section, frozen=True):

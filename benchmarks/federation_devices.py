@@ -29,7 +29,7 @@ from federation_server.start import Start
 from federation_server.tables import members
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
-from foltr.federated.fpdgd import Message
+from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
 from foltr.federated.wire import Announcement, ModelRecord, Sealed, Signed, Update, decode, decode_vector, encode
@@ -192,7 +192,7 @@ def sealed_update(told: Announcement, theta: FloatVector, device: Device) -> byt
         device=device.name,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
-        payload=encode_message(method, Message(theta, 1)),
+        payload=encode_message(method, FPDGDMessage(theta, 1)),
     )
     return encode(Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(inner))))
 

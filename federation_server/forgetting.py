@@ -9,6 +9,9 @@ How the influence is taken out is the configured method (foltr.federated.unlearn
     reaggregate  the same model, then the others' stored updates are added up again. Instant, approximate.
 
 Where the stored updates do not suffice for the second or third, the first is done, and the receipt says so.
+
+Lineages say how the common ranker of today came about, and where a member's influence on it began; the operator, too,
+goes back to a model of the past by a new lineage that branches from it.
 """
 
 from __future__ import annotations
@@ -21,19 +24,72 @@ import msgspec
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server import enrolment, group, rounds
-from federation_server.lineage import before, influenced
+from federation_server.database import note_erasure
+from federation_server.enrolment import member
+from federation_server.group import GroupError
 from federation_server.policy import Policy
 from federation_server.received import Received, norms, received
 from federation_server.rounds import Round
-from federation_server.scrubbing import note_erasure
 from federation_server.settings import ForgettingSection
-from federation_server.tables import forgettings, models, updates
+from federation_server.tables import forgettings, lineages, models, updates
 from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import weights
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
 from foltr.federated.wire import Receipt
+
+
+def path_to(connection: Connection, lineage: int) -> tuple[int, ...]:
+    """The lineages that lead to this one, the first of all first, itself last."""
+    parents = {row.lineage: row.parent_lineage for row in connection.execute(select(lineages))}
+    path = [lineage]
+    while (parent := parents.get(path[-1])) is not None:
+        path.append(parent)
+    return tuple(reversed(path))
+
+
+def last_before(connection: Connection, device: str) -> tuple[int, int] | None:
+    """(lineage, round) of the newest model that the member cannot have influenced; None when it never took part.
+
+    Where the member's first round lies on a branch that was given up, its influence on today's ranker can only have
+    begun in a later lineage: the point where that one began is safe.
+    """
+    known = member(connection, device)
+    if known is None or known.first_round is None or known.first_lineage is None:
+        return None
+    newest = int(connection.execute(select(func.max(lineages.c.lineage))).scalar_one())
+    path = path_to(connection, newest)
+    branches = {
+        row.lineage: (row.parent_lineage, row.parent_round)
+        for row in connection.execute(select(lineages).where(lineages.c.lineage.in_(path)))
+    }
+    for position, lineage in enumerate(path):
+        follower = path[position + 1] if position + 1 < len(path) else None
+        if lineage == known.first_lineage:
+            inside = follower is None or known.first_round <= branches[follower][1]
+            return (lineage, known.first_round - 1) if inside else branches[follower]
+        if lineage > known.first_lineage:
+            return branches[lineage] if branches[lineage][0] is not None else (lineage, 0)
+    return path[-1], 0
+
+
+def influenced(connection: Connection, device: str) -> dict[int, int]:
+    """By lineage the first round whose model the member may have influenced, on every branch; empty: on none.
+
+    A lineage that began from such a model is influenced from its beginning; any other that is younger than the
+    member's first round, from its own first round on.
+    """
+    known = member(connection, device)
+    if known is None or known.first_round is None or known.first_lineage is None:
+        return {}
+    found = {known.first_lineage: known.first_round}
+    later = select(lineages).where(lineages.c.lineage > known.first_lineage).order_by(lineages.c.lineage)
+    for row in connection.execute(later):
+        parent = found.get(row.parent_lineage)
+        found[row.lineage] = 0 if parent is not None and row.parent_round >= parent else 1
+    return found
+
 
 APPROXIMATE = ("federaser", "reaggregate")
 
@@ -54,7 +110,7 @@ def farewell(
         return _receipt(connection, "", "done", {}, "none", "the membership ended; nothing was erased", now)
     group.lock(connection)
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
-    touched = before(connection, device)
+    touched = last_before(connection, device)
     kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
     learned_with = influenced(connection, device)
     erased = enrolment.erase(connection, device)
@@ -234,3 +290,25 @@ def _receipt(
         progress=progress,
         time=now,
     )
+
+
+def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int, number: int, *, now: int) -> int:
+    """The new lineage's number; GroupError when that model is not stored. Later models stay, to go forward again."""
+    group.lock(connection)
+    chosen = group.at(connection, lineage, number)
+    if chosen is None:
+        raise GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
+    here = rounds.present(connection, lock=True)
+    if here is not None and here.purpose == "forget":
+        raise GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
+    abandon(connection, here, now=now)
+    begun = group.begin_lineage(
+        connection,
+        group.terms(connection),
+        Model(chosen.model.theta),
+        reason="rollback",
+        now=now,
+        parent=(lineage, number),
+    )
+    rounds.open_next(connection, vault, policy.schedule, now=now)
+    return begun

@@ -1,21 +1,29 @@
 """An update arrives: opened, checked, kept. What is acknowledged is on disk; nothing is counted twice.
 
-Opening and checking need no transaction and happen in the request's own thread. Keeping is the transaction's part:
-`keep` takes many checked offers at once, so that one wait for the disk serves them all.
+Opening and checking need no transaction and happen in the request's own thread; what the open round takes is read once
+a round instead of once an update. One thread writes (group commit): a request hands over a checked offer and waits for
+its answer, which comes only after the transaction is on disk, and the thread takes whatever has gathered meanwhile into
+the next transaction. Requests that only read hand over their credentials, for their nonce must be remembered too.
+Several server processes on one PostgreSQL each have their own thread; the database orders them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 
-from federation_server import rounds
+from federation_server import group, rounds
 from federation_server.authentication import Credentials, nonce_key, spend_nonces, still_active
+from federation_server.database import reading
 from federation_server.enrolment import members_of
 from federation_server.refusals import Refused
 from federation_server.rounds import Round
@@ -190,3 +198,125 @@ def _digests(connection: Connection, here: Round, devices: set[str]) -> dict[str
     key = (updates.c.lineage == here.lineage, updates.c.round == here.number)
     query = select(updates.c.device, updates.c.digest).where(*key, updates.c.device.in_(devices))
     return {row.device: row.digest for row in connection.execute(query)}
+
+
+@dataclass(slots=True, eq=False)
+class Expectations:
+    """Of one process; another may close the round, which the writer's transaction finds out."""
+
+    engine: Engine
+    vault: Vault
+    _known: Expectation | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def of(self, sealed: Sealed) -> Expectation:
+        """Of the round that is open, read again when the update speaks of another one than was read last."""
+        with self._lock:
+            here = self._known.open_round if self._known else None
+            if self._known is None or here is None or (here.lineage, here.number) != (sealed.lineage, sealed.round):
+                with reading(self.engine) as connection:
+                    self._known = _read(connection, self.vault)
+            return self._known
+
+    def forget(self) -> None:
+        """Another round is open; with the lock, so that nobody puts the former one's key back into memory."""
+        with self._lock:
+            self._known = None
+
+
+def _read(connection: Connection, vault: Vault) -> Expectation:
+    here, agreed = rounds.present(connection), group.terms(connection)
+    if here is None or here.sealed_key is None:
+        raise Refused("unavailable", "no round is open")
+    start = group.by_hash(connection, here.model_hash)
+    if start is None:
+        raise Refused("unavailable", "the round's model is missing")
+    return Expectation(here, vault.decrypt(here.sealed_key), agreed, group.method_of(agreed), start.model.theta)
+
+
+LARGEST_BATCH = 256
+Keep = Callable[[Sequence[Offer | Credentials]], Sequence[Accepted | Refused | None]]
+"""stores them durably in one transaction and answers each; None for credentials alone"""
+
+
+@dataclass(slots=True)
+class _Waiting:
+    asked: Offer | Credentials
+    answer: Future[Any]
+
+
+@dataclass(slots=True, eq=False)
+class Writer:
+    """Start it before use, stop it after the last request."""
+
+    keep: Keep
+    afterwards: Callable[[Sequence[Accepted | Refused | None]], None] = lambda answers: None
+    """what the answers of a transaction make due, once they are given and before the next one; raises nothing"""
+    _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
+    _thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="update writer", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write what waits, then end; what comes later is refused."""
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        with contextlib.suppress(queue.Empty):
+            while True:
+                late = self._queue.get_nowait()
+                if late is not None:
+                    late.answer.set_exception(Refused("unavailable"))
+
+    def submit(self, offer: Offer) -> Future[Accepted]:
+        """A future of the answer; Refused, or whatever keeping raised, is its exception."""
+        return self._wait(offer)
+
+    def admit(self, who: Credentials) -> Future[None]:
+        """A future that is done when the nonce of a request that only reads is spent."""
+        return self._wait(who)
+
+    def _wait(self, asked: Offer | Credentials) -> Future[Any]:
+        waiting = _Waiting(asked, Future())
+        if self._thread is None:
+            waiting.answer.set_exception(Refused("unavailable"))
+        else:
+            self._queue.put(waiting)
+        return waiting.answer
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            batch, going = self._next_batch()
+            if batch:
+                self._write(batch)
+
+    def _next_batch(self) -> tuple[list[_Waiting], bool]:
+        """What has gathered, at least one; and whether to go on afterwards."""
+        batch: list[_Waiting] = []
+        waiting = self._queue.get()
+        while waiting is not None:
+            batch.append(waiting)
+            if len(batch) == LARGEST_BATCH or self._queue.empty():
+                return batch, True
+            waiting = self._queue.get()
+        return batch, False
+
+    def _write(self, gathered: list[_Waiting]) -> None:
+        # Who gave up meanwhile is left out; who is in the batch cannot give up any more.
+        batch = [waiting for waiting in gathered if waiting.answer.set_running_or_notify_cancel()]
+        try:
+            answers = self.keep([waiting.asked for waiting in batch])
+        except Exception as error:  # each request tells it; the thread serves the next ones
+            for waiting in batch:
+                waiting.answer.set_exception(error)
+            return
+        for waiting, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Refused):
+                waiting.answer.set_exception(answer)
+            else:
+                waiting.answer.set_result(answer)
+        self.afterwards(answers)

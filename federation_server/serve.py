@@ -1,18 +1,26 @@
-"""Run the server: from a settings file to a process that answers until it is told to stop."""
+"""Run the server: from a settings file to a process that answers until it is told to stop.
+
+The log on stderr has one line an event, as text or JSON, never a vector, a pseudonym or an address of a member.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 import socket
 import ssl
+import sys
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import uvicorn
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 
-from federation_server import group, logs
+from federation_server import group
 from federation_server.application import Server
 from federation_server.closing import Closed
 from federation_server.counters import Counters
@@ -24,6 +32,34 @@ from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
+
+log = logging.getLogger("foltr-server")
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": moment, "level": record.levelname.lower(), "message": record.getMessage()}
+        return json.dumps(line | getattr(record, "fields", {}))
+
+
+def begin_logging(form: Literal["text", "json"]) -> None:
+    """Write this program's events, and uvicorn's warnings, in this form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Json() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("foltr-server", logging.INFO), ("uvicorn", logging.WARNING), ("alembic", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)
+
+
+def log_closed(event: Closed) -> None:
+    """A round is over."""
+    fields = {"lineage": event.lineage, "round": event.round, "updates": event.n_updates, "rule": event.rule}
+    level = logging.WARNING if event.alert else logging.INFO
+    text = "lineage %d round %d closed with %d updates by %s; guard: %s"
+    log.log(level, text, *fields.values(), event.summary, extra={"fields": fields | {"guard": event.summary}})
+
 
 LARGEST_CROWD = 1000
 """connections at once; more are told to come later"""
@@ -91,7 +127,7 @@ def serve(installation: Installation) -> None:
             f"server.address {settings.server.address} is not loopback: set tls.mode, or server.trusted_proxies when a "
             "proxy in front encrypts"
         )
-    logs.begin(settings.operations.log)
+    begin_logging(settings.operations.log)
     counters = Counters()
     server = Server(service_of(installation, counters), counters)
     if settings.operations.metrics_port:
@@ -120,7 +156,7 @@ def service_of(installation: Installation, counters: Counters) -> Service:
 
     def closed(event: Closed) -> None:
         counters.closed(event)
-        logs.closed(event)
+        log_closed(event)
 
     service.on_closed = closed
     return service

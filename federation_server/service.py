@@ -1,6 +1,7 @@
 """The running server without its network: what each address does, over one database, one vault and one policy.
 
-Rounds are closed by the writer thread right after the update that makes them due, and by `tick` when a deadline passes.
+Rounds are closed by the writer thread right after the update that makes them due, and by `tick` when a deadline passes;
+`tick` also drops what the settings no longer keep.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
-from federation_server import closing, enrolment, forgetting, group, intake, retention, rounds, scrubbing
+from federation_server import closing, database, enrolment, forgetting, group, intake, rounds
 from federation_server.authentication import (
     Credentials,
     active_member,
@@ -25,17 +26,39 @@ from federation_server.authentication import (
 )
 from federation_server.closing import Closed
 from federation_server.database import reading, told, writing
-from federation_server.expectations import Expectations
-from federation_server.intake import Offer
+from federation_server.intake import Expectations, Offer, Writer
 from federation_server.policy import Policy
 from federation_server.refusals import Refused
-from federation_server.settings import ServerSettings
+from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
+from federation_server.tables import forgettings, invites, updates
+from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
-from federation_server.writer import Writer
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
 from foltr.federated.wire import Accepted, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
+
+
+def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
+    """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
+
+    FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
+    """
+    over = select(rounds_table.c.lineage, rounds_table.c.round).where(
+        rounds_table.c.state != "open", rounds_table.c.closed <= now - retention.update_days * DAY
+    )
+    if forgetting.method == "federaser":
+        over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
+    statements = (
+        delete(updates).where(tuple_(updates.c.lineage, updates.c.round).in_(over)),
+        delete(invites).where(
+            or_(invites.c.used.is_not(None), invites.c.revoked.is_not(None), invites.c.expires <= now),
+            invites.c.created <= now - retention.invite_days * DAY,
+        ),
+        delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
+    )
+    return sum(int(connection.execute(statement).rowcount) for statement in statements)
+
 
 Clock = Callable[[], int]
 DAY = 86_400
@@ -99,11 +122,11 @@ class Service:
 
     def clean(self) -> int:
         """Drop old nonces, and rows whose retention has ended; how many. Finishes an erasure that was hindered."""
-        if scrubbing.is_due(self.engine):
+        if database.is_scrub_due(self.engine):
             self._scrub()
         with writing(self.engine) as connection:
             gone = forget_old_nonces(connection, now=self.clock())
-            return gone + retention.drop_old(
+            return gone + drop_old(
                 connection, self.settings.retention, self.settings.forgetting, now=self.clock()
             )
 
@@ -241,7 +264,7 @@ class Service:
     def _scrub(self) -> None:
         """Take erased rows out of the files; what hinders it now is tried again by `clean`."""
         try:
-            scrubbing.scrub(self.engine)
+            database.scrub(self.engine)
         except SQLAlchemyError as error:
             log.warning("erased rows are not out of the files yet: %s", told(error))
 

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from foltr.config import Effective, Scheme
+from foltr.config import Effective, Scheme, Section
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
@@ -29,10 +29,6 @@ class ServerSettingsError(FoltrError):
     """The settings file cannot be used; the message names the key."""
 
 
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of the file."""
-
-
 class ServerSection(Section, frozen=True):
     """Where the server listens and what it keeps its rows in."""
 
@@ -45,7 +41,7 @@ class ServerSection(Section, frozen=True):
     keys: Annotated[str, Meta(description="The file of the server's secrets, relative to this file.")] = "keys.json"
     trusted_proxies: Annotated[
         list[str], Meta(description="Proxies whose X-Forwarded-For is believed; nobody's by default.")
-    ] = []
+    ] = msgspec.field(default_factory=list)
     shutdown_seconds: Annotated[Count, Meta(description="How long requests may still run when the server stops.")] = 10
 
 

@@ -32,6 +32,10 @@ _WORDS = {
 }  # fmt: skip
 
 
+class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A group of settings: a table of the file."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """One setting."""

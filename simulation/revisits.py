@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from foltr.federated.fedips import FedIPS, Message
+from foltr.federated.fedips import FedIPS, FedIPSMessage
 from foltr.federated.method import Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
@@ -31,7 +31,7 @@ def run_round(method: FedIPS, model: Model, population: Population, streams: Str
     A round costs a user's stream one number for each query, then what `Users.clicks` draws on each visit. With
     propensity="true" a device knows its user's row of `Users.examination`.
     """
-    messages: list[Message] = []
+    messages: list[FedIPSMessage] = []
     pages: list[_Page] = []
     for client in range(population.n_clients):
         rng = user_generator(streams, client)
@@ -50,7 +50,7 @@ def _client(
     client: int,
     user: np.random.Generator,
     device: np.random.Generator,
-) -> tuple[Message, list[_Page]]:
+) -> tuple[FedIPSMessage, list[_Page]]:
     """A device's round."""
     data, users = population.data, population.users
     looks = users.examination[client if len(users.examination) > 1 else 0]

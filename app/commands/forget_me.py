@@ -32,7 +32,7 @@ def command(yes: bool, as_json: bool) -> int:
     """
     from app.commands.command import answered
     from app.federation import membership
-    from app.federation.joining import Joining
+    from app.federation.joining import Admission
     from app.store import Store
 
     context = load()
@@ -40,7 +40,7 @@ def command(yes: bool, as_json: bool) -> int:
 
     def forget() -> int:
         with Store(context.paths.state) as store:
-            joining = Joining(store, context.settings)
+            joining = Admission(store, context.settings)
             known = membership.load(store)
             if known is not None and known.group_id:
                 if not yes:

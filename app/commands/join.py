@@ -24,7 +24,7 @@ def command(link: str, yes: bool) -> int:
     the invite and a fresh key. Exit code 3 when the server cannot be reached.
     """
     from app.commands.command import answered
-    from app.federation.joining import Joining
+    from app.federation.joining import Admission
     from app.store import Store
     from foltr.federated.invite_link import from_link
 
@@ -33,7 +33,7 @@ def command(link: str, yes: bool) -> int:
 
     def join() -> int:
         with Store(context.paths.state) as store:
-            member = Joining(store, context.settings).join(invite, agrees=asking(yes=yes))
+            member = Admission(store, context.settings).join(invite, agrees=asking(yes=yes))
         say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
         return 0
 

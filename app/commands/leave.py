@@ -20,7 +20,7 @@ def command(local: bool) -> int:
     What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
     """
     from app.commands.command import answered
-    from app.federation.joining import Joining
+    from app.federation.joining import Admission
     from app.store import Store
 
     context = load()
@@ -28,7 +28,7 @@ def command(local: bool) -> int:
 
     def leave() -> int:
         with Store(context.paths.state) as store:
-            joining = Joining(store, context.settings)
+            joining = Admission(store, context.settings)
             if local:
                 joining.forget_locally()
                 say("the key and the group's ranker are erased; the server was not told")

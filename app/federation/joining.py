@@ -28,7 +28,7 @@ GONE = ("unknown-device", "revoked")
 
 
 @dataclass(frozen=True, slots=True)
-class Joining:
+class Admission:
     """One device that enters or leaves a group."""
 
     store: Store

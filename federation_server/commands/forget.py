@@ -12,7 +12,7 @@ from federation_server.commands.installation import now, opened, the_member, whe
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(device: str | None, yes: bool) -> int:
     """List forget-me requests; with DEVICE (a unique beginning of a pseudonym) forget it, as if it had asked itself."""
-    from federation_server import forgetting, scrubbing
+    from federation_server import database, forgetting
     from federation_server.database import reading, writing
     from federation_server.history import requests
     from federation_server.policy import policy_of
@@ -35,6 +35,6 @@ def command(device: str | None, yes: bool) -> int:
             connection, installation.vault, policy_of(installation.settings), installation.settings.forgetting,
             member, forget=True, now=now(),
         )  # fmt: skip
-    scrubbing.scrub(installation.engine)
+    database.scrub(installation.engine)
     click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
     return 0

@@ -1,20 +1,61 @@
-"""What the page shows, read in one view of the database."""
+"""What the page shows, read in one view of the database: rounds, small curves as inline SVG, and the privacy spent.
+
+The page loads nothing from anywhere. What a member spends is told for one who takes part in every round.
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
+from html import escape
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
 from federation_server import enrolment, group
-from federation_server.dashboard.figures import curve
-from federation_server.dashboard.privacy_spent import epsilon
 from federation_server.history import latest_models, latest_rounds, requests
 from federation_server.policy import Policy
 from foltr.federated.wire import Terms
+from foltr.privacy.accounting import Ledger
+from foltr.privacy.mechanisms import Mechanism
+
+WIDTH, HEIGHT, MARGIN = 280, 72, 4
+
+
+def curve(values: Sequence[float | None], *, label: str) -> str:
+    """A line over rounds, oldest left, gaps where there is no value; the last value is marked."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return '<p class="none">nothing yet</p>'
+    low, high = min(0.0, *known), max(known)
+    span = (high - low) or 1.0
+    step = (WIDTH - 2 * MARGIN) / max(len(values) - 1, 1)
+    points = [
+        (MARGIN + i * step, HEIGHT - MARGIN - (value - low) / span * (HEIGHT - 2 * MARGIN))
+        for i, value in enumerate(values)
+        if value is not None
+    ]
+    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    x, y = points[-1]
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
+        f'<polyline points="{line}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="3"/></svg>'
+    )
+
+
+DELTA = 1e-5
+
+
+def epsilon(agreed: Terms, n_rounds: int) -> float | None:
+    """Epsilon at delta 1e-5 against this server after `n_rounds`, zero-out neighbours; None without a guarantee."""
+    mechanism = msgspec.convert(agreed.settings.get("privacy", {"mechanism": "none"}), Mechanism)
+    spent = Ledger(agreed.n_params).spend(mechanism, n_rounds).epsilon(DELTA, against="server") if n_rounds else 0.0
+    return spent if math.isfinite(spent) else None
+
 
 SHOWN = 100
 LISTED = 25

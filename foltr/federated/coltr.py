@@ -18,7 +18,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.online import coltr
 from foltr.online.dueling_bandit import directions
@@ -28,7 +28,7 @@ from foltr.ranking.rankers import Ranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class COLTRLocal:
     """A device in the middle of a round."""
 
     theta: FloatVector
@@ -77,16 +77,16 @@ class COLTR:
         """The ranker's own starting point."""
         return Model(self.ranker.initial(rng))
 
-    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+    def begin(self, model: Model, rng: np.random.Generator) -> COLTRLocal:
         """The global ranker, this round's rate, and the seed of its candidates: one integer of `rng`."""
         rate = self.learning_rate * self.learning_rate_decay**model.round
-        return Local(model.theta, rate, int(rng.integers(1 << 63)))
+        return COLTRLocal(model.theta, rate, int(rng.integers(1 << 63)))
 
-    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+    def rank(self, local: COLTRLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """A Plackett-Luce ranking: one number of `rng` for each of the `min(k, n_docs)` ranks."""
         return draw(self.ranker.score(local.theta, features) / self.temperature, k, rng)
 
-    def learn(self, local: Local, interaction: Interaction) -> Local:
+    def learn(self, local: COLTRLocal, interaction: Interaction) -> COLTRLocal:
         """A step towards the candidates that the page speaks for."""
         luck = np.random.default_rng([local.seed, local.n_interactions])
         drawn = directions(self.n_candidates, self.ranker.n_params, luck)
@@ -101,10 +101,10 @@ class COLTR:
         theta = coltr.update(local.theta, drawn, won, learning_rate=local.learning_rate)
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
 
-    def report(self, local: Local, rng: np.random.Generator) -> Message:
+    def report(self, local: COLTRLocal, rng: np.random.Generator) -> FPDGDMessage:
         """The ranker and how many pages it saw, as FPDGD without privacy."""
-        return Message(local.theta, local.n_interactions)
+        return FPDGDMessage(local.theta, local.n_interactions)
 
-    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
         """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
         return FPDGD(self.ranker).aggregate(model, messages)

@@ -18,7 +18,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.online import dueling_bandit
 from foltr.online.interleaving import Interleaved
@@ -27,7 +27,7 @@ from foltr.ranking.rankers import Ranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class DBGDLocal:
     """A device in the middle of a round; with the page's features it decides the next duel."""
 
     theta: FloatVector
@@ -56,15 +56,15 @@ class DBGD:
         """The ranker's own starting point."""
         return Model(self.ranker.initial(rng))
 
-    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+    def begin(self, model: Model, rng: np.random.Generator) -> DBGDLocal:
         """The global ranker and the seed of this round's duels: one integer of `rng`."""
-        return Local(model.theta, int(rng.integers(1 << 63)))
+        return DBGDLocal(model.theta, int(rng.integers(1 << 63)))
 
-    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+    def rank(self, local: DBGDLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """The page of the next duel; its coins are those of `local`, and `rng` is left alone."""
         return self.duel(local, features, k=k)[1].ranking
 
-    def learn(self, local: Local, interaction: Interaction) -> Local:
+    def learn(self, local: DBGDLocal, interaction: Interaction) -> DBGDLocal:
         """A step towards the candidate when it won; a page that is not this duel's teaches nothing."""
         direction, page = self.duel(local, interaction.features, k=len(interaction.ranking))
         theta = local.theta
@@ -74,15 +74,15 @@ class DBGD:
             )
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
 
-    def report(self, local: Local, rng: np.random.Generator) -> Message:
+    def report(self, local: DBGDLocal, rng: np.random.Generator) -> FPDGDMessage:
         """The ranker and how many pages it saw, as FPDGD without privacy."""
-        return Message(local.theta, local.n_interactions)
+        return FPDGDMessage(local.theta, local.n_interactions)
 
-    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
         """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
         return FPDGD(self.ranker).aggregate(model, messages)
 
-    def duel(self, local: Local, features: FloatMatrix, *, k: int) -> tuple[FloatVector, Interleaved]:
+    def duel(self, local: DBGDLocal, features: FloatMatrix, *, k: int) -> tuple[FloatVector, Interleaved]:
         """The candidate's direction `[n_params]` and the page it shares with the present ranker."""
         luck = np.random.default_rng([local.seed, local.n_interactions])
         direction = dueling_bandit.directions(1, self.ranker.n_params, luck)[0]

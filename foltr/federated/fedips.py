@@ -40,7 +40,7 @@ from foltr.ranking.rankers import Ranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class FedIPSLocal:
     """A device in the middle of a round."""
 
     start: FloatVector
@@ -55,7 +55,7 @@ class Local:
     """what waits to be learned from until propensities are estimated"""
 
 
-class Message(msgspec.Struct, frozen=True, eq=False):
+class FedIPSMessage(msgspec.Struct, frozen=True, eq=False):
     """What leaves the device: how far its ranker moved, and F where that is learned."""
 
     delta: FloatVector
@@ -118,39 +118,39 @@ class FedIPS:
         relevance = (np.zeros(self.ranker.n_features + 1),) if self.estimates else ()
         return Model(self.shown_by(own) if self.start == "production" else own, moments=relevance)
 
-    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+    def begin(self, model: Model, rng: np.random.Generator) -> FedIPSLocal:
         """The global ranker on a device that knows nothing of its user; draws nothing."""
         return self.begin_knowing(model, None)
 
-    def begin_knowing(self, model: Model, propensities: FloatVector | None) -> Local:
+    def begin_knowing(self, model: Model, propensities: FloatVector | None) -> FedIPSLocal:
         """`begin` on a device that knows its user's propensities `[k]`; only propensity="true" uses them."""
         known = propensities if self.propensity == "true" else None
-        return Local(model.theta, model.theta, known, self.relevance(model))
+        return FedIPSLocal(model.theta, model.theta, known, self.relevance(model))
 
-    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+    def rank(self, local: FedIPSLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """The production ranker's best, equal ones by row; draws nothing."""
         scores = self.ranker.score(self.shown_by(local.start), features)
         return rank_with_noise(scores, np.zeros(len(scores)), k=k)
 
-    def learn(self, local: Local, interaction: Interaction) -> Local:
+    def learn(self, local: FedIPSLocal, interaction: Interaction) -> FedIPSLocal:
         """A step for each clicked document; with estimated propensities the page is kept for `report` instead."""
         if self.estimates:
             return replace(local, pages=(*local.pages, interaction))
         return replace(local, theta=self._stepped(local.theta, interaction, local.known))
 
-    def report(self, local: Local, rng: np.random.Generator) -> Message:
+    def report(self, local: FedIPSLocal, rng: np.random.Generator) -> FedIPSMessage:
         """The difference that the round made; draws nothing."""
         if local.relevance is None:
-            return Message(local.theta - local.start)
+            return FedIPSMessage(local.theta - local.start)
         shown = impressions(local.pages, n_features=self.ranker.n_features)
         propensities = self.estimated(local.relevance, shown)
         theta = local.theta
         for page in local.pages:
             theta = self._stepped(theta, page, propensities)
         step = self.relevance_rate * relevance_gradient(local.relevance, shown, propensities)
-        return Message(theta - local.start, step)
+        return FedIPSMessage(theta - local.start, step)
 
-    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+    def aggregate(self, model: Model, messages: Sequence[FedIPSMessage]) -> Model:
         """The server's step along the mean difference; the same theta when there are no messages.
 
         ShapeError for a difference of another length than theta or F, ValueRangeError for one that is not finite.

@@ -39,8 +39,13 @@ from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
 from foltr.online.click_rewards import Reward, outcome, reward_values
 from foltr.online.evolution_strategies import SEEDS, ascent_gradient, perturbation
-from foltr.privacy.privatisation import answer, check_truth_probability, click_count_weights, equal_weights
-from foltr.privacy.randomised_response import randomised_response_epsilon
+from foltr.privacy.privatisation import (
+    answer,
+    check_truth_probability,
+    click_count_weights,
+    equal_weights,
+    randomised_response_epsilon,
+)
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 
@@ -50,7 +55,7 @@ _ANTITHETIC, _PLAIN = struct.Struct("<Iff"), struct.Struct("<If")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class FoltrESLocal:
     """A device in the middle of a round."""
 
     theta: FloatVector
@@ -63,7 +68,7 @@ class Local:
     """of the pages so far, as foltr.online.click_rewards.outcome has them"""
 
 
-class Message(msgspec.Struct, frozen=True):
+class FoltrESMessage(msgspec.Struct, frozen=True):
     """What leaves the device."""
 
     seed: int
@@ -74,18 +79,18 @@ class Message(msgspec.Struct, frozen=True):
     """by theta - sigma v; None without antithetic variates"""
 
 
-def encode(message: Message) -> bytes:
+def encode(message: FoltrESMessage) -> bytes:
     """Seed (uint32) and the rewards (float32 each), little-endian: 12 bytes, or 8 without antithetic variates."""
     if message.negative is None:
         return _PLAIN.pack(message.seed, message.positive)
     return _ANTITHETIC.pack(message.seed, message.positive, message.negative)
 
 
-def decode(data: bytes) -> Message:
+def decode(data: bytes) -> FoltrESMessage:
     """The message; RecordError for another length."""
     if len(data) not in (_PLAIN.size, _ANTITHETIC.size):
         raise RecordError(f"a message is {_PLAIN.size} or {_ANTITHETIC.size} bytes, not {len(data)}")
-    return Message(*(_PLAIN if len(data) == _PLAIN.size else _ANTITHETIC).unpack(data))
+    return FoltrESMessage(*(_PLAIN if len(data) == _PLAIN.size else _ANTITHETIC).unpack(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,22 +143,22 @@ class FoltrES:
         """All parameters zero, as in the paper; draws nothing."""
         return Model(np.zeros(self.ranker.n_params))
 
-    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+    def begin(self, model: Model, rng: np.random.Generator) -> FoltrESLocal:
         """A seed and its perturbation: int(u * 2^32) with u = `rng.random()`."""
         seed = int(rng.random() * SEEDS)
-        return Local(model.theta, seed, self.sigma * perturbation(seed, len(model.theta)))
+        return FoltrESLocal(model.theta, seed, self.sigma * perturbation(seed, len(model.theta)))
 
-    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+    def rank(self, local: FoltrESLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """The best by the perturbed ranker; draws nothing."""
         theta = local.theta - local.step if self._backwards(local) else local.theta + local.step
         return np.argsort(self.ranker.score(theta, features), kind="stable")[::-1][:k]
 
-    def learn(self, local: Local, interaction: Interaction) -> Local:
+    def learn(self, local: FoltrESLocal, interaction: Interaction) -> FoltrESLocal:
         """Take note of the page's outcome."""
         clicked = outcome(self.reward, interaction.clicks, k=self.k)
         return replace(local, outcomes=(*local.outcomes, clicked))
 
-    def report(self, local: Local, rng: np.random.Generator) -> Message:
+    def report(self, local: FoltrESLocal, rng: np.random.Generator) -> FoltrESMessage:
         """The seed and the mean rewards; one `rng.random()` for each page in turn, none when the truth is always told.
 
         Without a page both rewards are 0.
@@ -161,11 +166,11 @@ class FoltrES:
         told = [self._told(truth, rng) for truth in local.outcomes]
         rewards = self.values[np.array(told, dtype=np.intp)]
         if not self.antithetic:
-            return Message(local.seed, _mean(rewards))
+            return FoltrESMessage(local.seed, _mean(rewards))
         positive = _mean(rewards[0::2])
-        return Message(local.seed, positive, _mean(rewards[1::2]) if len(rewards) > 1 else positive)
+        return FoltrESMessage(local.seed, positive, _mean(rewards[1::2]) if len(rewards) > 1 else positive)
 
-    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+    def aggregate(self, model: Model, messages: Sequence[FoltrESMessage]) -> Model:
         """A step of Adam along the estimated gradient; without messages none is made.
 
         ShapeError for a message with the wrong number of rewards, ValueRangeError for a seed or a reward that no honest
@@ -190,7 +195,7 @@ class FoltrES:
         adam = Adam(self.learning_rate, beta1=0.9, beta2=0.999, tau=1e-8, bias_correction=True)
         return stepped(adam, model, gradient)
 
-    def _backwards(self, local: Local) -> bool:
+    def _backwards(self, local: FoltrESLocal) -> bool:
         return self.antithetic and len(local.outcomes) % 2 == 1
 
     def _told(self, truth: int, rng: np.random.Generator) -> int:
@@ -198,7 +203,7 @@ class FoltrES:
             return truth
         return answer(truth, rng.random(), truth_probability=self.truth_probability, weights=self.weights)
 
-    def _check(self, message: Message) -> None:
+    def _check(self, message: FoltrESMessage) -> None:
         if (message.negative is not None) != self.antithetic:
             raise ShapeError(f"a message has {'two rewards' if self.antithetic else 'one reward'} here")
         if not 0 <= message.seed < SEEDS:

@@ -36,7 +36,7 @@ from foltr.ranking.rankers import Ranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Local:
+class FPDGDLocal:
     """A device in the middle of a round."""
 
     start: FloatVector
@@ -46,7 +46,7 @@ class Local:
     n_interactions: int = 0
 
 
-class Message(msgspec.Struct, frozen=True, eq=False):
+class FPDGDMessage(msgspec.Struct, frozen=True, eq=False):
     """What leaves the device: its ranker after the privacy mechanism, and how many pages it saw."""
 
     theta: FloatVector
@@ -105,15 +105,15 @@ class FPDGD:
         """The ranker's own starting point."""
         return Model(self.ranker.initial(rng))
 
-    def begin(self, model: Model, rng: np.random.Generator) -> Local:
+    def begin(self, model: Model, rng: np.random.Generator) -> FPDGDLocal:
         """The global ranker, no page seen; draws nothing."""
-        return Local(model.theta, model.theta)
+        return FPDGDLocal(model.theta, model.theta)
 
-    def rank(self, local: Local, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
+    def rank(self, local: FPDGDLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """A Plackett-Luce ranking: one number of `rng` for each of the `min(k, n_docs)` ranks."""
         return draw(self.ranker.score(self._learner(local), features) / self.temperature, k, rng)
 
-    def learn(self, local: Local, interaction: Interaction) -> Local:
+    def learn(self, local: FPDGDLocal, interaction: Interaction) -> FPDGDLocal:
         """One PDGD step; with update="batch" its gradient is that of the round's first theta."""
         slope = pdgd.gradient(self.ranker, self._learner(local), interaction, temperature=self.temperature)
         theta = local.theta + self.learning_rate * slope
@@ -121,12 +121,12 @@ class FPDGD:
             theta = self._bounded(theta)
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
 
-    def report(self, local: Local, rng: np.random.Generator) -> Message:
+    def report(self, local: FPDGDLocal, rng: np.random.Generator) -> FPDGDMessage:
         """What the privacy mechanism lets out."""
         end = self._bounded(local.theta) if self.update == "batch" else local.theta
-        return Message(self.privacy.release(local.start, end, rng), local.n_interactions)
+        return FPDGDMessage(self.privacy.release(local.start, end, rng), local.n_interactions)
 
-    def aggregate(self, model: Model, messages: Sequence[Message]) -> Model:
+    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
         """What `foltr.federated.joining.join` makes of the messages; by default the weighted mean.
 
         The same theta when there are no messages or none saw a page. ShapeError for a theta of another length than the
@@ -142,7 +142,7 @@ class FPDGD:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
         return join(self.joining, model, thetas, weights(self.joining, n_interactions, equal=self.weighs_alike))
 
-    def _learner(self, local: Local) -> FloatVector:
+    def _learner(self, local: FPDGDLocal) -> FloatVector:
         return local.theta if self.update == "each" else local.start
 
     def _bounded(self, theta: FloatVector) -> FloatVector:

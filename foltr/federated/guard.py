@@ -69,7 +69,7 @@ class Suspicion:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardVerdict:
     """What the guard thinks of a round."""
 
     alert: bool
@@ -110,7 +110,7 @@ def guarded(
     updates: npt.ArrayLike,
     *,
     weights: FloatVector | None = None,
-) -> tuple[FloatVector, GuardState, Verdict]:
+) -> tuple[FloatVector, GuardState, GuardVerdict]:
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
     u = checked(updates)
     state, verdict = judge(guard, state, u)
@@ -123,7 +123,7 @@ def least_updates(n_malicious: int) -> int:
     return 2 * n_malicious + 3
 
 
-def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, Verdict]:
+def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
     u = checked(updates)
     require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
@@ -132,7 +132,7 @@ def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[Guar
     worst = max(float(column.max()) for column in evidence.values())
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
-    return GuardState(alert, calm), Verdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
+    return GuardState(alert, calm), GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
 
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:

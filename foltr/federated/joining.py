@@ -24,7 +24,7 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
-from foltr.federated.guard import Guard, GuardState, Verdict, guarded, least_updates
+from foltr.federated.guard import Guard, GuardState, GuardVerdict, guarded, least_updates
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
 
@@ -59,7 +59,7 @@ class Joined:
     """[n_params] what the rule made of the updates; 0 where there was nothing to join"""
     rule: str
     """the rule that joined, or "guard" for the guard's own"""
-    verdict: Verdict | None
+    verdict: GuardVerdict | None
     """None where the guard is off or there are too few updates to judge"""
 
 
@@ -105,7 +105,7 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
 
 def _combined(
     joining: Joining, state: GuardState, updates: FloatMatrix, counts: FloatVector
-) -> tuple[FloatVector, GuardState, Verdict | None]:
+) -> tuple[FloatVector, GuardState, GuardVerdict | None]:
     """One update `[n_params]` by the rule, or by the guard's while it is alert."""
     m = malicious(joining, len(updates))
     if joining.guard and m >= 1 and len(updates) >= least_updates(m):

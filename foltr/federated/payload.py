@@ -13,7 +13,7 @@ import numpy as np
 
 from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Method
 from foltr.federated.wire import decode_vector, encode_vector
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, NoPrivacy
@@ -25,14 +25,14 @@ RARE = 1e-12
 """how often an honest device's noise may exceed the bound of `largest_update`"""
 
 
-def encode_message(method: Method[Any, Any], message: Message) -> bytes:
+def encode_message(method: Method[Any, Any], message: FPDGDMessage) -> bytes:
     """The payload of a message; ValueRangeError for a method whose messages no group sends yet."""
     fpdgd = _sendable(method)
     count = 1 if fpdgd.weighting == "equal" else min(message.n_interactions, 0xFFFFFFFF)
     return _COUNT.pack(count) + encode_vector(message.theta)
 
 
-def decode_message(method: Method[Any, Any], payload: bytes) -> Message:
+def decode_message(method: Method[Any, Any], payload: bytes) -> FPDGDMessage:
     """The message; ShapeError for another length, ValueRangeError when not finite or from no interaction."""
     n_params = _sendable(method).ranker.n_params
     if len(payload) != payload_size(method):
@@ -40,7 +40,7 @@ def decode_message(method: Method[Any, Any], payload: bytes) -> Message:
     (count,) = _COUNT.unpack_from(payload)
     if count == 0:
         raise ValueRangeError("a message from no interaction")
-    return Message(decode_vector(payload[_COUNT.size :], n_params), count)
+    return FPDGDMessage(decode_vector(payload[_COUNT.size :], n_params), count)
 
 
 def payload_size(method: Method[Any, Any]) -> int:

@@ -17,8 +17,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution
-from foltr.privacy.randomised_response import randomised_response_epsilon
+from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
 from simulation.click_models import Users, make_users
 
 TABLE_LENGTH = 5

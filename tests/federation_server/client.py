@@ -24,7 +24,7 @@ from federation_server.counters import Counters
 from federation_server.serve import Installation, service_of
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
-from foltr.federated.fpdgd import Message
+from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.invite_link import from_link
 from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
@@ -143,7 +143,7 @@ def update_record(told: Announcement, theta: FloatVector, device: str, *, count:
         device=device,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
-        payload=encode_message(method, Message(theta, count)),
+        payload=encode_message(method, FPDGDMessage(theta, count)),
     )
 
 

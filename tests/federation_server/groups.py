@@ -17,7 +17,7 @@ from federation_server.rounds import Schedule
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import Identity, pseudonym, seal
-from foltr.federated.fpdgd import Message
+from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
@@ -92,7 +92,7 @@ def update_for(expected: Expectation, theta: FloatVector, count: int = 1, *, num
         device=device(number),
         model_hash=expected.open_round.model_hash,
         manifest_hash="manifest",
-        payload=encode_message(expected.method, Message(theta, count)),
+        payload=encode_message(expected.method, FPDGDMessage(theta, count)),
     )
 
 

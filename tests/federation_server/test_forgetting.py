@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Engine, select
 
-from federation_server import enrolment, forgetting, group, rounds, scrubbing
+from federation_server import database, enrolment, forgetting, group, rounds
 from federation_server.closing import close_due
 from federation_server.database import connect, reading, upgrade, writing
-from federation_server.rollback import roll_back
+from federation_server.forgetting import roll_back
 from federation_server.settings import ForgettingSection
 from federation_server.tables import models
 from foltr.federated.wire import Receipt
@@ -188,7 +188,7 @@ def test_nothing_of_the_member_is_left_in_the_files(tmp_path: Path) -> None:
     before = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert device(1).encode() in before
     forget(engine, 1, "rollback")
-    scrubbing.scrub(engine)
+    database.scrub(engine)
     after = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert device(1).encode() not in after
     assert gone.device_key not in after

@@ -23,7 +23,7 @@ from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbou
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.guard import GuardState
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
@@ -80,10 +80,10 @@ def served(engine: Engine, joining: Joining, thetas: FloatMatrix, counts: list[i
         return closed, group.newest(connection).model
 
 
-def messages(thetas: FloatMatrix, counts: list[int]) -> list[Message]:
+def messages(thetas: FloatMatrix, counts: list[int]) -> list[FPDGDMessage]:
     """As the server stores them: in the order of the pseudonyms."""
     order = sorted(range(len(thetas)), key=device)
-    return [Message(thetas[row], counts[row]) for row in order]
+    return [FPDGDMessage(thetas[row], counts[row]) for row in order]
 
 
 def assert_same(found: Model, expected: Model) -> None:

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from federation_server import enrolment, forgetting, rounds, scrubbing
+from federation_server import database, enrolment, forgetting, rounds
 from federation_server.database import connect, reading, told, writing
 from federation_server.settings import ForgettingSection
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, identity, make_group, send
@@ -22,9 +22,9 @@ def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine) -> 
         here = rounds.present(connection)
     assert here is not None
     assert here.n_updates == 1
-    assert scrubbing.is_due(engine)
-    scrubbing.scrub(engine)
-    assert not scrubbing.is_due(engine)
+    assert database.is_scrub_due(engine)
+    database.scrub(engine)
+    assert not database.is_scrub_due(engine)
 
 
 def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:

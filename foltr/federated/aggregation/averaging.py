@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.aggregation.rows import Settings, checked, shares
+from foltr.federated.aggregation.rows import RuleSettings, checked, shares
 
 
 def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
@@ -20,7 +20,7 @@ def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVect
     return shares(weights, len(x)) @ x
 
 
-class Mean(Settings, frozen=True, tag="mean"):
+class Mean(RuleSettings, frozen=True, tag="mean"):
     """FedAvg."""
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
-from foltr.federated.aggregation.rows import Settings, checked, require
+from foltr.federated.aggregation.rows import RuleSettings, checked, require
 
 
 def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
@@ -47,7 +47,7 @@ def mean_around_median(rows: FloatMatrix, *, n_kept: int) -> FloatVector:
     return kept
 
 
-class Bulyan(Settings, frozen=True, tag="bulyan"):
+class Bulyan(RuleSettings, frozen=True, tag="bulyan"):
     """Bulyan."""
 
     n_malicious: int

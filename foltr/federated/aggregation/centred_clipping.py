@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.norm_clipping import norm_clipped_mean
-from foltr.federated.aggregation.rows import Settings, checked
+from foltr.federated.aggregation.rows import RuleSettings, checked
 
 
 def centred_clipping(
@@ -37,7 +37,7 @@ def centred_clipping(
     return v
 
 
-class CentredClipping(Settings, frozen=True, tag="centred-clipping"):
+class CentredClipping(RuleSettings, frozen=True, tag="centred-clipping"):
     """Centred clipping."""
 
     radius: float

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import Settings, checked, in_order, shares, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, checked, in_order, shares, squared_distances
 
 
 def geometric_median(
@@ -79,7 +79,7 @@ def _distances(x: FloatMatrix, v: FloatVector) -> FloatVector:
     return np.maximum(lengths, 1e-300)
 
 
-class GeometricMedian(Settings, frozen=True, tag="geometric-median"):
+class GeometricMedian(RuleSettings, frozen=True, tag="geometric-median"):
     """The geometric median."""
 
     tolerance: float = 1e-13

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import Settings, checked, in_order, require, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, checked, in_order, require, squared_distances
 
 Distance: TypeAlias = Literal["squared", "euclidean"]
 
@@ -61,7 +61,7 @@ def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVecto
     return scores
 
 
-class Krum(Settings, frozen=True, tag="krum"):
+class Krum(RuleSettings, frozen=True, tag="krum"):
     """Krum."""
 
     n_malicious: int
@@ -73,7 +73,7 @@ class Krum(Settings, frozen=True, tag="krum"):
         return krum(rows, self.n_malicious, distance=self.distance)
 
 
-class MultiKrum(Settings, frozen=True, tag="multi-krum"):
+class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
     """Multi-Krum."""
 
     n_malicious: int

@@ -19,7 +19,7 @@ from foltr.federated.aggregation.centred_clipping import CentredClipping
 from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import Settings, checked, require, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, checked, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 
@@ -34,7 +34,7 @@ def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
     return mixing @ x
 
 
-class NearestNeighbourMixing(Settings, frozen=True, tag="nearest-neighbour-mixing"):
+class NearestNeighbourMixing(RuleSettings, frozen=True, tag="nearest-neighbour-mixing"):
     """Nearest-neighbour mixing, then another rule."""
 
     n_malicious: int

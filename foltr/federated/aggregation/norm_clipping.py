@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import Settings, checked, shares
+from foltr.federated.aggregation.rows import RuleSettings, checked, shares
 
 
 def norm_clipped_mean(
@@ -43,7 +43,7 @@ def clip_factors(lengths: FloatVector, radius: float) -> FloatVector:
     return radius / np.maximum(lengths, radius) if radius > 0 else (lengths == 0).astype(np.float64)
 
 
-class NormClipping(Settings, frozen=True, tag="norm-clipping"):
+class NormClipping(RuleSettings, frozen=True, tag="norm-clipping"):
     """Norm clipping."""
 
     bound: float | None = None

@@ -14,7 +14,7 @@ from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import Settings
+from foltr.federated.aggregation.rows import RuleSettings
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 Aggregation: TypeAlias = (
@@ -30,7 +30,7 @@ Aggregation: TypeAlias = (
     | NearestNeighbourMixing
 )
 
-RULES: dict[str, type[Settings]] = {
+RULES: dict[str, type[RuleSettings]] = {
     "mean": Mean,
     "median": Median,
     "trimmed-mean": TrimmedMean,

@@ -21,7 +21,7 @@ NEARLY_EQUAL = 1e-6
 """Squared distances below this share of the squared lengths have lost digits and are computed again."""
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"):
+class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"):
     """What the settings of all rules are: strict records that name themselves in the field `rule`."""
 
 

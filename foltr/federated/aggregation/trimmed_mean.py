@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.aggregation.rows import Settings, checked, require
+from foltr.federated.aggregation.rows import RuleSettings, checked, require
 
 
 def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
@@ -28,7 +28,7 @@ def median(rows: npt.ArrayLike) -> FloatVector:
     return middle
 
 
-class TrimmedMean(Settings, frozen=True, tag="trimmed-mean"):
+class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
     """Coordinate-wise trimmed mean."""
 
     n_malicious: int
@@ -39,7 +39,7 @@ class TrimmedMean(Settings, frozen=True, tag="trimmed-mean"):
         return trimmed_mean(rows, self.n_malicious)
 
 
-class Median(Settings, frozen=True, tag="median"):
+class Median(RuleSettings, frozen=True, tag="median"):
     """Coordinate-wise median."""
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import uvicorn
 
-from app.federation.joining import Joining
+from app.federation.joining import Admission
 from app.federation.membership import Membership
 from app.federation.server import Connect
 from app.federation.sync import Sync, SyncReport
@@ -131,8 +131,8 @@ class Person:
         federation = msgspec.structs.replace(self.settings.federation, **changes)
         self.settings = msgspec.structs.replace(self.settings, federation=federation)
 
-    def joining(self) -> Joining:
-        return Joining(self.store, self.settings, by=self.by, clock=self.clock)
+    def joining(self) -> Admission:
+        return Admission(self.store, self.settings, by=self.by, clock=self.clock)
 
     def join(self, group: Group) -> Membership:
         return self.joining().join(group.invite(), agrees=lambda lines: True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.dbgd import DBGD, Local
+from foltr.federated.dbgd import DBGD, DBGDLocal
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.online.interleaving import SECOND
@@ -18,7 +18,7 @@ FEATURES = RNG.random((12, 3))
 METHOD = DBGD(Linear(3), learning_rate=0.5)
 
 
-def begun(seed: int = 0) -> Local:
+def begun(seed: int = 0) -> DBGDLocal:
     return METHOD.begin(Model(np.array([1.0, 0.0, -1.0])), np.random.default_rng(seed))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fedips import FedIPS, Message, impressions
+from foltr.federated.fedips import FedIPS, FedIPSMessage, impressions
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Yogi
 from foltr.federated.registry import make_method
@@ -84,7 +84,7 @@ def test_the_first_model() -> None:
 def test_order_of_devices_does_not_matter() -> None:
     """The next model is the same for the same messages in another order."""
     method = FedIPS(Linear(3), server=Yogi())
-    messages = [Message(RNG.normal(size=3)) for _ in range(7)]
+    messages = [FedIPSMessage(RNG.normal(size=3)) for _ in range(7)]
     one, other = (method.aggregate(Model(np.ones(3)), m) for m in (messages, messages[::-1]))
     np.testing.assert_allclose(one.theta, other.theta, rtol=1e-12)
 
@@ -165,11 +165,11 @@ def test_messages_that_do_not_fit_are_refused() -> None:
     """One message of another length or with a number that is not finite would spoil the model of everyone."""
     method, model = FedIPS(Linear(2)), Model(np.zeros(2))
     with pytest.raises(ShapeError, match=r"\[2\], not \[3\]"):
-        method.aggregate(model, [Message(np.zeros(3))])
+        method.aggregate(model, [FedIPSMessage(np.zeros(3))])
     with pytest.raises(ValueRangeError, match="finite"):
-        method.aggregate(model, [Message(np.array([0.0, np.inf])), Message(np.zeros(2))])
+        method.aggregate(model, [FedIPSMessage(np.array([0.0, np.inf])), FedIPSMessage(np.zeros(2))])
     estimating = FedIPS(Linear(2), propensity="estimated")
     with pytest.raises(ShapeError, match=r"\[3\], not None"):
-        estimating.aggregate(estimating.initial(RNG), [Message(np.zeros(2))])
+        estimating.aggregate(estimating.initial(RNG), [FedIPSMessage(np.zeros(2))])
     with pytest.raises(ShapeError, match="begin with F"):
         estimating.begin(model, RNG)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-from foltr.federated.foltr_es import FoltrES, Local, Message, decode, encode
+from foltr.federated.foltr_es import FoltrES, FoltrESLocal, FoltrESMessage, decode, encode
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.online.evolution_strategies import perturbation, perturbations
@@ -24,7 +24,7 @@ def page(ranking: np.ndarray, *clicked: int) -> Interaction:
     return Interaction(FEATURES, ranking, np.isin(np.arange(len(ranking)), clicked))
 
 
-def after(method: FoltrES, *clicked: tuple[int, ...], seed: int = 0) -> Local:
+def after(method: FoltrES, *clicked: tuple[int, ...], seed: int = 0) -> FoltrESLocal:
     """A device that has shown a page for each tuple of clicked ranks."""
     rng = np.random.default_rng(seed)
     local = method.begin(method.initial(rng), rng)
@@ -49,7 +49,7 @@ def test_a_round_of_one_device_by_hand() -> None:
         assert ranking.tolist() == order.tolist()
         local = method.learn(local, page(ranking, clicked))
     message = method.report(local, rng)
-    assert message == Message(seed, float(np.float32((1 + 1 / 3) / 2)), 0.5)
+    assert message == FoltrESMessage(seed, float(np.float32((1 + 1 / 3) / 2)), 0.5)
     gradient = (message.positive - 0.5) * v / (2 * 0.1)
     stepped = method.aggregate(model, [message])
     assert stepped.round == 1
@@ -60,7 +60,7 @@ def test_two_rounds_are_two_steps_of_adam() -> None:
     """The server's moments go with the model: m and v of Kingma and Ba, with bias correction."""
     method = FoltrES(Linear(4), antithetic=False, sigma=0.5, learning_rate=0.1, truth_probability=1.0)
     rng = np.random.default_rng(0)
-    first, second = [Message(1, 1.0), Message(2, 0.5)], [Message(3, 0.25)]
+    first, second = [FoltrESMessage(1, 1.0), FoltrESMessage(2, 0.5)], [FoltrESMessage(3, 0.25)]
     v = perturbations([1, 2, 3], 4)
     g, h = (v[0] + 0.5 * v[1]) / (2 * 0.5), 0.25 * v[2] / 0.5
     found = method.aggregate(method.aggregate(method.initial(rng), first), second)
@@ -92,7 +92,7 @@ def test_messages_are_twelve_bytes() -> None:
     plain = one.report(after(one, (0,), (2,), (1,)), np.random.default_rng(0))
     assert [len(encode(message)) for message in (both, plain)] == [12, 8]
     assert [decode(encode(message)) for message in (both, plain)] == [both, plain]
-    assert encode(Message(1, 1.0, 0.5)).hex() == "01000000" + "0000803f" + "0000003f"
+    assert encode(FoltrESMessage(1, 1.0, 0.5)).hex() == "01000000" + "0000803f" + "0000003f"
 
 
 @pytest.mark.parametrize("length", [0, 7, 9, 13])
@@ -140,20 +140,20 @@ def test_no_messages_leave_the_model() -> None:
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        (Message(1, 0.5), ShapeError),
-        (Message(2**32, 0.5, 0.5), ValueRangeError),
-        (Message(-1, 0.5, 0.5), ValueRangeError),
-        (Message(1, 1.5, 0.5), ValueRangeError),
-        (Message(1, 0.5, -0.5), ValueRangeError),
-        (Message(1, float("nan"), 0.5), ValueRangeError),
-        (Message(1, 0.5, inf), ValueRangeError),
+        (FoltrESMessage(1, 0.5), ShapeError),
+        (FoltrESMessage(2**32, 0.5, 0.5), ValueRangeError),
+        (FoltrESMessage(-1, 0.5, 0.5), ValueRangeError),
+        (FoltrESMessage(1, 1.5, 0.5), ValueRangeError),
+        (FoltrESMessage(1, 0.5, -0.5), ValueRangeError),
+        (FoltrESMessage(1, float("nan"), 0.5), ValueRangeError),
+        (FoltrESMessage(1, 0.5, inf), ValueRangeError),
     ],
 )
-def test_messages_that_no_honest_device_sends(message: Message, error: type[Exception]) -> None:
+def test_messages_that_no_honest_device_sends(message: FoltrESMessage, error: type[Exception]) -> None:
     """One of them would pull the ranker of everyone as far as it likes."""
     method = FoltrES(Linear(2))
     with pytest.raises(error):
-        method.aggregate(method.initial(np.random.default_rng(0)), [Message(1, 1.0, 0.0), message])
+        method.aggregate(method.initial(np.random.default_rng(0)), [FoltrESMessage(1, 1.0, 0.0), message])
 
 
 def test_epsilon_of_a_page() -> None:

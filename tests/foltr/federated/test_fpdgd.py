@@ -7,7 +7,7 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.trimmed_mean import Median
-from foltr.federated.fpdgd import FPDGD, Local, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.online import pdgd
@@ -35,7 +35,7 @@ def test_temperature_divides_in_sampling_and_gradient() -> None:
     local = method.learn(method.begin(Model(np.zeros(2)), RNG), PAGE)
     assert local.theta == pytest.approx([-0.05, 0.05])
     features = np.random.default_rng(1).random((30, 2))
-    hot, cool = Local(np.zeros(2), np.array([8.0, 6.0])), Local(np.zeros(2), np.array([4.0, 3.0]))
+    hot, cool = FPDGDLocal(np.zeros(2), np.array([8.0, 6.0])), FPDGDLocal(np.zeros(2), np.array([4.0, 3.0]))
     drawn = method.rank(hot, features, np.random.default_rng(2), k=10)
     assert (
         drawn.tolist() == replace(method, temperature=1.0).rank(cool, features, np.random.default_rng(2), k=10).tolist()
@@ -70,15 +70,15 @@ def test_batch_adds_up_the_gradients_of_the_first_theta() -> None:
     slope = sum(pdgd.gradient(Linear(2), start, page) for page in pages(5))
     assert method.report(local, RNG).theta == pytest.approx(start + 0.5 * slope, rel=1e-14)
     features = np.random.default_rng(1).random((30, 2))
-    drawn = [
-        method.rank(place, features, np.random.default_rng(6), k=10).tolist() for place in (local, Local(start, start))
-    ]
+    places = (local, FPDGDLocal(start, start))
+    drawn = [method.rank(place, features, np.random.default_rng(6), k=10).tolist() for place in places]
     assert drawn[0] == drawn[1]
 
 
 def test_the_mean_by_hand() -> None:
     """1 page at (0, 4) and 3 pages at (8, 0): (6, 1); with equal weights (4, 2)."""
-    model, messages = Model(np.zeros(2), 4), [Message(np.array([0.0, 4.0]), 1), Message(np.array([8.0, 0.0]), 3)]
+    model = Model(np.zeros(2), 4)
+    messages = [FPDGDMessage(np.array([0.0, 4.0]), 1), FPDGDMessage(np.array([8.0, 0.0]), 3)]
     by_pages = FPDGD(Linear(2)).aggregate(model, messages)
     assert (by_pages.theta.tolist(), by_pages.round) == ([6.0, 1.0], 5)
     assert FPDGD(Linear(2), weighting="equal").aggregate(model, messages).theta.tolist() == [4.0, 2.0]
@@ -88,34 +88,34 @@ def test_the_mean_by_hand() -> None:
 def test_a_round_without_pages_changes_nothing(weighting: str) -> None:
     """No messages, or none that saw a page: the same theta, the next round; an idle device weighs nothing."""
     method = FPDGD(Linear(2), weighting=weighting)  # type: ignore[arg-type]
-    model, idle = Model(np.array([1.0, 2.0]), 1), Message(np.array([9.0, 9.0]), 0)
+    model, idle = Model(np.array([1.0, 2.0]), 1), FPDGDMessage(np.array([9.0, 9.0]), 0)
     for messages in ([], [idle]):
         result = method.aggregate(model, messages)
         assert (result.theta.tolist(), result.round) == ([1.0, 2.0], 2)
-    assert method.aggregate(model, [idle, Message(np.array([3.0, 4.0]), 2)]).theta.tolist() == [3.0, 4.0]
+    assert method.aggregate(model, [idle, FPDGDMessage(np.array([3.0, 4.0]), 2)]).theta.tolist() == [3.0, 4.0]
 
 
 def test_messages_may_come_in_any_order() -> None:
     """Equal to rounding whichever device reports first."""
     rng, model = np.random.default_rng(5), Model(np.zeros(7))
-    messages = [Message(rng.normal(size=7), int(n)) for n in rng.integers(1, 9, 6)]
+    messages = [FPDGDMessage(rng.normal(size=7), int(n)) for n in rng.integers(1, 9, 6)]
     forwards = FPDGD(Linear(7)).aggregate(model, messages).theta
     assert FPDGD(Linear(7)).aggregate(model, messages[::-1]).theta == pytest.approx(forwards, rel=1e-13)
 
 
 def test_messages_that_would_spoil_the_model_are_refused() -> None:
     """Another length, a number that is not finite, a negative count."""
-    method, model, good = FPDGD(Linear(2)), Model(np.zeros(2)), Message(np.ones(2), 1)
+    method, model, good = FPDGD(Linear(2)), Model(np.zeros(2)), FPDGDMessage(np.ones(2), 1)
     with pytest.raises(ShapeError, match=r"must be \[2\], not \[3\]"):
-        method.aggregate(model, [good, Message(np.ones(3), 1)])
+        method.aggregate(model, [good, FPDGDMessage(np.ones(3), 1)])
     for bad in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueRangeError, match="finite"):
-            method.aggregate(model, [good, Message(np.array([0.0, bad]), 1)])
+            method.aggregate(model, [good, FPDGDMessage(np.array([0.0, bad]), 1)])
         with pytest.raises(ValueRangeError, match="finite"):
-            method.aggregate(model, [good, Message(np.array([0.0, bad]), 0)])
+            method.aggregate(model, [good, FPDGDMessage(np.array([0.0, bad]), 0)])
     for weighting in ("interactions", "equal"):
         with pytest.raises(ValueRangeError, match="negative"):
-            replace(method, weighting=weighting).aggregate(model, [good, good, Message(np.ones(2), -1)])
+            replace(method, weighting=weighting).aggregate(model, [good, good, FPDGDMessage(np.ones(2), -1)])
 
 
 @pytest.mark.parametrize("update", ["each", "batch"])
@@ -166,5 +166,5 @@ def test_a_robust_rule_joins_differences() -> None:
     start = np.array([1.0, 2.0])
     method = FPDGD(Linear(2), aggregation=Median())
     thetas = start + np.array([[0.1, 0.0], [0.2, 0.1], [1000.0, -1000.0]])
-    joined = method.aggregate(Model(start), [Message(theta, 1) for theta in thetas])
+    joined = method.aggregate(Model(start), [FPDGDMessage(theta, 1) for theta in thetas])
     np.testing.assert_allclose(joined.theta, start + np.array([0.2, 0.0]))

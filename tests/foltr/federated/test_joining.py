@@ -15,7 +15,7 @@ from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.guard import GuardState
 from foltr.federated.joining import Joining, join, join_what_is_left, malicious, stepped, weights
 from foltr.federated.method import Model
@@ -44,8 +44,8 @@ def fpdgd(joining: Joining, **changes: object) -> FPDGD:
     )
 
 
-def messages(thetas: FloatMatrix, pages: FloatVector) -> list[Message]:
-    return [Message(theta, int(count)) for theta, count in zip(thetas, pages, strict=True)]
+def messages(thetas: FloatMatrix, pages: FloatVector) -> list[FPDGDMessage]:
+    return [FPDGDMessage(theta, int(count)) for theta, count in zip(thetas, pages, strict=True)]
 
 
 def attacked(n_clients: int = 7, n_params: int = 3) -> FloatMatrix:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.payload import decode_message, encode_message, largest_update, payload_size
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import Linear
@@ -15,7 +15,7 @@ EQUAL = FPDGD(Linear(3), weighting="equal")
 
 def test_a_message_comes_back() -> None:
     """Theta keeps every bit; the count too, where weights depend on it."""
-    sent = Message(np.array([0.1, -2.0, 5e-324]), 7)
+    sent = FPDGDMessage(np.array([0.1, -2.0, 5e-324]), 7)
     back = decode_message(PLAIN, encode_message(PLAIN, sent))
     assert back.theta.tobytes() == sent.theta.tobytes()
     assert back.n_interactions == 7
@@ -23,13 +23,13 @@ def test_a_message_comes_back() -> None:
 
 def test_equal_weights_send_no_count() -> None:
     """How many pages a device saw does not leave it when the server weighs all alike."""
-    many, few = (encode_message(EQUAL, Message(np.zeros(3), n)) for n in (900, 1))
+    many, few = (encode_message(EQUAL, FPDGDMessage(np.zeros(3), n)) for n in (900, 1))
     assert many == few
 
 
 def test_sizes_and_values_are_checked() -> None:
     """A payload is 4 + 8 n_params bytes, from at least one interaction, and finite."""
-    good = encode_message(PLAIN, Message(np.zeros(3), 1))
+    good = encode_message(PLAIN, FPDGDMessage(np.zeros(3), 1))
     assert len(good) == payload_size(PLAIN) == 4 + 8 * 3
     with pytest.raises(ShapeError, match="28 bytes, not 27"):
         decode_message(PLAIN, good[:-1])

@@ -15,9 +15,9 @@ from foltr.privacy.privatisation import (
     check_truth_probability,
     click_count_weights,
     equal_weights,
+    randomised_response_epsilon,
     unbiased_mean,
 )
-from foltr.privacy.randomised_response import randomised_response_epsilon
 
 
 def lengths(truth: int, p: float, weights: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.randomised_response import randomised_response, randomised_response_epsilon
+from foltr.privacy.privatisation import randomised_response, randomised_response_epsilon
 
 
 @pytest.mark.parametrize(("p", "epsilon"), [(0.5, math.log(10 * 0.5 / 0.5)), (0.9, 4.4998)])

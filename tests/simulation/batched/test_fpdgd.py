@@ -11,7 +11,7 @@ from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
-from foltr.federated.fpdgd import FPDGD, Message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adam, Momentum, Optimizer
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
@@ -129,7 +129,7 @@ def test_a_group_of_the_compiled_rounds_is_one_of_the_four_verbs(optimizer: Opti
     assert_twins(method, population, rtol=1e-8)
     model = method.initial(np.random.default_rng(0))
     thetas, _ = reported_thetas(method, model, population, make_streams(3, 6))
-    by_messages = method.aggregate(model, [Message(theta, 9) for theta in thetas]).theta
+    by_messages = method.aggregate(model, [FPDGDMessage(theta, 9) for theta in thetas]).theta
     assert run_round(method, model, population, make_streams(3, 6))[0].theta.tolist() == by_messages.tolist()
 
 

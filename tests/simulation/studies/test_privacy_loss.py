@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution
-from foltr.privacy.randomised_response import randomised_response_epsilon
+from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
 from simulation.click_models import make_users
 from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss, table_2
 

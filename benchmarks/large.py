@@ -60,11 +60,13 @@ def write_pieces(corpus: Path, folder: Path, n: int) -> int:
 
 
 def pieces(corpus: Path) -> Iterator[str]:
-    """Runs of words of each file, markup taken out, the first of each file with its name as a heading."""
+    """Runs of words of each file, markup taken out; files that hold no text are passed over."""
     for root, _, names in sorted(os.walk(corpus)):
         for name in sorted(names):
-            text = re.sub(r"<[^>]*>", " ", (Path(root) / name).read_text(errors="replace"))
-            words = text.split()
+            text = (Path(root) / name).read_text(errors="replace")
+            if text.startswith("%PDF") or "\0" in text:
+                continue
+            words = re.sub(r"<[^>]*>", " ", text).split()
             for i in range(0, len(words), WORDS):
                 yield " ".join(words[i : i + WORDS])
 

@@ -138,6 +138,7 @@ def main() -> None:
     parser.add_argument("--collections", nargs="+", choices=collections.NAMES, default=list(collections.NAMES))
     parser.add_argument("--ranker", choices=("linear", "neural"), default="linear")
     wanted = parser.parse_args()
+    ordinary_bm25.required()
     settings, marks = with_learning(Settings(), ranker=wanted.ranker), tuple(wanted.interactions)
     with libraries(settings, tuple(wanted.collections)) as found:
         ordinary = {name: float(ordinary_bm25.ndcg(library.collection).mean()) for name, library in found.items()}

@@ -35,6 +35,14 @@ def bm25s() -> ModuleType:
         raise ModuleNotFoundError(f"the ordinary BM25 needs the package bm25s: {HOW_TO_GET}") from missing
 
 
+def required() -> None:
+    """End the program with a line that says how to get the package, before anything long begins."""
+    try:
+        bm25s()
+    except ModuleNotFoundError as missing:
+        raise SystemExit(str(missing)) from missing
+
+
 def title_twice(document: Document) -> str:
     """What is indexed of a document."""
     return f"{document.title} {document.title} {document.text}" if document.title else document.text

@@ -111,10 +111,7 @@ def main() -> None:
     parser.add_argument("--collections", nargs="+", choices=ALL, default=list(ALL))
     parser.add_argument("--no-whoosh", action="store_true", help="leave out the last column")
     wanted = parser.parse_args()
-    try:
-        ordinary_bm25.bm25s()
-    except ModuleNotFoundError as missing:
-        raise SystemExit(str(missing)) from missing
+    ordinary_bm25.required()
     print(machine(), report(measured(wanted.collections, whoosh=not wanted.no_whoosh)), sep="\n\n")
 
 

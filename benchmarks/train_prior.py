@@ -178,6 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write app/prior.json")
     wanted = parser.parse_args()
+    ordinary_bm25.required()
     settings, rng = Settings(), np.random.default_rng(SEED)
     with libraries(settings) as found:
         parts = {name: training(library, settings, rng) for name, library in found.items()}

@@ -32,8 +32,9 @@ from simulation.threads import one_thread_each
 
 one_thread_each()  # before numpy is loaded
 
+from benchmarks import load  # noqa: E402
 from benchmarks.collections import shared_folder  # noqa: E402
-from benchmarks.peers import desktop, engines, letor, load, published  # noqa: E402
+from benchmarks.peers import desktop, engines, letor, published  # noqa: E402
 from benchmarks.peers.pairs import Bench  # noqa: E402
 from benchmarks.speed import read_queries  # noqa: E402
 from benchmarks.tables import machine  # noqa: E402
@@ -69,7 +70,6 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=letor.MEGABYTES, help="letor: the size of the file")
     options = parser.parse_args()
     print(machine() + "\n")
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     start = load.moment()
     until = time.monotonic() + 60 * options.minutes
     for title, measure in families(options).items():
@@ -83,7 +83,7 @@ def main() -> None:
         if bench.remarks:
             print()
     print("Versions: " + "; ".join(versions(options)))
-    print(load.verdict(start, load.moment(), cores=cores))
+    print(load.since(start))
 
 
 def families(options: argparse.Namespace) -> dict[str, Callable[[Bench], None]]:

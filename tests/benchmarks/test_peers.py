@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.peers import desktop, engine_indexes, engines, letor, load, published, published_worker
+from benchmarks import load
+from benchmarks.peers import desktop, engine_indexes, engines, letor, published, published_worker
 from benchmarks.peers.__main__ import PEERS, chosen
 from benchmarks.peers.pairs import AbsentError, Bench, Measure, Sample, ratio_of, shown
 
@@ -153,9 +154,9 @@ def test_every_family_has_its_names() -> None:
 def test_others_make_the_machine_busy() -> None:
     """Two cores for ten seconds are twenty; of them nine were not ours: 45 %."""
     start, end = load.Moment(0.0, 1.0, 100.0, 0.5), load.Moment(10.0, 6.0, 114.0, 1.5)
-    assert load.verdict(start, end, cores=2).startswith("busy: other programs took 45 % of the cores")
+    assert load.verdict(start, end, n_cores=2).startswith("busy: other programs took 45 % of the cores")
     own = load.Moment(10.0, 14.0, 114.0, 1.5)
-    assert load.verdict(start, own, cores=2).startswith("quiet: other programs took 5 %")
+    assert load.verdict(start, own, n_cores=2).startswith("quiet: other programs took 5 %")
 
 
 def test_a_worker_answers_and_is_kept_alive(tmp_path: Path) -> None:

@@ -24,23 +24,33 @@ class Moment:
     """the system's load average over a minute"""
 
 
-def moment(*, workers: float = 0.0) -> Moment:
-    """Now; `workers` is the processor time of children that still run."""
+def moment() -> Moment:
+    """Now."""
     times = os.times()
-    own = times.user + times.system + times.children_user + times.children_system + workers
+    own = times.user + times.system + times.children_user + times.children_system
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
     return Moment(time.monotonic(), own, _everybody(), load)
 
 
-def verdict(start: Moment, end: Moment, *, cores: int) -> str:
+def cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def verdict(start: Moment, end: Moment, *, n_cores: int) -> str:
     """ "quiet" or "busy", with the numbers that say so."""
     shares = f"load average {start.load:.1f} at the start, {end.load:.1f} at the end"
     if start.everybody is None or end.everybody is None or end.clock <= start.clock:
-        return f"{'busy' if max(start.load, end.load) > cores else 'quiet'}: {shares}"
+        return f"{'busy' if max(start.load, end.load) > n_cores else 'quiet'}: {shares}"
     other = (end.everybody - start.everybody) - (end.own - start.own)
-    share = min(max(other / (cores * (end.clock - start.clock)), 0.0), 1.0)
+    share = min(max(other / (n_cores * (end.clock - start.clock)), 0.0), 1.0)
     word = "busy" if share > BUSY else "quiet"
     return f"{word}: other programs took {100 * share:.0f} % of the cores; {shares}"
+
+
+def since(start: Moment) -> str:
+    """The verdict on the time from `start` until now."""
+    return verdict(start, moment(), n_cores=cores())
 
 
 def _everybody() -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -31,12 +32,14 @@ def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800
     before = os.times()
     started = time.perf_counter()
     whole = {**os.environ, **env}
-    with subprocess.Popen(command, env=whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+    with subprocess.Popen(
+        command, env=whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    ) as child:
         peak = _Peak(child.pid)
         try:
             output, _ = child.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            child.kill()
+        except BaseException:  # late, or this process is to end: neither the command nor its children go on alone
+            os.killpg(child.pid, signal.SIGKILL)
             raise
         finally:
             peak.stop()

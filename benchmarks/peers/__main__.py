@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=10_000, help="engines: so many text files")
     parser.add_argument("--megabytes", type=int, default=letor.MEGABYTES, help="letor: the size of the file")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too
     print(machine() + "\n")
     start = load.moment()
     until = time.monotonic() + 60 * options.minutes

@@ -15,6 +15,7 @@ from benchmarks import load
 from benchmarks.peers import desktop, engine_indexes, engines, letor, published, published_worker
 from benchmarks.peers.__main__ import PEERS, chosen
 from benchmarks.peers.pairs import AbsentError, Bench, Measure, Sample, ratio_of, shown
+from benchmarks.processes import run
 
 
 def noted(calls: list[str], name: str, *values: float) -> Measure:
@@ -246,3 +247,13 @@ def test_a_copy_of_the_page_counts_and_rank_two_is_half(tmp_path: Path) -> None:
 def test_paths_in_what_recoll_prints() -> None:
     """Only lines that name a file, percent signs decoded."""
     assert desktop.paths_in("Recoll query: x\nfile:///a/b%20c.html\n2 results\n") == ["/a/b c.html"]
+
+
+def test_a_late_command_ends_with_its_children() -> None:
+    """Nothing goes on that nobody waits for."""
+    marker = "60.0123456"
+    script = f"import subprocess; subprocess.run(['sleep', '{marker}'])"
+    with pytest.raises(subprocess.TimeoutExpired):
+        run((sys.executable, "-c", script), {}, timeout=1.0)
+    lines = subprocess.run(("ps", "-eo", "args"), capture_output=True, text=True).stdout.splitlines()
+    assert not [line for line in lines if line.startswith("sleep") and marker in line]

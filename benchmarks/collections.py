@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAMES = ("cranfield", "cisi", "medline", "time", "adi")
+"""what the shipped ranker was trained on"""
+NEWER = ("scifact", "locomo-chats", "handbook", "founder-files", "manpages", "xquad-9-languages")
+"""never trained on, and of other kinds: claims, chats, long pages, one person's files, commands, nine languages"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,10 @@ import numpy.typing as npt
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
-from benchmarks import collections
+from benchmarks import collections, ordinary_bm25
 from benchmarks.devices import Library, device, libraries, new_session, with_learning
 from benchmarks.judged import graded, ndcg, precision
 from benchmarks.tables import Table, change, machine, verdict
-from benchmarks.train_prior import whoosh_ndcg
 from foltr.arrays import FloatVector
 from simulation.click_models import CASCADES, Users, make_users
 
@@ -107,21 +106,21 @@ def measure(
     return means
 
 
-def report(means: dict[str, FloatVector], whoosh: dict[str, float], marks: tuple[int, ...]) -> Table:
+def report(means: dict[str, FloatVector], ordinary: dict[str, float], marks: tuple[int, ...]) -> Table:
     """nDCG@10 (MAP) at each stage, with both references."""
     stages = ("our BM25F", "prior", *(f"after {mark:,}" for mark in marks))
-    table = Table(("collection", "Whoosh BM25F", *stages, "against Whoosh", "against our BM25F"))
+    table = Table(("collection", "ordinary BM25", *stages, "over ordinary", "over our BM25F"))
     for name, row in means.items():
         cells = [f"{n:.3f} ({m:.3f})" for n, m in row.tolist()]
-        table.add(name, whoosh[name], *cells, change(row[-1, 0], whoosh[name]), change(row[-1, 0], row[0, 0]))
-    mean, reference = np.mean(list(means.values()), axis=0), float(np.mean(list(whoosh.values())))
+        table.add(name, ordinary[name], *cells, change(row[-1, 0], ordinary[name]), change(row[-1, 0], row[0, 0]))
+    mean, reference = np.mean(list(means.values()), axis=0), float(np.mean(list(ordinary.values())))
     cells = [f"{n:.3f} ({m:.3f})" for n, m in mean.tolist()]
     table.add("mean", reference, *cells, change(mean[-1, 0], reference), change(mean[-1, 0], mean[0, 0]))
     blanks = [""] * len(stages)
     gains = (mean[-1, 0] / reference - 1, mean[-1, 0] / mean[0, 0] - 1)
     table.add(f"aim: mean {100 * GAIN:+.0f} %", "", *blanks, *(verdict(gain >= GAIN) for gain in gains))
     worst = (
-        min(row[-1, 0] / whoosh[name] - 1 for name, row in means.items()),
+        min(row[-1, 0] / ordinary[name] - 1 for name, row in means.items()),
         min(row[-1, 0] / row[0, 0] - 1 for row in means.values()),
     )
     shown = (f"{verdict(loss >= LOSS)} ({100 * loss:+.1f} %)" for loss in worst)
@@ -138,12 +137,13 @@ def main() -> None:
     parser.add_argument("--collections", nargs="+", choices=collections.NAMES, default=list(collections.NAMES))
     parser.add_argument("--ranker", choices=("linear", "neural"), default="linear")
     wanted = parser.parse_args()
+    ordinary_bm25.required()
     settings, marks = with_learning(Settings(), ranker=wanted.ranker), tuple(wanted.interactions)
     with libraries(settings, tuple(wanted.collections)) as found:
-        whoosh = {name: whoosh_ndcg(library) for name, library in found.items()}
+        ordinary = {name: float(ordinary_bm25.ndcg(library.collection).mean()) for name, library in found.items()}
         means = measure(found, users=wanted.users, marks=marks, n_folds=wanted.folds, settings=settings)
     print(machine(), f"{wanted.users} users, {settings.learning.ranker} ranker: nDCG@10 (MAP)", sep="; ")
-    print(f"\n{report(means, whoosh, marks)}")
+    print(f"\n{report(means, ordinary, marks)}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast LETOR text becomes arrays, beside sklearn.datasets.load_svmlight_file on the same file in the same minutes.
+"""How fast LETOR text becomes arrays; `python -m benchmarks.peers --only letor` has scikit-learn beside it.
 
     python -m benchmarks.letor_speed [--megabytes 100] [--runs 5] [--source FILE ...]
 
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import load
 from benchmarks.collections import shared_folder
 from simulation.data.cache import content_hash, load_file
 from simulation.data.letor import parse_file
@@ -42,11 +43,12 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=100)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--source", type=Path, nargs="+", help="LETOR files to repeat")
-    options = parser.parse_args()
+    options, start = parser.parse_args(), load.moment()
     with tempfile.TemporaryDirectory(prefix="foltr-letor-") as temporary:
         path = Path(temporary) / "data.txt"
         repeat(options.source or sources(), path, options.megabytes * 1_000_000)
-        compare(path, Path(temporary) / "cache", options.runs)
+        measure(path, Path(temporary) / "cache", options.runs)
+    print(load.since(start))
 
 
 def sources() -> list[Path]:
@@ -68,8 +70,8 @@ def repeat(files: Iterable[Path], path: Path, size: int) -> None:
             stream.write(re.sub(rb"qid:(\S+)", rb"qid:%d-\1" % time_round, text))
 
 
-def compare(path: Path, cache: Path, runs: int) -> None:
-    """Parse, hash, load from the cache and normalise, and sklearn's loader at the end."""
+def measure(path: Path, cache: Path, runs: int) -> None:
+    """Parse, hash, load from the cache and normalise."""
     parse_file(SAMPLE / "Fold1_test.txt")
     data = parse_file(path).queries
     megabytes = path.stat().st_size / 1e6
@@ -85,23 +87,6 @@ def compare(path: Path, cache: Path, runs: int) -> None:
     row("load from the cache and add up all features", runs, lambda: np.sum(load_file(path, cache=cache).features))
     for how in NORMALISATIONS:
         row(f"normalise: {how}", runs, lambda how=how: normalise_queries(data, how))  # type: ignore[misc]
-    sklearn = sklearn_loader(path)
-    if sklearn is not None:
-        their = row("sklearn.datasets.load_svmlight_file", max(runs // 2, 1), sklearn)
-        wall, processor = their.wall / parse.wall, their.processor / parse.processor
-        print(f"{'sklearn over ours, at least 10':<46}{wall:>9.1f}   {processor:>9.1f}")
-
-
-def sklearn_loader(path: Path) -> Callable[[], object] | None:
-    """A call of sklearn's loader, None where it is not installed."""
-    try:
-        from sklearn.datasets import load_svmlight_file
-    except ImportError:
-        print("sklearn is not installed: nothing to compare with")
-        return None
-    plain = path.with_suffix(".numbers")  # it takes whole numbers as query ids
-    plain.write_bytes(re.sub(rb"qid:(\d+)-", rb"qid:\1", path.read_bytes()))
-    return lambda: load_svmlight_file(str(plain), query_id=True)
 
 
 def row(name: str, runs: int, call: Callable[[], object]) -> Taken:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,23 +27,25 @@ class Run:
     output: str
 
 
-def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800.0) -> Run:
-    """Run a command to its end; CalledProcessError when it fails."""
+def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800.0, fine: Container[int] = (0,)) -> Run:
+    """Run a command to its end; CalledProcessError when its status is not among those that are `fine`."""
     before = os.times()
     started = time.perf_counter()
     whole = {**os.environ, **env}
-    with subprocess.Popen(command, env=whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
+    with subprocess.Popen(
+        command, env=whole, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    ) as child:
         peak = _Peak(child.pid)
         try:
             output, _ = child.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            child.kill()
+        except BaseException:  # late, or this process is to end: neither the command nor its children go on alone
+            os.killpg(child.pid, signal.SIGKILL)
             raise
         finally:
             peak.stop()
     wall = time.perf_counter() - started
     after = os.times()
-    if child.returncode:
+    if child.returncode not in fine:
         raise subprocess.CalledProcessError(child.returncode, list(command), output)
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
     return Run(wall, cpu, peak.megabytes, output.decode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Interactions a second of the compiled rounds on one core, beside the mere scoring of the same documents.
+"""Interactions a CPU-second of the compiled rounds on one core, beside the mere scoring of the same documents.
 
     python -m benchmarks.simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
 
@@ -6,7 +6,8 @@ Data is in memory, privacy is off, evaluation is apart, compilation is over. An 
 for one page: the query drawn, its documents scored, the page ranked, clicked and counted, the ranker updated; the
 round's aggregation is in the time. The bound scores as many pages of the same documents with the same code and does
 nothing else. Seconds are of processor time; both are measured in turns, because other programs may use the machine, and
-medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it.
+medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it. `benchmarks.peers` has other programs
+on the same work.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ one_thread_each()  # before numpy is loaded
 import numpy as np  # noqa: E402
 from numba import njit  # noqa: E402
 
-from benchmarks.tables import Table, verdict  # noqa: E402
+from benchmarks import load  # noqa: E402
+from benchmarks.tables import Table, machine, verdict  # noqa: E402
 from foltr.federated.registry import METHODS, make_method  # noqa: E402
 from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
 from simulation.batched.pages import Pages, next_query, pages_of  # noqa: E402
@@ -41,13 +43,6 @@ from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.federation import Population  # noqa: E402
 from simulation.streams import make_streams  # noqa: E402
 
-REFERENCES = {
-    ("pdgd", "120 x 136"): "1,500-3,200 published programs; 200,000 a plain numba kernel in float32",
-    ("pdgd", "MQ2008"): "3,500-4,300 published programs; 1,100,000-1,500,000 a plain numba kernel",
-}
-"""linear rankers, interactions a second on one core of the same kind of machine: PDGD and FPDGD as published by HarrieO
-and ielab, and a numba kernel without metrics or streams; the mere scoring of 120 x 136 was 300,000-390,000 there"""
-
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -60,6 +55,7 @@ class Case:
     n_local: int
     aim: int
     settings: dict[str, object] = field(default_factory=dict)
+    users: str = "navigational"
 
 
 def hidden(n_hidden: int) -> Callable[[int], Ranker]:
@@ -67,14 +63,20 @@ def hidden(n_hidden: int) -> Callable[[int], Ranker]:
     return lambda n_features: Neural(n_features, n_hidden)
 
 
+def for_all(case: Case) -> tuple[Case, ...]:
+    """The case with each kind of user: informational ones click more, which gives more pairs to learn from."""
+    return tuple(replace(case, users=users) for users in ("navigational", "informational", "perfect"))
+
+
 CASES = (
     Case("pdgd", Linear, "120 x 136", 1, 2000, 150_000),
-    Case("fpdgd", Linear, "120 x 136", 10, 5, 150_000),
-    Case("pdgd", Linear, "MQ2008", 1, 8000, 1_000_000),
-    Case("fpdgd", Linear, "MQ2008", 100, 20, 1_000_000),
-    Case("fpdgd", Linear, "MQ2008", 10, 5, 1_000_000),
+    *for_all(Case("fpdgd", Linear, "120 x 136", 10, 5, 150_000)),
+    *for_all(Case("pdgd", Linear, "MQ2008", 1, 8000, 1_000_000)),
+    *for_all(Case("fpdgd", Linear, "MQ2008", 100, 20, 1_000_000)),
+    *for_all(Case("fpdgd", Linear, "MQ2008", 10, 5, 1_000_000)),
     Case("pdgd", hidden(64), "120 x 136", 1, 500, 12_000),
     Case("foltr-es", Linear, "120 x 136", 1000, 4, 200_000, {"truth_probability": 1.0}),
+    *for_all(Case("foltr-es", Linear, "MQ2008", 1000, 4, 0, {"truth_probability": 1.0})),
     Case("fedips", Linear, "120 x 136", 1000, 4, 0),
 )
 
@@ -90,11 +92,13 @@ def main() -> None:
     folder = data_folder(options.data, os.environ)
     if folder is not None:
         data["MQ2008"] = load_fold("mq2008", 1, root=Path(folder)).train
-    table = Table(("method", "ranker", "data", "clients x local", "a second", "scoring", "ratio", "aim", "", "others"))
+    start = load.moment()
+    heading = ("method", "ranker", "data", "users", "clients x local", "a CPU-s", "scoring alone", "ratio", "aim", "")
+    table = Table(heading)
     for case in CASES:
         if case.method in METHODS and case.data in data:
             add(table, case, data[case.data], runs=options.runs, seconds=options.seconds)
-    print(table)
+    print(machine(), table, load.since(start), sep="\n\n")
 
 
 def even_queries(n_queries: int, *, n_docs: int, n_features: int) -> QuerySet:
@@ -108,7 +112,7 @@ def even_queries(n_queries: int, *, n_docs: int, n_features: int) -> QuerySet:
 def add(table: Table, case: Case, data: QuerySet, *, runs: int, seconds: float) -> None:
     """Measure a case and write its line."""
     ranker = case.ranker(data.n_features)
-    population = Population(data, make_users("navigational", top_grade=2), case.n_clients, case.n_local)
+    population = Population(data, make_users(case.users, top_grade=2), case.n_clients, case.n_local)
     step = rounds(make_method(case.method, ranker, case.settings), population)
     score = scoring(ranker, population)
     pairs = [(rate(step, seconds=seconds), rate(score, seconds=seconds / 4)) for _ in range(runs)]
@@ -117,13 +121,13 @@ def add(table: Table, case: Case, data: QuerySet, *, runs: int, seconds: float) 
         case.method,
         f"{ranker.name} {ranker.n_hidden}" if isinstance(ranker, Neural) else ranker.name,
         case.data,
-        f"{case.n_clients} x {case.n_local}",
+        case.users,
+        f"{case.n_clients:,} x {case.n_local:,}",
         f"{speed:,.0f}",
         f"{bound:,.0f}",
         statistics.median(one / other for one, other in pairs),
         f"{case.aim:,}" if case.aim else "-",
         verdict(speed >= case.aim) if case.aim else "",
-        REFERENCES.get((case.method, case.data), "") if isinstance(ranker, Linear) else "",
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from benchmarks.load import cores
 
 
 @dataclass(slots=True)
@@ -42,5 +43,4 @@ def change(new: float, old: float) -> str:
 
 def machine() -> str:
     """Cores, architecture and Python, without naming the machine."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{cores} cores, {platform.machine()}, {platform.system()}, Python {sys.version.split()[0]}"
+    return f"{cores()} cores, {platform.machine()}, {platform.system()}, Python {sys.version.split()[0]}"

@@ -24,15 +24,12 @@ import numpy as np
 import app
 from app.learning.learner import Prior
 from app.settings import Settings
-from benchmarks import collections
+from benchmarks import collections, ordinary_bm25
 from benchmarks.devices import Library, device, libraries
 from benchmarks.judged import Batch, judged_pages, known_item_page
 from benchmarks.tables import Table, change, machine, verdict
-from benchmarks.whoosh_baseline import stemmed
 from foltr.arrays import FloatVector
-from foltr.ranking.metrics import ndcg_at_k
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
-from indexer.storage.catalogue import Catalogue
 from indexer.text.language import is_function_word
 
 START = {
@@ -73,12 +70,13 @@ class Training:
 
     queries: Batch
     known: tuple[Batch, ...]
-    whoosh: float
-    """nDCG@10 of Whoosh's BM25F"""
+    ordinary: float
+    """nDCG@10 of an ordinary BM25"""
 
 
 def training(library: Library, settings: Settings, rng: np.random.Generator) -> Training:
     """Search everything that is needed of one collection."""
+    ordinary = float(ordinary_bm25.ndcg(library.collection).mean())
     with device(library.paths, settings) as search:
         pages = judged_pages(search, library)
         known = []
@@ -86,7 +84,7 @@ def training(library: Library, settings: Settings, rng: np.random.Generator) -> 
             asked = known_items(library.collection, rng, whole=whole)
             if asked:
                 known.append([known_item_page(search, library, text, wanted) for text, wanted in asked])
-    return Training(Batch(pages), tuple(Batch(own) for own in known), whoosh_ndcg(library))
+    return Training(Batch(pages), tuple(Batch(own) for own in known), ordinary)
 
 
 def known_items(collection: collections.Collection, rng: np.random.Generator, *, whole: bool) -> list[tuple[str, str]]:
@@ -101,21 +99,6 @@ def known_items(collection: collections.Collection, rng: np.random.Generator, *,
             words = words[start : start + 3]
         asked.append((" ".join(words), titled[i].id))
     return asked
-
-
-def whoosh_ndcg(library: Library) -> float:
-    """nDCG@10 of Whoosh's BM25F, stemmed, over the titles and texts that this program extracted."""
-    catalogue = Catalogue.open(library.paths.catalogue)
-    ids = sorted(catalogue.doc_ids())
-    rows = catalogue.documents(ids)
-    search = stemmed(((i, rows[i].title, catalogue.text(i)) for i in ids), limit=10)
-    values = []
-    for query, text in library.collection.queries.items():
-        grades = library.collection.grades[query]
-        found = [grades.get(library.files[rows[i].path], 0) for i in search(text)]
-        values.append(ndcg_at_k(found, 10, judged=list(grades.values())) if found else 0.0)
-    catalogue.close()
-    return float(np.mean(values))
 
 
 def ascend(parts: list[Training], start: FloatVector) -> FloatVector:
@@ -143,19 +126,19 @@ def ascend(parts: list[Training], start: FloatVector) -> FloatVector:
 
 
 def report(parts: dict[str, Training]) -> Table:
-    """nDCG@10 of Whoosh's BM25F, ours, and the prior that never saw the collection."""
-    table = Table(("collection", "Whoosh BM25F", "our BM25F", "prior, left out", "against Whoosh", "against our BM25F"))
+    """nDCG@10 of an ordinary BM25, of our BM25F, and of the prior that never saw the collection."""
+    table = Table(("collection", "ordinary BM25", "our BM25F", "prior, left out", "over ordinary", "over our BM25F"))
     plain, start = vector({"bm25f": 1.0}), vector(START)
     rows: list[tuple[float, float, float]] = []
     for name, part in parts.items():
         theta = ascend([other for key, other in parts.items() if key != name], start)
-        whoosh, ours, prior = part.whoosh, *(float(part.queries.ndcg(t).mean()) for t in (plain, theta))
-        rows.append((whoosh, ours, prior))
-        table.add(name, whoosh, ours, prior, change(prior, whoosh), change(prior, ours))
-    whoosh, ours, prior = (float(np.mean(column)) for column in zip(*rows, strict=True))
-    table.add("mean", whoosh, ours, prior, change(prior, whoosh), change(prior, ours))
-    worst = min(prior / whoosh - 1 for whoosh, _, prior in rows)
-    table.add("aim", "", "", "mean >= Whoosh", verdict(prior >= whoosh), "")
+        ordinary, ours, prior = part.ordinary, *(float(part.queries.ndcg(t).mean()) for t in (plain, theta))
+        rows.append((ordinary, ours, prior))
+        table.add(name, ordinary, ours, prior, change(prior, ordinary), change(prior, ours))
+    ordinary, ours, prior = (float(np.mean(column)) for column in zip(*rows, strict=True))
+    table.add("mean", ordinary, ours, prior, change(prior, ordinary), change(prior, ours))
+    worst = min(prior / ordinary - 1 for ordinary, _, prior in rows)
+    table.add("aim", "", "", "mean >= ordinary", verdict(prior >= ordinary), "")
     table.add("aim", "", "", "each >= -1.5 %", f"{verdict(worst >= -0.015)} ({100 * worst:+.1f} %)", "")
     return table
 
@@ -193,6 +176,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write app/prior.json")
     wanted = parser.parse_args()
+    ordinary_bm25.required()
     settings, rng = Settings(), np.random.default_rng(SEED)
     with libraries(settings) as found:
         parts = {name: training(library, settings, rng) for name, library in found.items()}

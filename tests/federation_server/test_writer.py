@@ -32,7 +32,7 @@ def test_everyone_gets_their_own_answer() -> None:
 
     def ask(number: int) -> int | str:
         try:
-            return writer.submit(offer(number)).result(timeout=10).round
+            return writer.submit(offer(number)).result(timeout=120).round
         except Refused as refused:
             return refused.reason
 
@@ -51,17 +51,17 @@ def test_what_gathers_meanwhile_is_one_batch() -> None:
     def keep(offers: Sequence[Offer]) -> list[Accepted | Refused]:
         batches.append(len(offers))
         first.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         return [Accepted(round=o.round, received=1) for o in offers]
 
     writer = Writer(keep)
     writer.start()
     answers = [writer.submit(offer(0))]
-    assert first.wait(10)
+    assert first.wait(120)
     answers += [writer.submit(offer(number)) for number in range(5)]
     assert not answers[0].done()
     go_on.set()
-    assert [answer.result(timeout=10).round for answer in answers] == [0, 0, 1, 2, 3, 4]
+    assert [answer.result(timeout=120).round for answer in answers] == [0, 0, 1, 2, 3, 4]
     writer.stop()
     assert batches == [1, 5]
 
@@ -78,8 +78,8 @@ def test_a_failing_database_fails_the_requests_and_not_the_thread() -> None:
     writer = Writer(keep)
     writer.start()
     with pytest.raises(OSError, match="disk full"):
-        writer.submit(offer(1)).result(timeout=10)
-    assert writer.submit(offer(2)).result(timeout=10).round == 2
+        writer.submit(offer(1)).result(timeout=120)
+    assert writer.submit(offer(2)).result(timeout=120).round == 2
     writer.stop()
     with pytest.raises(Refused):
-        writer.submit(offer(3)).result(timeout=10)
+        writer.submit(offer(3)).result(timeout=120)

@@ -24,7 +24,7 @@ from indexer.update import Updater, open_catalogue
 from indexer.update_session import Job
 from indexer.watch import Follower
 
-PATIENCE = 20.0
+PATIENCE = 180.0
 """seconds until a test gives up; it goes on as soon as it can"""
 
 

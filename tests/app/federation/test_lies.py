@@ -23,6 +23,7 @@ from app.settings import FederationSettings
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.wire import Announcement, Enrolled, ModelRecord, Record, Signed, decode, encode, encode_vector
 from tests.app.federation.groups import Group, Person, no_pause, serving
+from tests.ports import free_port
 
 Change = Callable[[bytes], bytes]
 Make = Callable[..., Person]
@@ -321,8 +322,7 @@ def test_pauses_double_and_heed_the_server() -> None:
 
 def test_nobody_there() -> None:
     """A port where nobody listens is one sentence that names it."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
+    port = free_port()
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port}: nobody answers there"):
         door(f"http://127.0.0.1:{port}").get("/v1/round")
 

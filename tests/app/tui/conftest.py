@@ -86,7 +86,7 @@ class FakeSearch:
         if text in self.reached:
             self.reached[text].set()
         if text in self.gate:
-            self.gate[text].wait(10)
+            self.gate[text].wait(120)
         words = tuple(re.findall(r"\w+", request.text.lower()))
         found = [(n, d) for n, d in enumerate(self.documents) if all(_matches(d, w, request, words) for w in words)]
         found = [
@@ -218,8 +218,9 @@ class Stage:
     history: list[str] = field(default_factory=list)
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so; fails after about ten seconds."""
-        for _ in range(1000):
+        """Wait until something is so; fails after two minutes."""
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             if condition():
                 return
             await pilot.pause(0.01)

@@ -315,7 +315,7 @@ async def test_typing_before_the_index_is_open_is_not_lost(stage: Stages, confte
     engine = conftest_types.FakeSearch()
 
     def slow_engine() -> Any:
-        ready.wait(10)
+        ready.wait(120)
         return engine
 
     one = stage(engine=engine, open_engine=slow_engine)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.timer import Timer
 
 from app.results import (
     Contribution,
@@ -216,6 +218,8 @@ class Stage:
     engine: FakeSearch
     indexing: FakeIndexing
     history: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """what was announced; the screen forgets it after some seconds, on a busy machine before a test can look"""
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
         """Wait until something is so; fails after two minutes."""
@@ -236,7 +240,24 @@ class Stage:
         for character in text:
             await pilot.press("space" if character == " " else character)
         await self.until(pilot, lambda: self.asked == text, f"a page for {text!r}")
-        await pilot.pause(0.15)
+        await self.settle(pilot)
+
+    async def settle(self, pilot: Pilot[int]) -> None:
+        """Wait until the hand rests, nothing is being worked on, and all of it is on the screen.
+
+        An answer makes the screen ask for snippets, a timer for a preview, and so on: a few times round is all of it.
+        """
+        screen = self.app.search_screen
+        for _ in range(4):
+            for timer in ("_typing", "_resting"):
+                await self.until(pilot, lambda name=timer: not _runs(getattr(screen, name)), f"the end of {timer}")
+            for name in ("search", "snippets", "preview", "record"):
+                lane, reached = screen.session._lanes[name], threading.Event()
+                lane.put(reached.set)
+                await self.until(pilot, lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
+                lane.put((passed := threading.Event()).set)  # what was the latest has begun; this comes after it
+                await self.until(pilot, passed.is_set, f"lane {name}")
+            await pilot.pause()
 
     @property
     def asked(self) -> str:
@@ -282,14 +303,27 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             problems=problems_of(keymap),
             now=NOW,
         )
-        made.append(Stage(FoltrApp(replace(setup, **settings)), engine, indexing))
-        return made[-1]
+        one = Stage(FoltrApp(replace(setup, **settings)), engine, indexing)
+        notify = one.app.notify
+
+        def noting(message: str, **options: Any) -> None:
+            one.notes.append(message)
+            notify(message, **options)
+
+        monkeypatch.setattr(one.app, "notify", noting)
+        made.append(one)
+        return one
 
     yield make
     for one in made:
         one.app.search_screen.session.close()
     monkeypatch.undo()
     time.tzset()
+
+
+def _runs(timer: Timer | None) -> bool:
+    """Whether a timer that rings once has yet to ring."""
+    return timer is not None and timer._task is not None and not timer._task.done()
 
 
 def _with(settings: Settings, **sections: object) -> Settings:

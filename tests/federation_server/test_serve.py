@@ -87,11 +87,12 @@ def test_a_request_that_runs_is_finished_when_the_server_stops(process: ServerPr
     ada = member(process.made)
     told, body = ada.announcement(), update_body(ada)
     headers = ada.headers("POST", "/v1/updates", body)
-    lines = ["POST /v1/updates HTTP/1.1", "Host: x", f"Content-Length: {len(body)}"]
+    lines = ["POST /v1/updates HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", "Expect: 100-continue"]
     head = "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
     with socket.create_connection(("127.0.0.1", process.made.settings.server.port), timeout=PATIENCE) as connection:
-        connection.sendall(head + body[:100])
-        time.sleep(0.3)
+        connection.sendall(head)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")  # it has read the head and waits for the body
+        connection.sendall(body[:100])
         assert process.process is not None
         process.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)

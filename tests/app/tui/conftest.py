@@ -280,6 +280,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("HOME", "/home/anna")
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr("app.tui.session.CLOSING_SECONDS", 120.0)
     time.tzset()
     made: list[Stage] = []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from textual.command import CommandList
+
 from app.outcomes import Outcome
 from app.settings import ScreenSettings
 from app.tui.help_screen import HelpScreen
@@ -50,8 +52,8 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
         await one.search(pilot, "wind")
         await pilot.press("ctrl+p")
         await pilot.press(*"newest")
-        await one.until(pilot, lambda: "Order: newest first" in one.text)
-        await pilot.pause(0.2)
+        await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
+        assert "Order: newest first" in one.text
         await pilot.press("enter")
         await one.until(pilot, lambda: one.app.search_screen.order == "modified")
         await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")

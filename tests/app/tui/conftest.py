@@ -222,7 +222,11 @@ class Stage:
     """what was announced; the screen forgets it after some seconds, on a busy machine before a test can look"""
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so; fails after two minutes."""
+        """Wait until something is so, and what belongs to it is laid out; fails after two minutes."""
+        await self._wait(pilot, condition, what)
+        await pilot.pause()
+
+    async def _wait(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
         end = time.monotonic() + 120
         while time.monotonic() < end:
             if condition():
@@ -250,13 +254,13 @@ class Stage:
         screen = self.app.search_screen
         for _ in range(4):
             for timer in ("_typing", "_resting"):
-                await self.until(pilot, lambda name=timer: not _runs(getattr(screen, name)), f"the end of {timer}")
+                await self._wait(pilot, lambda name=timer: not _runs(getattr(screen, name)), f"the end of {timer}")
             for name in ("search", "snippets", "preview", "record"):
                 lane, reached = screen.session._lanes[name], threading.Event()
                 lane.put(reached.set)
-                await self.until(pilot, lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
+                await self._wait(pilot, lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
                 lane.put((passed := threading.Event()).set)  # what was the latest has begun; this comes after it
-                await self.until(pilot, passed.is_set, f"lane {name}")
+                await self._wait(pilot, passed.is_set, f"lane {name}")
             await pilot.pause()
 
     @property

@@ -6,6 +6,11 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long one example takes says more about what else the machine does than about the program.
+settings.register_profile("foltr", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("foltr")
 
 
 @pytest.fixture(autouse=True)

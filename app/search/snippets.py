@@ -87,11 +87,8 @@ def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
 
 
 def _index_form(text: str) -> str:
-    """`text` as the index holds it, Korean syllables put together again.
-
-    Folded twice: once is not enough for some letters, and words from the index are folded here once more.
-    """
-    return unicodedata.normalize("NFC", fold(fold(text)))
+    """`text` as the index holds it, Korean syllables put together again."""
+    return unicodedata.normalize("NFC", fold(text))
 
 
 @cache

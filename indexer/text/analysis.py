@@ -49,7 +49,8 @@ def fold(text: str) -> str:
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    bare = "".join(c for c in decomposed if not unicodedata.combining(c))
+    return bare.casefold()  # what was taken apart may be capitals: ℂ has no small letter, C has
 
 
 def raw_tokens(text: str) -> list[str]:

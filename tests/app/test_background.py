@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def until(condition: Callable[[], object], reports: Sequence[Progress] = ()) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 180
     while not condition():
         assert time.monotonic() < end, f"waited in vain; the last reports: {reports[-3:]}"
         time.sleep(0.02)
@@ -70,7 +70,7 @@ paths = Paths(Path(sys.argv[1]), Path(sys.argv[2]))
 indexer = BackgroundIndexer(paths, lambda progress: print(progress.phase, flush=True))
 indexer.start()
 print(indexer._process.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     arguments = [str(paths.config_dir), str(paths.data_dir)]
     screen = subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -186,7 +186,7 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
 
 
 def _until(condition: object) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 180
     while not (callable(condition) and condition()):
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)

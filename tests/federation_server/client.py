@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -43,7 +42,10 @@ from foltr.federated.wire import (
     encode,
 )
 from foltr.ranking.rankers import make_ranker
+from tests.ports import free_port
 
+PATIENCE = 180.0
+"""seconds after which something hangs; a machine that is busy with other things takes long and gets there"""
 SETTINGS = """
 [server]
 port = {port}
@@ -95,7 +97,7 @@ class Client:
     ) -> requests.Response:
         """A request, signed unless other headers are given."""
         given = self.headers(method, path, body) if headers is None else headers
-        return self.session.request(method, self.address + path, data=body, headers=given, timeout=30)
+        return self.session.request(method, self.address + path, data=body, headers=given, timeout=PATIENCE)
 
     def join(self, token: str) -> requests.Response:
         return self.send("POST", "/v1/members", encode(Enrolment(token=token, device_key=self.identity.public)))
@@ -155,8 +157,7 @@ def make_server(
     folder: Path, *, quorum: int = 3, database: str = "sqlite:///group.sqlite", more: str = "", tls: str = "off"
 ) -> Installation:
     """A group in a folder, on a free port, that is not served yet."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     text = SETTINGS.format(port=port, database=database, quorum=quorum, more=f'[tls]\nmode = "{tls}"\n{more}')
     (folder / "server.toml").write_text(text, encoding="utf-8")
@@ -191,7 +192,7 @@ class Running:
 
     def stop(self) -> None:
         self.uvicorn.should_exit = True
-        self.thread.join(30)
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive()
 
     def refused(self, reason: str) -> float:
@@ -240,11 +241,12 @@ class ServerProcess:
         return self
 
     def wait_until_ready(self) -> ServerProcess:
-        for _ in range(600):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
             assert self.process is not None
             assert self.process.poll() is None, self.log()
             try:
-                if requests.get(self.made.public_address + "/readyz", timeout=5).ok:
+                if requests.get(self.made.public_address + "/readyz", timeout=PATIENCE).ok:
                     return self
             except requests.RequestException:
                 pass
@@ -254,7 +256,7 @@ class ServerProcess:
     def log(self) -> str:
         return (self.made.folder / "log").read_text()
 
-    def ended(self, seconds: float = 30.0) -> int:
+    def ended(self, seconds: float = PATIENCE) -> int:
         """Its exit code, once it has ended."""
         assert self.process is not None
         return self.process.wait(seconds)
@@ -262,4 +264,4 @@ class ServerProcess:
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
-            self.process.wait(30)
+            self.process.wait(PATIENCE)

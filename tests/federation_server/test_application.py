@@ -21,6 +21,7 @@ from federation_server.refusals import REASONS
 from federation_server.tables import updates
 from foltr.federated.wire import Accepted, Announcement, Farewell, ModelRecord, Receipt, Refusal, Sealed, decode, encode
 from tests.federation_server.client import (
+    PATIENCE,
     Client,
     Running,
     document,
@@ -200,9 +201,9 @@ def test_an_invite_works_once_but_for_its_own_device(live: Running) -> None:
 def test_health_readiness_and_description_need_no_signature(live: Running) -> None:
     """They answer to anyone, and the description names every address."""
     address = live.made.public_address
-    assert requests.get(f"{address}/healthz", timeout=5).text == "ok\n"
-    assert requests.get(f"{address}/readyz", timeout=5).text == "ready\n"
-    paths = json.loads(requests.get(f"{address}/openapi.json", timeout=5).content)["paths"]
+    assert requests.get(f"{address}/healthz", timeout=PATIENCE).text == "ok\n"
+    assert requests.get(f"{address}/readyz", timeout=PATIENCE).text == "ready\n"
+    paths = json.loads(requests.get(f"{address}/openapi.json", timeout=PATIENCE).content)["paths"]
     assert {"/v1/members", "/v1/round", "/v1/models/{hash}", "/v1/updates", "/v1/farewell"} < set(paths)
 
 
@@ -215,8 +216,8 @@ def test_without_its_database_the_server_is_not_ready(tmp_path: Path) -> None:
         for path in tmp_path.glob("group.sqlite*"):
             path.unlink()
         (tmp_path / "group.sqlite").mkdir()
-        assert requests.get(f"{made.public_address}/readyz", timeout=60).status_code == 503
-        assert requests.get(f"{made.public_address}/healthz", timeout=5).status_code == 200
+        assert requests.get(f"{made.public_address}/readyz", timeout=PATIENCE).status_code == 503
+        assert requests.get(f"{made.public_address}/healthz", timeout=PATIENCE).status_code == 200
         answer = ada.send("GET", "/v1/round")
         assert (reason(answer), answer.headers["Retry-After"]) == ("unavailable", "5")
 
@@ -224,7 +225,7 @@ def test_without_its_database_the_server_is_not_ready(tmp_path: Path) -> None:
 def raw(live: Running, head: bytes, body: bytes = b"") -> bytes:
     """What the server answers to these very bytes, while the connection stays open."""
     port = live.made.settings.server.port
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         connection.sendall(head)
         try:
             for start in range(0, len(body), 8192):
@@ -253,7 +254,7 @@ def test_a_large_body_in_pieces_is_refused_where_it_exceeds(live: Running, ada: 
 
 def test_a_body_shorter_than_announced_harms_nobody(live: Running, ada: Client) -> None:
     """A device that goes away in the middle of its body is no error, and the server answers the next one."""
-    with socket.create_connection(("127.0.0.1", live.made.settings.server.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", live.made.settings.server.port), timeout=PATIENCE) as connection:
         connection.sendall(head(ada, "Content-Length: 900") + b"abc")
     assert ada.send("GET", "/v1/round").status_code == 200
 

@@ -7,7 +7,6 @@ go on with a fresh process: who has no acknowledgement sends again. The model mu
 from __future__ import annotations
 
 import os
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from federation_server.serve import Installation, open_installation
 from federation_server.tables import models, rounds, updates
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, make_server, member, reason, running
+from tests.ports import free_port
 
 CHANGES = (0.25, 0.5, 1.5)
 """what three members add to the first weight; their mean is 0.75"""
@@ -172,8 +172,7 @@ def test_two_processes_upgrade_an_empty_database_at_once(postgresql: str) -> Non
 
 def second(made: Installation, folder: Path) -> Installation:
     """Another server on the same database, with the same keys and a port of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     folder.mkdir()
     settings = (made.folder / "server.toml").read_text()
     (folder / "server.toml").write_text(settings.replace(f"port = {made.settings.server.port}", f"port = {port}", 1))

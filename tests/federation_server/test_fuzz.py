@@ -21,7 +21,7 @@ from foltr.errors import RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import seal
 from foltr.federated.wire import Record, Refusal, Sealed, decode
-from tests.federation_server.client import Client, Running, make_server, member, running
+from tests.federation_server.client import PATIENCE, Client, Running, make_server, member, running
 from tests.federation_server.groups import credentials as somebody
 from tests.federation_server.groups import expectation, make_group, update_for
 
@@ -69,7 +69,7 @@ def test_no_request_makes_the_server_fail(case: object, live: Running, ada: Clie
         if signed:
             body = prepared.body.encode() if isinstance(prepared.body, str) else prepared.body or b""
             prepared.headers.update(ada.headers(str(prepared.method), prepared.path_url, body))
-        answer = ada.session.send(prepared, timeout=30)
+        answer = ada.session.send(prepared, timeout=PATIENCE)
         assert answer.status_code < 500, answer.text
         if answer.status_code >= 400 and answer.headers.get("content-type") == "application/json":
             assert decode(answer.content, Refusal).reason in REASONS

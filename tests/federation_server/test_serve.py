@@ -25,6 +25,7 @@ from federation_server.vault import Vault
 from foltr.federated.invite_link import from_link
 from foltr.federated.wire import Accepted, decode, encode
 from tests.federation_server.client import (
+    PATIENCE,
     Client,
     ServerProcess,
     make_server,
@@ -34,6 +35,7 @@ from tests.federation_server.client import (
     sealed,
     update_record,
 )
+from tests.ports import free_port
 
 
 @pytest.fixture
@@ -44,11 +46,6 @@ def process(tmp_path: Path) -> Iterator[ServerProcess]:
     yield found
     found.stop()
     made.engine.dispose()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def with_settings(made: Installation, old: str, new: str) -> Installation:
@@ -67,12 +64,12 @@ def test_a_whole_round_leaves_numbers_and_no_names(process: ServerProcess) -> No
     stranger = Client(made.public_address)
     stranger.send("GET", "/v1/round")
     assert members[0].announcement().round == 2
-    metrics = requests.get(f"http://127.0.0.1:{made.settings.operations.metrics_port}/metrics", timeout=5).text
+    metrics = requests.get(f"http://127.0.0.1:{made.settings.operations.metrics_port}/metrics", timeout=PATIENCE).text
     assert "foltr_updates_accepted_total 3.0" in metrics
     assert "foltr_rounds_closed_total 1.0" in metrics
     assert 'foltr_refused_total{reason="unknown-device"} 1.0' in metrics
     assert 'foltr_request_seconds_count{address="/v1/updates"} 3.0' in metrics
-    assert requests.get(f"{made.public_address}/metrics", timeout=5).status_code == 404
+    assert requests.get(f"{made.public_address}/metrics", timeout=PATIENCE).status_code == 404
     process.stop()
     log = process.log()
     closed = [json.loads(line) for line in log.splitlines() if "closed with" in line]
@@ -90,11 +87,12 @@ def test_a_request_that_runs_is_finished_when_the_server_stops(process: ServerPr
     ada = member(process.made)
     told, body = ada.announcement(), update_body(ada)
     headers = ada.headers("POST", "/v1/updates", body)
-    lines = ["POST /v1/updates HTTP/1.1", "Host: x", f"Content-Length: {len(body)}"]
+    lines = ["POST /v1/updates HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", "Expect: 100-continue"]
     head = "\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]).encode()
-    with socket.create_connection(("127.0.0.1", process.made.settings.server.port), timeout=20) as connection:
-        connection.sendall(head + body[:100])
-        time.sleep(0.3)
+    with socket.create_connection(("127.0.0.1", process.made.settings.server.port), timeout=PATIENCE) as connection:
+        connection.sendall(head)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")  # it has read the head and waits for the body
+        connection.sendall(body[:100])
         assert process.process is not None
         process.process.send_signal(signal.SIGTERM)
         time.sleep(0.3)
@@ -128,7 +126,7 @@ def test_a_self_signed_server_is_known_by_its_fingerprint(tmp_path: Path) -> Non
 def shown_certificate(port: int) -> str:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+    plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     with plain, context.wrap_socket(plain) as connection:
         return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
 
@@ -176,4 +174,4 @@ def test_a_round_closes_at_its_deadline_without_a_request(tmp_path: Path) -> Non
         ada, seen = member(made), threading.Event()
         live.server.service.on_closed = lambda closed: seen.set()
         assert ada.update(0.5).ok
-        assert seen.wait(20)
+        assert seen.wait(PATIENCE)

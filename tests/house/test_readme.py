@@ -47,6 +47,7 @@ def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
         "FOLTR_CONFIG_DIR": str(home / "config"),
         "FOLTR_DATA_DIR": str(home / "data"),
         "FOLTR_OPEN__OPENER": "true",  # no desktop here
+        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),  # kernels compiled before
     }
     return subprocess.run(
         line, shell=True, env=environment, cwd=home, capture_output=True, text=True, check=False,

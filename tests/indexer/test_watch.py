@@ -22,7 +22,7 @@ from indexer.storage.index import Index, IndexWriter
 from indexer.update import Job, Updater, open_catalogue
 from indexer.watch import Follower, Notifier
 
-PATIENCE = 20.0
+PATIENCE = 180.0
 """seconds until a test gives up; it goes on as soon as it can"""
 
 

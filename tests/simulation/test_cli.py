@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -25,7 +26,11 @@ SMALL = ["sample", "--rounds", "4", "--evaluate-every", "2", "--clients", "3", "
 
 
 def process(arguments: Sequence[str], *, cwd: Path, **environment: str) -> subprocess.Popen[str]:
-    """`python -m simulation ARGUMENTS` in a process group of its own, as a shell starts it."""
+    """`python -m simulation ARGUMENTS` in a process group of its own, as a shell starts it.
+
+    A shell ignores Ctrl-C on behalf of what it runs in the background, and that is handed down: where the tests are
+    run so, the process must be told that it is in the foreground.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", "simulation", *arguments],
         cwd=cwd,
@@ -34,13 +39,14 @@ def process(arguments: Sequence[str], *, cwd: Path, **environment: str) -> subpr
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty current folder, no data, no settings; without pictures, which take longer than everything else."""
-    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
+    monkeypatch.setattr("simulation.report.report.plots.write_plots", lambda *arguments, **options: [])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOLTR_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("FOLTR_DATASETS", "")
@@ -163,11 +169,17 @@ def test_an_interrupt_keeps_the_curves_and_says_how_to_go_on(jobs: str, tmp_path
     arguments = ["sample", "--rounds", "100000", "--evaluate-every", "1", "--folds", "1", "--out", "run"]
     running = process([*arguments, "--jobs", jobs], cwd=tmp_path)
     rows = tmp_path / "run" / "rows.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and not (rows.exists() and rows.stat().st_size > 10_000):
-        time.sleep(0.05)
-    os.killpg(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    try:
+        deadline = time.monotonic() + 300
+        while not (rows.exists() and rows.stat().st_size > 10_000):
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)
+        out, err = running.communicate(timeout=300)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)  # what ran on would slow down all tests that follow
     assert running.returncode == 130, err
     assert "Traceback" not in err
     assert "offline nDCG@10" in out
@@ -184,10 +196,10 @@ def test_an_interrupt_of_the_pictures_says_how_to_make_them(
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simulation.report.plots.write_plots", interrupted)
+    monkeypatch.setattr("simulation.report.report.plots.write_plots", interrupted)
     assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 130
     assert "to make them:" in capsys.readouterr().err
-    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
+    monkeypatch.setattr("simulation.report.report.plots.write_plots", lambda *arguments, **options: [])
     assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
     assert "done in" not in capsys.readouterr().err
 
@@ -199,7 +211,7 @@ def test_a_reader_who_leaves_costs_no_file(tmp_path: Path) -> None:
     running.stdout.close()
     assert running.stderr is not None
     running.stderr.read()
-    running.wait(timeout=60)
+    running.wait(timeout=300)
     assert (tmp_path / "run" / "offline_ndcg.svg").exists()
 
 

@@ -1,14 +1,13 @@
 """A group end to end: three people with different folders, one server, and a fourth who has never clicked.
 
 Real processes: `foltr-server serve`, `foltr-search index`, `join`, `sync`. Only the clicks are made by calling
-app.search.search, as a screen would.
+app.search.search.search, as a screen would.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -28,6 +27,7 @@ from federation_server.start import Start
 from foltr.federated.wire import ModelRecord, decode, decode_vector
 from foltr.ranking.metrics import ndcg_at_k
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.ports import free_port
 
 ROUNDS = 3
 WEAK = {"body_bm25": 3.0}
@@ -50,7 +50,7 @@ def call(home: Path, module: str, *arguments: str) -> str:
     """Run one command to its end; what it says is in the assertion when it fails."""
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *arguments],
-        env=environment(home), capture_output=True, text=True, check=False, timeout=120,
+        env=environment(home), capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     return done.stdout + done.stderr
@@ -66,8 +66,7 @@ def server(tmp_path: Path) -> Iterator[Path]:
     home = tmp_path / "server-home"
     folder = home / "server"
     folder.mkdir(parents=True)
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
+    port = free_port()
     (folder / "server.toml").write_text(
         f"[server]\nport = {port}\n[rounds]\nquorum = 3\nfloor = 3\n[operations]\nmetrics_port = 0\n"
         '[method]\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n'
@@ -84,18 +83,19 @@ def server(tmp_path: Path) -> Iterator[Path]:
         yield home
     finally:
         process.terminate()
-        assert process.wait(20) == -signal.SIGTERM  # it stopped in order, then let the signal have its way
+        assert process.wait(180) == -signal.SIGTERM  # it stopped in order, then let the signal have its way
 
 
 def _wait_until_ready(address: str) -> None:
-    for _ in range(300):
+    end = time.monotonic() + 180
+    while time.monotonic() < end:
         try:
-            if requests.get(address, timeout=5).ok:
+            if requests.get(address, timeout=180).ok:
                 return
         except requests.ConnectionError:
             pass
         time.sleep(0.1)
-    raise AssertionError("the server did not answer within half a minute")
+    raise AssertionError("the server did not answer within three minutes")
 
 
 def make_person(home: Path, topics: tuple[str, ...], seed: int) -> None:

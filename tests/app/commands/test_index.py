@@ -91,7 +91,7 @@ def test_interrupted_it_keeps_what_is_done(device: Device) -> None:
     first_line = process.stderr.readline()
     assert first_line
     process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=120)
+    _, rest = process.communicate(timeout=300)
     assert "Traceback" not in rest
     if process.returncode == 130:
         assert "stopped early; what was done is kept" in rest
@@ -122,7 +122,7 @@ def test_watch_follows_changes_and_prints_events(device: Device) -> None:
         assert {"phase", "n_done", "n_total", "rate_mb_s", "eta_seconds", "current", "last_error"} <= seen[-1].keys()
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in errors
 
@@ -143,7 +143,7 @@ def test_a_second_writer_is_told_who_is_writing(device: Device) -> None:
         done = device.run("index")
         status = device.run("status")
     finally:
-        holder.communicate(timeout=60)
+        holder.communicate(timeout=300)
     assert done.returncode == 2
     assert "a patient holder" in done.stderr
     assert str(holder.pid) in done.stderr

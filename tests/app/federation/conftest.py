@@ -27,7 +27,7 @@ def make_person(tmp_path: Path) -> Iterator[Callable[..., Person]]:
 
     def make(**changes: Any) -> Person:
         stores.append(Store(tmp_path / f"device-{len(stores)}" / "state.sqlite"))
-        federation = FederationSettings(**{"timeout_seconds": 10.0, **changes})
+        federation = FederationSettings(**{"timeout_seconds": 120.0, **changes})
         return Person(stores[-1], Settings(federation=federation, learning=LearningSettings()))
 
     yield make

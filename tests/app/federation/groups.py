@@ -84,7 +84,7 @@ class Group:
 
     def stop(self) -> None:
         self.running.should_exit = True
-        self.thread.join(10)
+        self.thread.join(120)
         self.installation.engine.dispose()
 
 

@@ -179,7 +179,8 @@ def test_killed_between_the_ledger_and_the_upload_counts_as_spent(group: Group, 
     person.join(group)
     script = KILLED.format(state=str(person.store.path))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=False, timeout=60)
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     assert stored_digests(group) == []
     spent = ledger.entries(person.store)

@@ -79,6 +79,7 @@ any_text = st.text(st.characters(exclude_categories=()), max_size=50)
 @settings(deadline=None)
 @given(any_text)
 @example("İßﬃ가\ud800\U0001f600e\u0301")
+@example("ᴬℂ")
 def test_folding_keeps_every_offset(text: str) -> None:
     """Folding gives one character for each, and what the index's folding gives wherever that is one for one."""
     plain = folded(text)

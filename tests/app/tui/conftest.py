@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.timer import Timer
 
 from app.search.results import (
     Contribution,
@@ -63,7 +65,7 @@ DOCUMENTS = (
 
 
 class FakeSearch:
-    """Answers as `app.search.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
+    """Answers as `app.search.search.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
 
     def __init__(self, documents: Sequence[Document] = DOCUMENTS) -> None:
         self.documents = list(documents)
@@ -85,7 +87,7 @@ class FakeSearch:
         if text in self.reached:
             self.reached[text].set()
         if text in self.gate:
-            self.gate[text].wait(10)
+            self.gate[text].wait(120)
         words = tuple(re.findall(r"\w+", request.text.lower()))
         found = [(n, d) for n, d in enumerate(self.documents) if all(_matches(d, w, request, words) for w in words)]
         found = [(n, d) for n, d in found if d.type.startswith(request.type) and d.path.startswith(request.folder)]
@@ -211,10 +213,17 @@ class Stage:
     engine: FakeSearch
     indexing: FakeIndexing
     history: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """what was announced; the screen forgets it after some seconds, on a busy machine before a test can look"""
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so; fails after about ten seconds."""
-        for _ in range(1000):
+        """Wait until something is so, and what belongs to it is laid out; fails after two minutes."""
+        await self._wait(pilot, condition, what)
+        await pilot.pause()
+
+    async def _wait(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
+        end = time.monotonic() + 120
+        while time.monotonic() < end:
             if condition():
                 return
             await pilot.pause(0.01)
@@ -230,7 +239,24 @@ class Stage:
         for character in text:
             await pilot.press("space" if character == " " else character)
         await self.until(pilot, lambda: self.asked == text, f"a page for {text!r}")
-        await pilot.pause(0.15)
+        await self.settle(pilot)
+
+    async def settle(self, pilot: Pilot[int]) -> None:
+        """Wait until the hand rests, nothing is being worked on, and all of it is on the screen.
+
+        An answer makes the screen ask for snippets, a timer for a preview, and so on: a few times round is all of it.
+        """
+        screen = self.app.search_screen
+        for _ in range(4):
+            for timer in ("_typing", "_resting"):
+                await self._wait(pilot, lambda name=timer: not _runs(getattr(screen, name)), f"the end of {timer}")
+            for name in ("search", "snippets", "preview", "record"):
+                lane, reached = screen.session._lanes[name], threading.Event()
+                lane.put(reached.set)
+                await self._wait(pilot, lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
+                lane.put((passed := threading.Event()).set)  # what was the latest has begun; this comes after it
+                await self._wait(pilot, passed.is_set, f"lane {name}")
+            await pilot.pause()
 
     @property
     def asked(self) -> str:
@@ -257,6 +283,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("HOME", "/home/anna")
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setattr("app.tui.session.CLOSING_SECONDS", 120.0)
     time.tzset()
     made: list[Stage] = []
 
@@ -282,14 +309,27 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             problems=problems_of(keymap),
             now=NOW,
         )
-        made.append(Stage(FoltrApp(replace(setup, **settings)), engine, indexing))
-        return made[-1]
+        one = Stage(FoltrApp(replace(setup, **settings)), engine, indexing)
+        notify = one.app.notify
+
+        def noting(message: str, **options: Any) -> None:
+            one.notes.append(message)
+            notify(message, **options)
+
+        monkeypatch.setattr(one.app, "notify", noting)
+        made.append(one)
+        return one
 
     yield make
     for one in made:
         one.app.search_screen.session.close()
     monkeypatch.undo()
     time.tzset()
+
+
+def _runs(timer: Timer | None) -> bool:
+    """Whether a timer that rings once has yet to ring."""
+    return timer is not None and timer._task is not None and not timer._task.done()
 
 
 def _with(settings: Settings, **sections: object) -> Settings:

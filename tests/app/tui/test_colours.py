@@ -46,7 +46,7 @@ def _luminance(color: Color) -> float:
 async def _show_everything(stage: Any, pilot: Any) -> None:
     await stage.search(pilot, "wind")
     await pilot.press("f4", "right")
-    await pilot.pause(0.2)
+    await stage.settle(pilot)
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "dark", "light", "nord", "gruvbox", "dracula"])
@@ -100,6 +100,6 @@ async def test_an_unknown_theme_is_one_line(stage: Stages) -> None:
     """A typing error in screen.theme names the themes there are, and the screen comes up all the same."""
     one = stage(screen=ScreenSettings(theme="drak"))
     async with one.app.run_test(size=(120, 30)) as pilot:
-        await pilot.pause(0.1)
-        (note,) = one.app._notifications
-        assert note.message.startswith("screen.theme: there is no theme drak; known are dark, light, ansi, ")
+        await one.until(pilot, lambda: bool(one.notes), "the line")
+        (note,) = one.notes
+        assert note.startswith("screen.theme: there is no theme drak; known are dark, light, ansi, ")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from textual.command import CommandList
+
 from app.learning.outcomes import Outcome
 from app.settings import ScreenSettings
 from app.tui.help_screen import HelpScreen
@@ -20,15 +22,12 @@ async def test_help_is_about_the_focused_part(stage: Stages) -> None:
     async with one.app.run_test(size=TALL) as pilot:
         await one.search(pilot, "wind")
         await pilot.press("f1")
-        await pilot.pause()
-        assert isinstance(one.app.screen, HelpScreen)
-        assert "The search box." in one.text
+        await one.until(pilot, lambda: isinstance(one.app.screen, HelpScreen) and "The search box." in one.text)
         assert "Half a page down" not in one.text
         assert "modified:last-week" in one.text
         await pilot.press("escape")
         await pilot.press("tab", "question_mark")
-        await pilot.pause()
-        assert "The results." in one.text
+        await one.until(pilot, lambda: "The results." in one.text)
         assert "Half a page down" in one.text
 
 
@@ -37,7 +36,7 @@ async def test_help_shows_the_keys_as_they_were_remapped(stage: Stages) -> None:
     one = stage(screen=ScreenSettings(keys={"stats": "f9"}))
     async with one.app.run_test(size=TALL) as pilot:
         await pilot.press("f1")
-        await pilot.pause()
+        await one.until(pilot, lambda: "whether the learned order helps" in one.text)
         line = next(line for line in one.text.splitlines() if "whether the learned order helps" in line)
         assert "F9" in line
         assert "F6" not in line
@@ -50,8 +49,8 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
         await one.search(pilot, "wind")
         await pilot.press("ctrl+p")
         await pilot.press(*"newest")
-        await one.until(pilot, lambda: "Order: newest first" in one.text)
-        await pilot.pause(0.2)
+        await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
+        assert "Order: newest first" in one.text
         await pilot.press("enter")
         await one.until(pilot, lambda: one.app.search_screen.order == "modified")
         await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")
@@ -63,7 +62,6 @@ async def test_statistics_answer_whether_it_helps(stage: Stages) -> None:
     one = stage(read_stats=lambda: rows)
     async with one.app.run_test(size=TALL) as pilot:
         await pilot.press("f6")
-        await one.until(pilot, lambda: "It helps: over 40 opened results" in one.text)
-        assert "█" in one.text
+        await one.until(pilot, lambda: "It helps: over 40 opened results" in one.text and "█" in one.text)
         await pilot.press("escape")
-        assert not isinstance(one.app.screen, StatsScreen)
+        await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))

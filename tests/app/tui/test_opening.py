@@ -55,14 +55,14 @@ async def test_a_page_is_left_once_when_the_query_becomes_another(
         await pilot.press("enter", "down", "enter")
         await one.until(pilot, lambda: len(one.engine.opened_paths) == 2)
         await pilot.press("ctrl+s")
-        await pilot.pause(0.1)
+        await one.settle(pilot)
         assert one.engine.left == []
         await pilot.press(*" in")
         await one.until(pilot, lambda: len(one.engine.left) == 1)
         await one.until(pilot, lambda: "learned from 1 pick" in one.text)
         await pilot.press("escape", *"calm")
         await one.until(pilot, lambda: one.asked == "calm")
-        await pilot.pause(0.1)
+        await one.settle(pilot)
     one.app.search_screen.session.close()
     assert len(one.engine.left) == 1
 
@@ -98,8 +98,8 @@ async def test_a_file_that_is_gone_is_said_and_not_recorded(stage: Stages) -> No
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "rain")
         await pilot.press("enter")
-        await one.until(pilot, lambda: bool(one.app._notifications))
-        assert [n.message for n in one.app._notifications] == ["/home/anna/notes/gone.txt: it is gone"]
+        await one.until(pilot, lambda: bool(one.notes))
+        assert one.notes == ["/home/anna/notes/gone.txt: it is gone"]
         assert one.engine.opened_paths == []
 
 

@@ -62,7 +62,7 @@ async def test_from_typing_to_a_lesson(stage: Stages, paths: Paths, tmp_path: Pa
         await one.until(pilot, lambda: "opened " in one.text)
         await pilot.press("escape", *"solar")
         await one.until(pilot, lambda: "learned from" in one.text, "a lesson")
-        await pilot.pause(0.05)
+        await one.settle(pilot)
         assert [Path(hit.path).name for hit in results.page.hits] == ["solar.md"]
     one.app.search_screen.session.close()
 

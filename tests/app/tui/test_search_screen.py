@@ -47,7 +47,7 @@ async def test_the_unfinished_page_stays_when_the_whole_word_finds_nothing(stage
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "turb")
         await one.until(pilot, lambda: not one.engine.requests[-1].as_you_type, "the request at rest")
-        await pilot.pause(0.1)
+        await one.settle(pilot)
         assert _rows(one) == ["turbine.md", "report.pdf"]
 
 
@@ -66,7 +66,7 @@ async def test_stale_answers_are_dropped(stage: Stages) -> None:
         await one.until(pilot, lambda: one.asked == "wind")
         shown = one.app.search_screen.query_one(ResultsList).page
         assert shown.request.text == "wind"
-        await pilot.pause(0.1)
+        await one.settle(pilot)
         assert one.asked == "wind"
 
 
@@ -157,8 +157,7 @@ async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
         side = one.app.search_screen.query_one("#side")
         assert not side.display
         await pilot.press("f2")
-        await pilot.pause(0.2)
-        assert side.display
+        await one.until(pilot, lambda: side.display and side.region.width == 80)
         assert side.region.y > one.app.search_screen.query_one(ResultsList).region.y
         assert side.region.width == 80
         await pilot.press("f2")
@@ -173,13 +172,10 @@ async def test_the_screen_follows_a_resize(stage: Stages) -> None:
         side = one.app.search_screen.query_one("#side")
         assert side.display
         await pilot.resize_terminal(60, 20)
-        await pilot.pause(0.1)
-        assert not side.display
+        await one.until(pilot, lambda: not side.display)
         assert "Wind turbines at sea" in one.text
         await pilot.resize_terminal(200, 50)
-        await pilot.pause(0.1)
-        assert side.display
-        assert side.region.x > 80
+        await one.until(pilot, lambda: side.display and side.region.x > 80)
 
 
 async def test_the_order_changes_with_one_key(stage: Stages) -> None:
@@ -314,14 +310,13 @@ async def test_typing_before_the_index_is_open_is_not_lost(stage: Stages, confte
     engine = conftest_types.FakeSearch()
 
     def slow_engine() -> Any:
-        ready.wait(10)
+        ready.wait(120)
         return engine
 
     one = stage(engine=engine, open_engine=slow_engine)
     async with one.app.run_test(size=WIDE) as pilot:
         await pilot.press(*"wind")
-        await pilot.pause(0.05)
-        assert "opening the index" in one.text
+        await one.until(pilot, lambda: "opening the index" in one.text)
         ready.set()
         await one.until(pilot, lambda: one.asked == "wind")
 
@@ -344,9 +339,7 @@ async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
     one = stage(screen=ScreenSettings(keys={"order": "f9", "opne": "f7"}))
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
-        assert [n.message for n in one.app._notifications] == [
-            "screen.keys: there is no action opne; did you mean open?"
-        ]
+        assert one.notes == ["screen.keys: there is no action opne; did you mean open?"]
         await pilot.press("ctrl+s")
         assert one.app.search_screen.order == "learned"
         await pilot.press("f9")
@@ -383,7 +376,7 @@ async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) 
     one = stage(history=Past())
     async with one.app.run_test(size=WIDE) as pilot:
         box = one.app.search_screen.query_one(QueryInput)
-        await pilot.pause(0.1)
+        await one.settle(pilot)
         seen = []
         for key in ("up", "up", "up", "down", "down"):
             await pilot.press(key)

@@ -18,7 +18,7 @@ def test_jobs_that_were_put_run_in_order() -> None:
     lane = _lane()
     for number in range(20):
         lane.put(lambda number=number: done.append(number))
-    lane.close(finish=True, seconds=10)
+    lane.close(finish=True, seconds=120)
     assert done == list(range(20))
 
 
@@ -29,16 +29,16 @@ def test_replacing_drops_the_one_that_waits() -> None:
 
     def slow() -> None:
         started.set()
-        go_on.wait(10)
+        go_on.wait(120)
         done.append("slow")
 
     lane = _lane()
     lane.put(slow)
-    started.wait(10)
+    started.wait(120)
     for name in ("a", "b", "c"):
         lane.replace(lambda name=name: done.append(name))
     go_on.set()
-    lane.close(finish=True, seconds=10)
+    lane.close(finish=True, seconds=120)
     assert done == ["slow", "c"]
 
 
@@ -47,12 +47,12 @@ def test_replacing_keeps_what_was_put() -> None:
     done: list[str] = []
     started, go_on = threading.Event(), threading.Event()
     lane = _lane()
-    lane.put(lambda: (started.set(), go_on.wait(10)))
-    started.wait(10)
+    lane.put(lambda: (started.set(), go_on.wait(120)))
+    started.wait(120)
     lane.put(lambda: done.append("open"))
     lane.replace(lambda: done.append("ask"))
     go_on.set()
-    lane.close(finish=True, seconds=10)
+    lane.close(finish=True, seconds=120)
     assert done == ["open", "ask"]
 
 
@@ -63,7 +63,7 @@ def test_a_failing_job_is_reported_and_the_lane_goes_on() -> None:
     lane = _lane(errors)
     lane.put(lambda: [][0])
     lane.put(lambda: done.append("next"))
-    lane.close(finish=True, seconds=10)
+    lane.close(finish=True, seconds=120)
     assert done == ["next"]
     assert [(name, type(error)) for name, error in errors] == [("test", IndexError)]
 
@@ -72,7 +72,7 @@ def test_a_closed_lane_takes_no_jobs() -> None:
     """After closing nothing runs any more."""
     done: list[str] = []
     lane = _lane()
-    lane.close(finish=True, seconds=10)
+    lane.close(finish=True, seconds=120)
     lane.put(lambda: done.append("late"))
     lane.replace(lambda: done.append("later"))
     assert done == []

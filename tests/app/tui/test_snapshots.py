@@ -31,7 +31,7 @@ def _after(stage: Any, *keys: str) -> Callable[..., Any]:
         await stage.until(pilot, lambda: results.snippet_of(3) is not None, "the snippets")
         if screen.has_class("-wide"):
             await stage.until(pilot, lambda: preview.loaded is not None or not preview.display, "the preview")
-        await pilot.pause(0.3)
+        await stage.settle(pilot)
 
     return prepare
 

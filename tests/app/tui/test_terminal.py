@@ -56,8 +56,8 @@ class Terminal:
         )  # fmt: skip
 
     def read_until(self, wanted: bytes) -> None:
-        """Collect output until it holds `wanted`; fails after half a minute."""
-        end = time.monotonic() + 30
+        """Collect output until it holds `wanted`; fails after three minutes."""
+        end = time.monotonic() + 180
         while wanted not in self.output:
             assert time.monotonic() < end, f"{wanted!r} never came: {self.output[-2000:]!r}"
             if select.select([self.master], [], [], 0.1)[0]:
@@ -65,7 +65,7 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for the end, collecting what is still written."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 180
         while self.process.poll() is None and time.monotonic() < end:
             if select.select([self.master], [], [], 0.1)[0]:
                 self.output += os.read(self.master, 65536)

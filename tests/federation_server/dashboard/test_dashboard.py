@@ -68,14 +68,14 @@ def address(engine: Engine) -> Iterator[str]:
     thread.start()
     yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     running.should_exit = True
-    thread.join(10)
+    thread.join(120)
 
 
 def test_without_the_token_nothing_is_shown(address: str) -> None:
     """The page asks for the token, a wrong one opens nothing, and after five attempts a minute must pass."""
-    assert "members" not in requests.get(f"{address}/dashboard", timeout=10).text.lower()
+    assert "members" not in requests.get(f"{address}/dashboard", timeout=120).text.lower()
     codes = [
-        requests.post(f"{address}/dashboard/login", data={"token": "guess"}, timeout=10).status_code for _ in range(6)
+        requests.post(f"{address}/dashboard/login", data={"token": "guess"}, timeout=120).status_code for _ in range(6)
     ]
     assert codes == [401] * 5 + [429]
 
@@ -83,23 +83,23 @@ def test_without_the_token_nothing_is_shown(address: str) -> None:
 def test_a_session_ends_with_leaving(address: str) -> None:
     """The cookie is for the dashboard's addresses alone, unreadable to scripts, and worthless after leaving."""
     session = requests.Session()
-    answer = session.post(f"{address}/dashboard/login", data={"token": TOKEN}, timeout=10, allow_redirects=False)
+    answer = session.post(f"{address}/dashboard/login", data={"token": TOKEN}, timeout=120, allow_redirects=False)
     assert answer.status_code == 303
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert "path=/dashboard" in cookie
     kept = session.cookies.get_dict()
-    assert session.get(f"{address}/dashboard", timeout=10).status_code == 200
-    session.post(f"{address}/dashboard/logout", timeout=10)
-    assert requests.get(f"{address}/dashboard", cookies=kept, timeout=10).status_code == 401
+    assert session.get(f"{address}/dashboard", timeout=120).status_code == 200
+    session.post(f"{address}/dashboard/logout", timeout=120)
+    assert requests.get(f"{address}/dashboard", cookies=kept, timeout=120).status_code == 401
 
 
 def test_the_page_names_no_member(address: str) -> None:
     """No pseudonym is on it, and it loads nothing from anywhere."""
     session = requests.Session()
-    session.post(f"{address}/dashboard/login", data={"token": TOKEN}, timeout=10)
-    page = session.get(f"{address}/dashboard", timeout=10)
+    session.post(f"{address}/dashboard/login", data={"token": TOKEN}, timeout=120)
+    page = session.get(f"{address}/dashboard", timeout=120)
     assert not [number for number in range(12) if device(number) in page.text]
     assert "default-src 'none'" in page.headers["content-security-policy"]
     assert "http://" not in page.text.replace("http://www.w3.org", "")

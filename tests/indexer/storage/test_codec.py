@@ -265,7 +265,7 @@ def test_the_adapter_runs_on_the_maintained_fork_too(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "FOLTR_ADAPTER_TESTS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", "import sys, whoosh, pytest; assert sys.argv[1] in whoosh.__file__, whoosh.__file__;"
-         " raise SystemExit(pytest.main(['-q', '-p', 'no:cacheprovider', '-k', 'whoosh or commit', *sys.argv[2:]]))",
+         " raise SystemExit(pytest.main(['-n0', '-p', 'no:cacheprovider', '-k', 'whoosh or commit', *sys.argv[2:]]))",
          str(tmp_path), "tests/indexer/storage/test_codec.py", "tests/indexer/storage/test_index.py"],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -30,7 +30,7 @@ from benchmarks.federation_devices import sealed_update as seal
 from benchmarks.federation_garbage import garbage
 from federation_server import group
 from federation_server.database import reading
-from federation_server.policy import policy_of
+from federation_server.rounds import policy_of
 from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector

@@ -12,9 +12,8 @@ import numpy as np
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
-from federation_server.policy import Policy
 from federation_server.received import received
-from federation_server.rounds import Round
+from federation_server.rounds import Policy, Round
 from federation_server.tables import members
 from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix

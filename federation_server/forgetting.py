@@ -27,9 +27,8 @@ from federation_server import enrolment, group, rounds
 from federation_server.database import note_erasure
 from federation_server.enrolment import member
 from federation_server.group import GroupError
-from federation_server.policy import Policy
 from federation_server.received import Received, norms, received
-from federation_server.rounds import Round
+from federation_server.rounds import Policy, Round
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, lineages, models, updates
 from federation_server.vault import Vault

@@ -2,6 +2,7 @@
 
 Every function takes a connection inside a transaction of the caller's. Aggregating, publishing the next model, ending
 the round (which destroys its key) and opening the next one belong in one transaction: a crash leaves all or nothing.
+The policy says when this server closes a round and how it joins it; foltr.federated.joining does that.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, insert, select, update
 
 from federation_server import group
+from federation_server.settings import ServerSettings
 from federation_server.tables import rounds, updates
 from federation_server.vault import Vault
 from foltr.federated.envelope import new_round_key, round_public
+from foltr.federated.joining import Joining
 from foltr.federated.wire import Announcement, Terms
 
 Purpose = Literal["learn", "forget"]
@@ -146,4 +149,27 @@ def _round(row: Any) -> Round:
         sealed_key=bytes(row.private_key) if row.private_key is not None else None,
         model_hash=row.model_hash,
         n_updates=row.n_updates,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings say about rounds."""
+
+    schedule: Schedule
+    joining: Joining
+
+
+def policy_of(settings: ServerSettings) -> Policy:
+    """Those of the settings file, which federation_server.settings has checked."""
+    section = settings.aggregation
+    return Policy(
+        schedule=Schedule(settings.rounds.quorum, round(settings.rounds.hours * 3600)),
+        joining=Joining(
+            rule=section.rule,
+            largest_weight=section.largest_weight,
+            guard=section.guard,
+            assumed_malicious=section.assumed_malicious,
+            optimizer=section.optimizer,
+        ),
     )

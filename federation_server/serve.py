@@ -26,7 +26,7 @@ from federation_server.closing import Closed
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade
-from federation_server.policy import policy_of
+from federation_server.rounds import policy_of
 from federation_server.service import Service
 from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError

@@ -27,8 +27,8 @@ from federation_server.authentication import (
 from federation_server.closing import Closed
 from federation_server.database import reading, told, writing
 from federation_server.intake import Expectations, Offer, Writer
-from federation_server.policy import Policy
 from federation_server.refusals import Refused
+from federation_server.rounds import Policy
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
 from federation_server.tables import forgettings, invites, updates
 from federation_server.tables import rounds as rounds_table

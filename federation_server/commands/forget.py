@@ -15,7 +15,7 @@ def command(device: str | None, yes: bool) -> int:
     from federation_server import database, forgetting
     from federation_server.database import reading, writing
     from federation_server.history import requests
-    from federation_server.policy import policy_of
+    from federation_server.rounds import policy_of
 
     installation = opened()
     if device is None:

@@ -33,7 +33,7 @@ def rollback(version: str) -> int:
     """Begin a new lineage from the model VERSION (LINEAGE.ROUND); devices follow at their next sync."""
     from federation_server.database import writing
     from federation_server.forgetting import roll_back
-    from federation_server.policy import policy_of
+    from federation_server.rounds import policy_of
 
     lineage, _, number = version.partition(".")
     if not (lineage.isdigit() and number.isdigit()):

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from federation_server import enrolment, group
 from federation_server.history import latest_models, latest_rounds, requests
-from federation_server.policy import Policy
+from federation_server.rounds import Policy
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.mechanisms import Mechanism

@@ -11,9 +11,8 @@ from federation_server import enrolment, group, intake, rounds
 from federation_server.authentication import Credentials
 from federation_server.database import reading, writing
 from federation_server.intake import Expectation
-from federation_server.policy import Policy
 from federation_server.refusals import Refused
-from federation_server.rounds import Schedule
+from federation_server.rounds import Policy, Schedule
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import Identity, pseudonym, seal

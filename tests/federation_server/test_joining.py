@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from federation_server import closing, group
 from federation_server.closing import Closed
 from federation_server.database import reading, writing
-from federation_server.policy import Policy
+from federation_server.rounds import Policy
 from foltr.arrays import FloatMatrix
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan

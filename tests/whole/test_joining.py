@@ -10,7 +10,7 @@ import pytest
 from indexer.features import NAMES
 
 from federation_server.group import method_of
-from federation_server.policy import policy_of
+from federation_server.rounds import policy_of
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatMatrix, FloatVector

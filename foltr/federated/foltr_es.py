@@ -10,7 +10,8 @@ pages are independent draws, the law is the same for even B. Pages are learned f
 each before the next is shown. A direction without a page reports the other's mean, which teaches nothing.
 
 The reward of each page is privatised by itself, then the directions are averaged, as in the paper's program and thesis
-Section 3.1.2. A page therefore costs `page_epsilon`, and a message the sum over its pages. To protect anyone, the
+Section 3.1.2. A page therefore costs the epsilon of Eq. 10 (`randomised_response_epsilon` of as many values as a page
+can have; none that is finite for click-count), and a message the sum over its pages. To protect anyone, the
 device's generator must be foltr.privacy.noise.os_entropy_generator. Rewards are rounded to 32 bits as sent. Equal
 scores: the later document first, as in the published program, which reverses an ascending sort.
 
@@ -39,13 +40,7 @@ from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
 from foltr.online.click_rewards import Reward, outcome, reward_values
 from foltr.online.evolution_strategies import SEEDS, ascent_gradient, perturbation
-from foltr.privacy.privatisation import (
-    answer,
-    check_truth_probability,
-    click_count_weights,
-    equal_weights,
-    randomised_response_epsilon,
-)
+from foltr.privacy.privatisation import answer, check_truth_probability, click_count_weights, equal_weights
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 
@@ -131,13 +126,6 @@ class FoltrES:
     def weights(self) -> FloatVector:
         """Of the false answers, added up `[n_outcomes]`."""
         return equal_weights(len(self.values)) if self.false_answers == "uniform" else click_count_weights(self.k)
-
-    @property
-    def page_epsilon(self) -> float:
-        """ln(p (n - 1) / (1 - p)) for one page (Eq. 10); inf when the truth is always told, and for click-count."""
-        if self.false_answers == "click-count":
-            return math.inf
-        return randomised_response_epsilon(self.truth_probability, len(self.values))
 
     def initial(self, rng: np.random.Generator) -> Model:
         """All parameters zero, as in the paper; draws nothing."""

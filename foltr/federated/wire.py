@@ -19,8 +19,6 @@ from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 
 WIRE_VERSION = 1
-LARGEST_BODY = 64 * 1024 * 1024
-"""bytes; a server sets its own, smaller limit from the number of parameters"""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

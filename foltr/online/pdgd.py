@@ -102,34 +102,11 @@ def document_weights(pairs: Pairs, n_docs: int) -> FloatVector:
 
 
 def gradient(
-    ranker: Ranker,
-    theta: FloatVector,
-    interaction: Interaction,
-    *,
-    temperature: float = 1.0,
-    scores: npt.ArrayLike | None = None,
+    ranker: Ranker, theta: FloatVector, interaction: Interaction, *, temperature: float = 1.0
 ) -> FloatVector:
-    """The PDGD gradient `[n_params]` (thesis Eq. 3.11); zero for a page that expresses no preference.
-
-    `scores` are those the page was ranked by when they are not f_theta itself, for example because they were
-    bounded; the slope f' is always that of f_theta (a straight-through gradient).
-    """
-    ranked_by = ranker.score(theta, interaction.features) if scores is None else scores
-    pairs = preference_pairs(ranked_by, interaction, temperature=temperature)
+    """The PDGD gradient `[n_params]` (thesis Eq. 3.11); zero for a page that expresses no preference."""
+    pairs = preference_pairs(ranker.score(theta, interaction.features), interaction, temperature=temperature)
     return ranker.weighted_gradient(theta, interaction.features, document_weights(pairs, interaction.n_docs))
-
-
-def update(
-    ranker: Ranker,
-    theta: FloatVector,
-    interaction: Interaction,
-    *,
-    learning_rate: float,
-    temperature: float = 1.0,
-    scores: npt.ArrayLike | None = None,
-) -> FloatVector:
-    """theta + learning_rate * gradient (thesis Algorithm 1, line 12)."""
-    return theta + learning_rate * gradient(ranker, theta, interaction, temperature=temperature, scores=scores)
 
 
 def _sigmoid(x: FloatVector) -> FloatVector:

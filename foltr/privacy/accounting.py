@@ -30,7 +30,7 @@ _CHANGE: dict[Neighbours, float] = {"zero-out": 1.0, "replace": 2.0}
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What was spent: immutable; `spend` and `compose` give a new ledger."""
+    """What was spent: immutable; `spend` gives a new ledger."""
 
     n_params: int
     """of the vectors sent; the true epsilon of FPDGD's mechanism grows with it"""
@@ -44,15 +44,6 @@ class Ledger:
         rounds = dict(self.spent)
         rounds[mechanism] = rounds.get(mechanism, 0) + n_rounds
         return Ledger(self.n_params, tuple(rounds.items()))
-
-    def compose(self, other: Ledger) -> Ledger:
-        """Both ledgers of one device together; ValueRangeError when they speak of vectors of different length."""
-        if self.n_params != other.n_params:
-            raise ValueRangeError(f"ledgers for {self.n_params} and {other.n_params} parameters are not one device's")
-        ledger = self
-        for mechanism, n_rounds in other.spent:
-            ledger = ledger.spend(mechanism, n_rounds)
-        return ledger
 
     def epsilon(self, delta: float, *, neighbours: Neighbours = "zero-out", against: Against = "sum") -> float:
         """An upper bound of epsilon for `delta`: exact for Gaussian noise alone, the basic sum at delta 0.

@@ -3,7 +3,7 @@
     P(answer = truth) = p,     P(answer = i) = (1 - p) w_i / (sum of w but for the truth's)   for every other i
 
 With all weights w equal this is randomised response (Warner, 1965; FOLtR-ES, Section 3.3 and
-4.3); with n values its epsilon = |ln(p (n - 1) / (1 - p))| (Eq. 10), pure, delta 0, and over several answers the
+4.3); with n values its epsilon = ln(p (n - 1) / (1 - p)) (Eq. 10), pure, delta 0, and over several answers the
 epsilons add up. The paper's p is called `truth_probability` here, for p is the propensity.
 
 The program of the reproduction study draws false patterns of clicks by another law: how many clicks, 1 to k alike, then
@@ -62,14 +62,12 @@ def answers_distribution(truths: FloatArray, *, truth_probability: float) -> Flo
     return told
 
 
-def unbiased_mean(answers_mean: float, *, values: FloatVector, truth_probability: float) -> float:
-    """An estimate of the mean of the truth without bias, from the mean of the answers of randomised response.
-
-    E[answer] = truth (p n - 1) / (n - 1) + (1 - p) / (n - 1) * sum of all values   (FOLtR-ES, Eq. 7), solved for truth.
-    """
-    n, p = len(values), truth_probability
-    check_truth_probability(p, n)
-    return (answers_mean - (1.0 - p) / (n - 1) * float(values.sum())) * (n - 1) / (p * n - 1)
+def randomised_response_epsilon(truth_probability: float, n_values: int) -> float:
+    """The pure epsilon (natural logarithm) of one answer of randomised response (Eq. 10); inf for p = 1."""
+    check_truth_probability(truth_probability, n_values)
+    if truth_probability == 1.0:
+        return math.inf
+    return math.log(truth_probability * (n_values - 1) / (1.0 - truth_probability))
 
 
 def check_truth_probability(truth_probability: float, n_values: int) -> None:
@@ -86,31 +84,3 @@ def check_truth_probability(truth_probability: float, n_values: int) -> None:
 def _read_only(values: FloatVector) -> FloatVector:
     values.flags.writeable = False
     return values
-
-
-def randomised_response(truth: int, *, p: float, n_outputs: int, rng: np.random.Generator) -> int:
-    """The answer told, from 0 to n_outputs - 1; draws `rng.random()`, then for a lie `rng.integers(n_outputs - 1)`."""
-    _check(p, n_outputs)
-    if not 0 <= truth < n_outputs:
-        raise ValueRangeError(f"the true answer must be one of 0 to {n_outputs - 1}, not {truth}")
-    if rng.random() < p:
-        return truth
-    other = int(rng.integers(n_outputs - 1))
-    return other + (other >= truth)
-
-
-def randomised_response_epsilon(p: float, n_outputs: int, *, n_answers: int = 1) -> float:
-    """The pure epsilon (natural logarithm) of `n_answers` answers; inf for p = 0 or 1, 0 for p = 1 / n_outputs."""
-    _check(p, n_outputs)
-    if n_answers < 0:
-        raise ValueRangeError(f"n_answers must not be negative, and is {n_answers}")
-    if p in (0.0, 1.0):
-        return math.inf if n_answers else 0.0
-    return n_answers * abs(math.log(p * (n_outputs - 1) / (1 - p)))
-
-
-def _check(p: float, n_outputs: int) -> None:
-    if not 0 <= p <= 1:
-        raise ValueRangeError(f"the probability of the truth must be between 0 and 1, not {p}")
-    if n_outputs < 2:
-        raise ValueRangeError(f"randomised response needs at least 2 answers, not {n_outputs}")

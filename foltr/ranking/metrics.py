@@ -1,4 +1,4 @@
-"""How good one ranking is: all take values in ranked order, best rank first; but for `online_performance` in [0, 1].
+"""How good one ranking is: all take values in ranked order, best rank first, and lie in [0, 1].
 
 A query without any relevant document scores 0 everywhere; whether to leave such queries out is the caller's choice.
 A document is relevant for MAP and MRR when its grade is above `relevant_above`, 0 unless told.
@@ -16,9 +16,6 @@ from foltr.errors import ShapeError, ValueRangeError
 
 Gain = Literal["exponential", "linear"]
 """what a grade is worth: 2^grade - 1 (Burges et al., ICML 2005, and every paper here) or the grade (trec_eval)"""
-
-ONLINE_DISCOUNT = 0.9995
-"""gamma of thesis Eq. 2.1"""
 
 
 def gains(grades: npt.ArrayLike, gain: Gain = "exponential") -> FloatVector:
@@ -78,17 +75,6 @@ def reciprocal_rank(relevant: npt.ArrayLike, *, k: int | None = None, relevant_a
 def max_rr(clicks: npt.ArrayLike, k: int = 10) -> float:
     """Reciprocal rank of the highest click among the first k results, 0 without one (FOLtR-ES, Section 3)."""
     return reciprocal_rank(_row(clicks, "clicks"), k=k)
-
-
-def online_performance(values: npt.ArrayLike, *, gamma: float = ONLINE_DISCOUNT) -> float:
-    """sum over t = 1..T of values[t] * gamma^(t - 1), the values of the pages shown `[T]` (thesis Eq. 2.1).
-
-    It lies in [0, 1 / (1 - gamma)): in the thesis below 2,000. ValueRangeError unless 0 <= gamma <= 1.
-    """
-    if not 0.0 <= gamma <= 1.0:
-        raise ValueRangeError(f"gamma must lie in [0, 1], not {gamma}")
-    shown = _row(values, "values")
-    return float(shown @ gamma ** np.arange(len(shown)))
 
 
 def _row(values: npt.ArrayLike, what: str) -> FloatVector:

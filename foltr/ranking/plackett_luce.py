@@ -98,9 +98,3 @@ def log_denominators(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> tuple[Flo
     rest = np.logaddexp.reduce(s[unranked]) if unranked.any() else -np.inf
     ranked = s[order]
     return ranked, np.logaddexp.accumulate(np.concatenate([[rest], ranked[::-1]]))[::-1]
-
-
-def log_probability(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> float:
-    """log P(R) of a ranking `[k]` of distinct rows, k <= n_docs (thesis Eq. 3.8)."""
-    ranked, remaining = log_denominators(scores, ranking)
-    return float(np.sum(ranked - remaining[:-1]))

@@ -50,12 +50,12 @@ def pages(n: int) -> list[Interaction]:
 
 @pytest.mark.parametrize("ranker", [Linear(2), Neural(2, n_hidden=3)])
 def test_each_step_is_pdgd(ranker: Linear | Neural) -> None:
-    """Five pages one after the other: five PDGD updates."""
+    """Five pages one after the other: five steps theta + rate * gradient (thesis Algorithm 1, line 12)."""
     method = FPDGD(ranker, learning_rate=0.5)
     model = method.initial(np.random.default_rng(3))
     local, theta = method.begin(model, RNG), model.theta
     for page in pages(5):
-        local, theta = method.learn(local, page), pdgd.update(ranker, theta, page, learning_rate=0.5)
+        local, theta = method.learn(local, page), theta + 0.5 * pdgd.gradient(ranker, theta, page)
     assert method.report(local, RNG).theta.tolist() == theta.tolist()
     assert local.n_interactions == 5
 

@@ -7,13 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.gaussian_accounting import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_mu,
-    log_delta,
-    noise_multiplier_for,
-)
+from foltr.privacy.gaussian_accounting import gaussian_epsilon, log_delta
 
 
 @pytest.mark.parametrize(
@@ -30,9 +24,10 @@ def test_known_epsilons(mu_squared: float, epsilon: float) -> None:
     [(1, 1, 3.73063), (0.5, 1, 7.03), (8, 10, 1.90), (4, 100, 10.8), (2, 500, 44.6), (1, 1000, 118)],
 )
 def test_known_noise_multipliers(epsilon: float, n_rounds: int, z: float) -> None:
-    """The planning table of noise multipliers at delta 1e-5, to its printed digits."""
-    assert noise_multiplier_for(epsilon, 1e-5, n_rounds=n_rounds) == pytest.approx(z, rel=5e-3)
-    assert noise_multiplier_for(1, 1e-5, n_rounds=1) == pytest.approx(3.73063, abs=5e-6)
+    """The planning table of noise multipliers at delta 1e-5: its printed digits hold each epsilon between them."""
+    below, above = (gaussian_epsilon(math.sqrt(n_rounds) / (z * (1 + h)), 1e-5) for h in (5e-3, -5e-3))
+    assert below <= epsilon <= above
+    assert gaussian_epsilon(1 / 3.73063, 1e-5) == pytest.approx(1, abs=5e-6)
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 3.0, 6.0])
@@ -44,23 +39,23 @@ def test_the_curve_is_its_formula(mu: float, epsilon: float) -> None:
         return math.erfc(-x / math.sqrt(2)) / 2
 
     plain = phi(mu / 2 - epsilon / mu) - math.exp(epsilon) * phi(-mu / 2 - epsilon / mu)
-    assert gaussian_delta(mu, epsilon) == pytest.approx(plain, rel=1e-9, abs=1e-15)
+    assert math.exp(log_delta(mu, epsilon)) == pytest.approx(plain, rel=1e-9, abs=1e-15)
 
 
 @given(st.floats(0.01, 100.0), st.floats(1e-12, 0.3))
 @settings(max_examples=60)
-def test_epsilon_and_mu_are_inverse(mu: float, delta: float) -> None:
-    """The mu of the epsilon of mu is mu, wherever epsilon is above 0."""
+def test_epsilon_and_delta_are_inverse(mu: float, delta: float) -> None:
+    """The delta of the epsilon of delta is delta, wherever epsilon is above 0."""
     epsilon = gaussian_epsilon(mu, delta)
     if epsilon > 1e-6:
-        assert gaussian_mu(epsilon, delta) == pytest.approx(mu, rel=1e-6)
+        assert log_delta(mu, epsilon) == pytest.approx(math.log(delta), rel=1e-6)
 
 
 def test_epsilon_is_rounded_up() -> None:
     """The epsilon returned keeps delta, and a little less does not."""
     for mu in (0.1, 1.0, 10.0):
         epsilon = gaussian_epsilon(mu, 1e-6)
-        assert gaussian_delta(mu, epsilon) <= 1e-6 < gaussian_delta(mu, epsilon * (1 - 1e-9))
+        assert log_delta(mu, epsilon) <= math.log(1e-6) < log_delta(mu, epsilon * (1 - 1e-9))
 
 
 @pytest.mark.parametrize("mu", [1e-3, 1.0, 50.0, 1e4])
@@ -81,7 +76,7 @@ def test_limits() -> None:
     """No noise guarantees nothing, endless noise everything, and a large delta needs no epsilon."""
     assert gaussian_epsilon(math.inf, 1e-5) == math.inf
     assert gaussian_epsilon(0.0, 1e-5) == 0.0
-    assert gaussian_delta(0.0, 0.0) == 0.0
+    assert log_delta(0.0, 0.0) == -math.inf
     assert gaussian_epsilon(0.1, 0.5) == 0.0
 
 
@@ -90,6 +85,13 @@ def test_delta_must_be_a_probability(delta: float) -> None:
     """delta outside (0, 1) is refused."""
     with pytest.raises(ValueRangeError, match="between 0 and 1"):
         gaussian_epsilon(1.0, delta)
+
+
+@pytest.mark.parametrize("mu", [-1.0, math.nan])
+def test_mu_must_not_be_negative(mu: float) -> None:
+    """Noise has no standard deviation below 0."""
+    with pytest.raises(ValueRangeError, match="mu must not be negative"):
+        gaussian_epsilon(mu, 1e-5)
 
 
 @pytest.mark.parametrize("mu", [0.05, 1.0, 7.9, 40.0])

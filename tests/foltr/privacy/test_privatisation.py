@@ -1,9 +1,9 @@
-"""Privatisation of metrics: exact probabilities, the estimate without bias, and what is refused."""
+"""Privatisation of metrics: exact probabilities, the mean they leave, their epsilon, and what is refused."""
 
 from __future__ import annotations
 
 from itertools import pairwise
-from math import comb, exp
+from math import comb, exp, inf, log
 
 import numpy as np
 import pytest
@@ -16,7 +16,6 @@ from foltr.privacy.privatisation import (
     click_count_weights,
     equal_weights,
     randomised_response_epsilon,
-    unbiased_mean,
 )
 
 
@@ -84,11 +83,24 @@ def test_the_distribution_of_answers_keeps_to_epsilon(p: float) -> None:
 
 
 @pytest.mark.parametrize("truth", range(4))
-def test_the_corrected_mean_has_no_bias(truth: int) -> None:
-    """The expectation of the answers, corrected, is the truth."""
+def test_the_mean_of_answers_is_a_straight_line_of_the_truth(truth: int) -> None:
+    """E[answer] = truth (p n - 1) / (n - 1) + (1 - p) / (n - 1) * sum of all values (FOLtR-ES, Eq. 7)."""
     values, p = np.array([0.0, 1.0, 1 / 2, 1 / 3]), 0.3
     told = answers_distribution(np.eye(4)[truth], truth_probability=p)
-    assert unbiased_mean(float(told @ values), values=values, truth_probability=p) == pytest.approx(values[truth])
+    expected = values[truth] * (p * 4 - 1) / 3 + (1 - p) / 3 * (0 + 1 + 1 / 2 + 1 / 3)
+    assert float(told @ values) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("p", "epsilon"), [(0.5, log(10 * 0.5 / 0.5)), (0.9, 4.4998)])
+def test_known_epsilons_of_eleven_answers(p: float, epsilon: float) -> None:
+    """epsilon = ln(10 p / (1 - p)) for 11 answers: 2.3026 at .5, 4.4998 at .9."""
+    assert randomised_response_epsilon(p, 11) == pytest.approx(epsilon, abs=5e-5)
+
+
+def test_the_bare_truth_guarantees_nothing() -> None:
+    """Its epsilon is infinite, and just above an answer at random it is next to 0."""
+    assert randomised_response_epsilon(1.0, 11) == inf
+    assert randomised_response_epsilon(1 / 4 + 1e-9, 4) == pytest.approx(0.0, abs=1e-7)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.25, 1.1, float("nan")])
@@ -96,6 +108,8 @@ def test_refused_probabilities(p: float) -> None:
     """At 1/n and below answers say nothing of the truth, or the opposite."""
     with pytest.raises(ValueRangeError):
         check_truth_probability(p, 4)
+    with pytest.raises(ValueRangeError):
+        randomised_response_epsilon(p, 4)
 
 
 def test_a_metric_with_one_value_has_nothing_to_hide() -> None:

@@ -8,14 +8,7 @@ import pytest
 from ir_measures import AP, RR, nDCG
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.ranking.metrics import (
-    average_precision,
-    dcg_at_k,
-    max_rr,
-    ndcg_at_k,
-    online_performance,
-    reciprocal_rank,
-)
+from foltr.ranking.metrics import average_precision, dcg_at_k, max_rr, ndcg_at_k, reciprocal_rank
 
 
 def test_dcg_by_hand() -> None:
@@ -99,13 +92,6 @@ def test_cut_and_linear_metrics_agree_with_ir_measures(seed: int) -> None:
     assert average_precision(grades, relevant_above=1) == pytest.approx(theirs[AP(rel=2)], abs=1e-9)
 
 
-def test_online_performance_by_hand() -> None:
-    """Eq. 2.1: later pages count less, page t by gamma^(t - 1); perfect pages for ever tend to 1 / (1 - gamma)."""
-    assert online_performance([1.0, 0.5, 1.0], gamma=0.9) == pytest.approx(1 + 0.5 * 0.9 + 0.9**2)
-    assert online_performance(np.ones(100_000)) == pytest.approx(1 / (1 - 0.9995))
-    assert online_performance([]) == 0.0
-
-
 def test_bad_input_is_refused() -> None:
     """Matrices, k below 1 and fewer relevant documents than were found are errors."""
     with pytest.raises(ShapeError):
@@ -114,7 +100,5 @@ def test_bad_input_is_refused() -> None:
         ndcg_at_k([1, 2], 0)
     with pytest.raises(ValueRangeError, match="squared"):
         dcg_at_k([1], 1, gain="squared")  # type: ignore[arg-type]
-    with pytest.raises(ValueRangeError, match="gamma"):
-        online_performance([1.0], gamma=1.5)
     with pytest.raises(ValueRangeError, match="n_relevant"):
         average_precision([1, 1], n_relevant=1)

@@ -4,10 +4,17 @@ from itertools import permutations
 from math import exp, log
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.ranking.plackett_luce import draw, gumbel_noise, log_probability, rank_with_noise, sample
+from foltr.ranking.plackett_luce import draw, gumbel_noise, log_denominators, rank_with_noise, sample
+
+
+def log_probability(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> float:
+    """log P(R), the sum over the ranks of s_d - log of what was still to be placed (thesis Eq. 3.8)."""
+    ranked, remaining = log_denominators(scores, ranking)
+    return float(np.sum(ranked - remaining[:-1]))
 
 
 def test_log_probability_by_hand() -> None:

@@ -37,7 +37,7 @@ from simulation.data.letor import LetorText, parse_file
 from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widened
 from simulation.errors import DataFileError, DatasetError
 
-VERSION = 1
+VERSION = 2
 """Grows whenever the format changes, or what the parser or a normalisation makes of a text."""
 
 _MAGIC = b"FOLTRQS\0"
@@ -56,10 +56,9 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     n_features: int
     n_queries: int
     n_docids: int
-    n_comments: int
     returning: tuple[str, int] | None
-    sections: tuple[_Section, _Section, _Section, _Section, _Section, _Section]
-    """features, grades, offsets, qids, docids, comments; each begins at the next multiple of 64"""
+    sections: tuple[_Section, _Section, _Section, _Section, _Section]
+    """features, grades, offsets, qids, docids; each begins at the next multiple of 64"""
 
 
 def write_binary(path: Path, text: LetorText) -> None:
@@ -69,11 +68,11 @@ def write_binary(path: Path, text: LetorText) -> None:
         np.ascontiguousarray(queries.features, dtype="<f4").data.cast("B"),
         np.ascontiguousarray(queries.grades).data.cast("B"),
         np.ascontiguousarray(queries.offsets, dtype="<i8").data.cast("B"),
-        *("\n".join(words).encode() for words in (queries.qids, queries.docids, text.comments)),
+        *("\n".join(words).encode() for words in (queries.qids, queries.docids)),
     ]
-    counts = (len(queries.grades), queries.n_features, queries.n_queries, len(queries.docids), len(text.comments))
-    one, two, three, four, five, six = (_Section(len(part), zlib.crc32(part)) for part in parts)
-    header = msgspec.json.encode(_Header(VERSION, *counts, text.returning, (one, two, three, four, five, six)))
+    counts = (len(queries.grades), queries.n_features, queries.n_queries, len(queries.docids))
+    one, two, three, four, five = (_Section(len(part), zlib.crc32(part)) for part in parts)
+    header = msgspec.json.encode(_Header(VERSION, *counts, text.returning, (one, two, three, four, five)))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -136,12 +135,12 @@ def _part(stream: BinaryIO, place: int, section: _Section) -> bytes:
 def _text(header: _Header, features: npt.NDArray[np.float32], parts: list[bytes]) -> LetorText:
     """The parts as queries; an error when they do not fit one another."""
     grades, offsets, *words = parts
-    counts = (header.n_queries, header.n_docids, header.n_comments)
-    qids, docids, comments = (_words(part, count) for part, count in zip(words, counts, strict=True))
+    counts = (header.n_queries, header.n_docids)
+    qids, docids = (_words(part, count) for part, count in zip(words, counts, strict=True))
     queries = QuerySet(
         features, np.frombuffer(grades, dtype=np.int8), np.frombuffer(offsets, dtype="<i8"), qids, docids
     )
-    return LetorText(queries, comments, header.returning)
+    return LetorText(queries, header.returning)
 
 
 def _words(content: bytes, count: int) -> tuple[str, ...]:
@@ -192,11 +191,6 @@ def load_file(
         qid, line = text.returning
         raise DataFileError(path, f"a new query was expected, qid:{qid} came, which had ended before", line=line)
     return text.queries
-
-
-def load_text(path: Path, *, cache: Cache = "default") -> LetorText:
-    """All of a LETOR text as it is, comments too."""
-    return _cached(path, "", lambda: parse_file(path), chosen_folder(cache))
 
 
 def _cached(path: Path, variant: str, make: Callable[[], LetorText], folder: Path | None) -> LetorText:

@@ -36,12 +36,10 @@ _MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LetorText:
-    """All that a file says."""
+    """What a file says."""
 
     queries: QuerySet
     """queries in the order of their first lines, each with its lines in the order of the file"""
-    comments: tuple[str, ...]
-    """[n_docs] what stands behind the #, or () when no line has one"""
     returning: tuple[str, int] | None
     """the first query that goes on after another one began, and the line where it does; None when all are whole"""
 
@@ -74,12 +72,6 @@ def open_text(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def document_ids(comments: tuple[str, ...]) -> tuple[str, ...]:
-    """The ids in `docid = ID` comments, "" where a comment has none; () when none has."""
-    found = [match[1] if (match := _DOCID.search(comment)) else "" for comment in comments]
-    return tuple(found) if any(found) else ()
-
-
 def _blocks(stream: BinaryIO) -> Iterator[bytes]:
     """The bytes of a stream in blocks of whole lines, each with a line feed at its end."""
     left = stream.read(len(_MARK))
@@ -109,7 +101,8 @@ class _Reader:
         self.grades = np.zeros(0, dtype=np.int8)
         self.runs: list[tuple[str, int, int]] = []
         """query id, first row, line: wherever the query id changes"""
-        self.comments: list[str] = []
+        self.docids: list[str] = []
+        """"" where a comment names no document; shorter than the rows where the last ones have no comment"""
 
     def read(self, block: bytes) -> None:
         """Read the lines of one block."""
@@ -152,8 +145,9 @@ class _Reader:
             if not self.runs or self.runs[-1][0] != query:
                 self.runs.append((query, self.n_docs + row, self.line + int(spans.lines[row])))
         if (spans.comments[:n, 0] < spans.comments[:n, 1]).any():
-            self.comments += [""] * (self.n_docs - len(self.comments))
-            self.comments += [block[begin:end].decode("utf-8", "replace") for begin, end in spans.comments[:n].tolist()]
+            self.docids += [""] * (self.n_docs - len(self.docids))
+            comments = (block[begin:end].decode("utf-8", "replace") for begin, end in spans.comments[:n].tolist())
+            self.docids += [match[1] if (match := _DOCID.search(comment)) else "" for comment in comments]
         self.n_docs += n
         self.line += outcome.line
         self.width = max(self.width, outcome.width)
@@ -191,14 +185,13 @@ class _Reader:
         if not n:
             raise DataFileError(self.path, "at least one document was expected, none came")
         features = np.ascontiguousarray(self.features[:n, : max(self.width, 1)])
-        comments = tuple(self.comments + [""] * (n - len(self.comments))) if self.comments else ()
+        docids = self.docids + [""] * (n - len(self.docids)) if any(self.docids) else []
         order, offsets, qids, returning = _put_together(self.runs, n)
         grades = self.grades[:n].copy()
         if returning is not None:
             features, grades = features[order], grades[order]
-            comments = tuple(comments[row] for row in order) if comments else ()
-        queries = QuerySet(features, grades, offsets, qids, document_ids(comments))
-        return LetorText(queries, comments, returning)
+            docids = [docids[row] for row in order] if docids else []
+        return LetorText(QuerySet(features, grades, offsets, qids, tuple(docids)), returning)
 
 
 def _room_for(block: bytes) -> Spans:

@@ -206,7 +206,7 @@ def _kept(binary: Path | None, make: Callable[[], QuerySet]) -> QuerySet:
         return make()
     kept = read_binary(binary)
     if kept is None:
-        kept = LetorText(make(), (), None)
+        kept = LetorText(make(), None)
         with contextlib.suppress(OSError):
             binary.parent.mkdir(parents=True, exist_ok=True)
             write_binary(binary, kept)

@@ -206,33 +206,6 @@ class SettingsComparison:
     """min(1, p * number of comparisons), Bonferroni"""
 
 
-def paired_t(first: Runs, second: Runs) -> TTest:
-    """Student's paired test on the runs that both have: t = mean(d) / (sd(d) / sqrt(n)), n - 1 degrees of freedom.
-
-    ShapeError below two pairs.
-    """
-    common = sorted(set(first) & set(second))
-    if len(common) < 2:
-        raise ShapeError(f"a paired t-test wants at least 2 pairs, got {len(common)}")
-    (test,) = _paired(*(np.array([[runs[run] for run in common]]) for runs in (first, second)))
-    return test
-
-
-def unpaired_t(first: Sequence[float], second: Sequence[float]) -> TTest:
-    """Student's test for two independent samples of equal variance, n1 + n2 - 2 degrees of freedom.
-
-    ShapeError when a sample is empty or there are fewer than three values.
-    """
-    if min(len(first), len(second)) < 1 or len(first) + len(second) < 3:
-        raise ShapeError(f"a t-test wants two samples with 3 values in all, got {len(first)} and {len(second)}")
-    difference, df = float(np.mean(first) - np.mean(second)), len(first) + len(second) - 2
-    size = float(np.max(np.abs([*first, *second])))
-    if max(np.ptp(first), np.ptp(second)) <= ROUNDING * size:
-        return _without_spread(difference, df, size=size)
-    t, p = stats.ttest_ind(first, second, equal_var=True)
-    return TTest(difference, float(t), df, float(p))
-
-
 def bonferroni(p: float, n_tests: int) -> float:
     """min(1, p * n_tests): the chance of even one false alarm among n_tests stays below p."""
     return min(1.0, p * n_tests)
@@ -240,6 +213,8 @@ def bonferroni(p: float, n_tests: int) -> float:
 
 def compare(values: Mapping[Settings, Runs], groups: Iterable[Sequence[Settings]]) -> list[SettingsComparison]:
     """Paired t-tests between any two settings of a group, corrected for the number of tests in all groups together.
+
+        t = mean(d) / (sd(d) / sqrt(n)),  n - 1 degrees of freedom, d the differences on the n runs that both have
 
     Pairs with fewer than two runs in common are not compared.
     """

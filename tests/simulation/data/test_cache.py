@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from simulation.data import cache as letor_cache
-from simulation.data.cache import load_file, load_text
+from simulation.data.cache import load_file
 from simulation.data.letor import LetorText, parse_file
+from simulation.data.queries import QuerySet
 from simulation.errors import DataFileError, DatasetError
 
 TEXT = "2 qid:1 1:0.5 3:7 # docid = ä-1\n0 qid:1 2:1\n1 qid:zwei 1:-3 #docid = B\n"
@@ -43,20 +44,19 @@ def write(path: Path, text: str, *, hour: int = 1) -> None:
     os.utime(path, (3600 * hour, 3600 * hour))
 
 
-def same(one: LetorText, other: LetorText) -> bool:
+def same(one: QuerySet, other: QuerySet) -> bool:
     arrays = ("features", "grades", "offsets")
-    equal = all(np.array_equal(getattr(one.queries, name), getattr(other.queries, name)) for name in arrays)
-    words = (one.queries.qids, one.queries.docids, one.comments, one.returning)
-    return equal and words == (other.queries.qids, other.queries.docids, other.comments, other.returning)
+    equal = all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays)
+    return equal and (one.qids, one.docids) == (other.qids, other.docids)
 
 
 def test_the_second_load_parses_nothing_and_gives_the_same(source: Path, tmp_path: Path, parses: list[Path]) -> None:
     """Parsed once; then mapped, read-only, equal in every part."""
-    plain = parse_file(source)
+    plain = parse_file(source).queries
     for _ in range(3):
-        found = load_text(source, cache=tmp_path / "cache")
+        found = load_file(source, cache=tmp_path / "cache")
         assert same(found, plain)
-        assert not found.queries.features.flags.writeable
+        assert not found.features.flags.writeable
     assert parses == [source]
 
 
@@ -91,7 +91,7 @@ def test_a_source_changed_just_now_is_hashed_again(tmp_path: Path) -> None:
 def test_a_damaged_binary_is_made_anew(source: Path, tmp_path: Path, parses: list[Path], place: str) -> None:
     """Any byte that differs, a missing or additional end: parsed again without a word, and then kept again."""
     cache = tmp_path / "cache"
-    plain = load_text(source, cache=cache)
+    plain = load_file(source, cache=cache)
     (binary,) = cache.glob("*.v*")
     content = bytearray(binary.read_bytes())
     at = {"header": 20, "words": len(content) - 3, "features": content.index(np.float32(7).tobytes())}
@@ -102,9 +102,9 @@ def test_a_damaged_binary_is_made_anew(source: Path, tmp_path: Path, parses: lis
     binary.write_bytes(damaged)
     os.utime(binary, (1, 1))
     for _ in range(2):
-        assert same(load_text(source, cache=cache), parse_file(source))
+        assert same(load_file(source, cache=cache), parse_file(source).queries)
     assert len(parses) == 2
-    assert plain.queries.n_queries == 2
+    assert plain.n_queries == 2
 
 
 def test_damaged_notes_do_no_harm(source: Path, tmp_path: Path, parses: list[Path]) -> None:
@@ -121,7 +121,7 @@ def test_damaged_notes_do_no_harm(source: Path, tmp_path: Path, parses: list[Pat
 def test_a_folder_that_refuses_is_done_without(source: Path, tmp_path: Path) -> None:
     """Where no folder can be made, files load as without a cache."""
     (tmp_path / "file").write_text("in the way")
-    assert same(load_text(source, cache=tmp_path / "file" / "cache"), parse_file(source))
+    assert same(load_file(source, cache=tmp_path / "file" / "cache"), parse_file(source).queries)
 
 
 def test_the_folder_comes_from_the_environment(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -44,7 +44,6 @@ def test_a_small_file_worked_by_hand(tmp_path: Path) -> None:
     assert found.queries.offsets.tolist() == [0, 2, 3]
     assert found.queries.qids == ("7", "x9")
     assert found.queries.docids == ("A-1", "B", "")
-    assert found.comments == ("docid = A-1", "docid=B inc = 1", "something else")
     assert found.returning is None
 
 
@@ -61,7 +60,7 @@ def test_forms_that_say_the_same(tmp_path: Path) -> None:
         same = parsed(tmp_path, text)
         assert same.queries.features.tolist() == plain.features.tolist()
         assert same.queries.offsets.tolist() == [0, 1, 2]
-        assert same.comments == ()
+        assert same.queries.docids == ()
 
 
 def test_a_document_without_features_is_zeros(tmp_path: Path) -> None:
@@ -160,7 +159,7 @@ def test_blocks_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_array_equal(same.queries.features, whole.queries.features)
         np.testing.assert_array_equal(same.queries.offsets, whole.queries.offsets)
         assert same.queries.qids == whole.queries.qids
-        assert same.comments == whole.comments
+        assert same.queries.docids == whole.queries.docids
         assert refused(tmp_path, "\n".join([*lines[:41], "\n", "1 qid:9 1:x", *lines[41:]])) == broken
 
 

@@ -57,10 +57,6 @@ class BackgroundIndexer:
         if self._reader is not None and process.returncode is not None:
             self._reader.join(STOP_SECONDS)
 
-    @property
-    def is_running(self) -> bool:
-        return self._process is not None and self._process.poll() is None
-
     def _environment(self) -> dict[str, str]:
         place = str(Path(app.__file__).parent.parent)
         before = os.environ.get("PYTHONPATH")

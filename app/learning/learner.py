@@ -18,7 +18,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import lru_cache
 from importlib import resources
@@ -100,18 +100,6 @@ def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperat
     return np.concatenate([first, by_score[~np.isin(by_score, first)]])
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What one page taught."""
-
-    n_picks: int
-    """results opened"""
-    n_pairs: int
-    """preferences that moved theta"""
-    sentence: str
-    """one line for the user: "learned from 1 pick: more weight on folder share, recency" """
-
-
 class Learner:
     """Scores, orders and learns. One object may serve many threads; several processes may share one store."""
 
@@ -135,8 +123,6 @@ class Learner:
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
-        self.last_lesson = ""
-        """what was last learned while this object lived, "" for nothing"""
         self._store, self._common = store, common
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
@@ -202,11 +188,12 @@ class Learner:
         *,
         scores: npt.ArrayLike | None = None,
         now: float | None = None,
-    ) -> Lesson | None:
+    ) -> str | None:
         """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
 
-        `scores` are those the page was ranked by, by default the present ones. None, and nothing kept, when nothing
-        was opened or learning is off.
+        The lesson in one line for the user: "learned from 1 pick: more weight on folder share, recency". None, and
+        nothing kept, when nothing was opened or learning is off. `scores` are those the page was ranked by, by
+        default the present ones.
         """
         page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
         if not self.settings.enabled or not page.clicks.any():
@@ -224,9 +211,7 @@ class Learner:
             cap = self.settings.max_interactions
             self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
         change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
-        lesson = Lesson(n_picks, int(np.count_nonzero(pairs.weight)), self._sentence(n_picks, change))
-        self.last_lesson = lesson.sentence
-        return lesson
+        return self._sentence(n_picks, change)
 
     def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
         """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.

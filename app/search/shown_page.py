@@ -154,8 +154,7 @@ class Visits:
             return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
         clicks = self._clicks(visit)
         self._note_outcomes(visit, clicks, source)
-        lesson = self._learner.learn(visit.features, np.arange(len(clicks)), clicks, scores=visit.scores)
-        return lesson.sentence if lesson else None
+        return self._learner.learn(visit.features, np.arange(len(clicks)), clicks, scores=visit.scores)
 
     def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """[k] of the first page, or down to the result after the last one opened."""

@@ -16,7 +16,7 @@ from indexer.documents import TYPES
 from indexer.postings import Ints
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept, Counts, field_counts
-from indexer.retrieval.features import FEATURES, NAMES
+from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
 
@@ -134,22 +134,10 @@ class Usage:
     type_share: FloatVector
     """share of the user's picks that are of its type"""
 
-    def __len__(self) -> int:
-        return len(self.opened)
-
     @classmethod
     def zeros(cls, n_docs: int) -> Usage:
         """The record of a device that remembers nothing."""
         return cls(*(np.zeros(n_docs) for _ in fields(cls)))
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The names of the six numbers, in the order of the fields."""
-        return tuple(f.name for f in fields(cls))
-
-    def matrix(self) -> npt.NDArray[np.float64]:
-        """All six as columns, `[n_docs, 6]`, in the order of `names()`."""
-        return np.column_stack([getattr(self, name) for name in self.names()])
 
 
 Matrix = npt.NDArray[np.float64]
@@ -185,7 +173,7 @@ def feature_matrix(
         raw.update(_exactness(candidates, titles, "title"))
         raw.update(_exactness(candidates, [_stem_of(name) for name in names], "name"))
     raw.update(_document_values(rows, now))
-    raw.update({name: getattr(usage, name) for name in Usage.names()})
+    raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     n = candidates.docs.size
     columns = [raw.get(name, np.zeros(n)) for name in NAMES]
     return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))

@@ -85,7 +85,6 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
-INDEX: dict[str, int] = {name: i for i, name in enumerate(NAMES)}
 USAGE_NAMES = ("opened", "opened_recently", "same_query", "similar_query", "folder_share", "type_share")
 """the features made from the user's own picks: the only ones that change when nothing on the disk does"""
 

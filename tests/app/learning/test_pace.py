@@ -19,8 +19,9 @@ from indexer.prepare import prepare_document
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import find
 from indexer.retrieval.feature_values import Usage, feature_matrix
-from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
+from tests.columns import INDEX
 
 NOW = 1_800_000_000.0
 FIRST, SECOND = [True, False], [False, True]

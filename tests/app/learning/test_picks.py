@@ -14,6 +14,7 @@ from app.learning.pick_keys import load_key
 from app.learning.picks import MAX_DOCUMENTS, MAX_PICKS, Document, Picks
 from app.store import StateError, Store
 from indexer.retrieval.feature_values import Usage
+from indexer.retrieval.features import USAGE_NAMES
 
 DAY = 86400.0
 NOW = 1_800_000_000.0
@@ -38,13 +39,18 @@ def pick(picks: Picks, document: Document, terms: list[str], *, times: int = 1, 
         picks.record(terms, document[0], document[1], type=document[2], now=now)
 
 
+def matrix(usage: Usage) -> np.ndarray:
+    """All six numbers as columns, `[n_docs, 6]`."""
+    return np.column_stack([getattr(usage, name) for name in USAGE_NAMES])
+
+
 def look(picks: Picks, terms: list[str], *documents: Document, now: float = NOW) -> Usage:
     return picks.usage(terms, documents or (A, B, C), now=now)
 
 
 def test_nothing_is_known_at_first(picks: Picks) -> None:
     """A new memory gives zeros for every document."""
-    assert not look(picks, ["budget"]).matrix().any()
+    assert not matrix(look(picks, ["budget"])).any()
 
 
 @pytest.mark.parametrize(("n", "value"), [(1, 1 / 17), (2, 16 / 32), (3, 81 / 97), (5, 625 / 641)])
@@ -100,7 +106,7 @@ def test_picks_fade_with_time(picks: Picks) -> None:
     """After 60 days two picks count as one; after years nothing matters."""
     pick(picks, A, ["budget"], times=2)
     assert look(picks, ["budget"], now=NOW + 60 * DAY).same_query[0] == pytest.approx(1 / 17)
-    assert look(picks, ["budget"], now=NOW + 2000 * DAY).matrix().max() < 1e-6
+    assert matrix(look(picks, ["budget"], now=NOW + 2000 * DAY)).max() < 1e-6
 
 
 def test_a_clock_set_back_changes_nothing(picks: Picks) -> None:
@@ -142,10 +148,10 @@ def test_everything_stays_between_zero_and_one(picks: Picks) -> None:
     """Hundreds of picks saturate below 1."""
     pick(picks, A, ["budget"], times=300)
     pick(picks, A, ["budget", "plan"], times=50)
-    matrix = look(picks, ["budget"]).matrix()
-    assert (matrix >= 0).all()
-    assert (matrix <= 1).all()
-    assert matrix[0].min() > 0.1
+    values = matrix(look(picks, ["budget"]))
+    assert (values >= 0).all()
+    assert (values <= 1).all()
+    assert values[0].min() > 0.1
 
 
 def test_parts_of_one_file_are_different_documents(picks: Picks) -> None:
@@ -230,7 +236,7 @@ def test_an_undone_transaction_leaves_no_trace_in_memory(store: Store, picks: Pi
 
     with pytest.raises(RuntimeError, match="stop"):
         fail_after_a_pick()
-    assert not look(picks, ["budget"]).matrix().any()
+    assert not matrix(look(picks, ["budget"])).any()
 
 
 def test_switched_off_it_stores_and_knows_nothing(store: Store, picks: Picks) -> None:
@@ -238,12 +244,12 @@ def test_switched_off_it_stores_and_knows_nothing(store: Store, picks: Picks) ->
     pick(picks, A, ["budget"])
     off = Picks(store, load_key(store.path.parent / "key"), enabled=False)
     pick(off, B, ["budget"])
-    assert not look(off, ["budget"]).matrix().any()
+    assert not matrix(look(off, ["budget"])).any()
     assert off.rename(A[0], B[0]) == 0
     assert off.count() == 1
     off.clear()
     assert off.count() == 0
-    assert not look(picks, ["budget"]).matrix().any()
+    assert not matrix(look(picks, ["budget"])).any()
 
 
 def test_picks_of_a_lost_key_are_erased(store: Store, picks: Picks) -> None:
@@ -392,7 +398,7 @@ def test_the_ending_that_is_remembered_best_counts(picks: Picks) -> None:
         assert usage.same_query[0] == pytest.approx(81 / 97)
         assert usage.similar_query[0] == pytest.approx(max((1 / 3) ** 2 * (1 / 17 + 81 / 97), (1 / 3) ** 2 * 81 / 97))
     assert not picks.usage(["bud"], [A], now=NOW, completions=["budget"]).same_query.any()
-    assert not picks.usage([], [A], now=NOW, completions=["budget"]).matrix()[:, 2:4].any()
+    assert not matrix(picks.usage([], [A], now=NOW, completions=["budget"]))[:, 2:4].any()
 
 
 def test_twenty_completions_are_looked_up(picks: Picks) -> None:

@@ -12,7 +12,8 @@ import pytest
 from app.learning import learner as prior_module
 from app.learning.learner import Prior, load_prior, theta_prior
 from foltr.errors import ModelError
-from indexer.retrieval.features import INDEX, NAMES, USAGE_NAMES
+from indexer.retrieval.features import NAMES, USAGE_NAMES
+from tests.columns import INDEX
 
 
 def test_the_shipped_weights_fit_the_manifest() -> None:

@@ -12,7 +12,8 @@ from app.search.page import LEAST, explanation
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.settings import LearningSettings
 from app.store import Store
-from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
+from tests.columns import INDEX
 
 
 @pytest.fixture

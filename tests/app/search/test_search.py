@@ -22,8 +22,9 @@ from app.learning.learner import theta_prior
 from app.search.results import ORDERS, ResultPage, SearchRequest
 from app.search.search import KEPT_PAGES, Search
 from app.settings import IndexSettings, LearningSettings, Paths, SearchSettings, Settings
-from indexer.retrieval.features import INDEX, MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue
+from tests.columns import INDEX
 
 INDEXING = Settings(index=IndexSettings(workers=1))
 QUIET = LearningSettings(exploration=0.0)

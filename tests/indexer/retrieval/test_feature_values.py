@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import K1, B, Candidates, find, idf
 from indexer.retrieval.feature_values import HALF_YEAR, MU, WEEK, Matrix, Usage, feature_matrix, scaled
-from indexer.retrieval.features import FEATURES, INDEX, NAMES, USAGE_NAMES
+from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
+from tests.columns import INDEX
 
 MakeIndex = Callable[..., Index]
 NOW = 2_000_000_000.0

@@ -181,7 +181,7 @@ def test_rules_are_settings() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     """Too few rows to judge, rows that are no matrix, NaN, and thresholds without hysteresis."""
-    with pytest.raises(ValueRangeError, match="needs at least 7 rows, not 6"):
+    with pytest.raises(ValueRangeError, match="the guard against 2 malicious clients needs at least 7 rows, not 6"):
         judge(Guard(n_malicious=2), PEACE, np.ones((6, 3)))
     with pytest.raises(ValueRangeError, match="row 1"):
         judge(Guard(n_malicious=1), PEACE, np.array([[1.0], [np.nan], [1.0], [1.0], [1.0]]))

@@ -236,13 +236,13 @@ def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], No
 
         with Store(paths.state) as store:
             picks = Picks(store, load_key(paths.key))
-            for old, new in folded(moves):
+            for old, new in fold_moves(moves):
                 picks.rename(old, new)
 
     return follow
 
 
-def folded(moves: Moves) -> list[tuple[str, str]]:
+def fold_moves(moves: Moves) -> list[tuple[str, str]]:
     """`moves` with the files of a moved folder taken together, where nothing is left at the old place."""
     found: dict[tuple[str, str], None] = {}
     for old, new in moves:

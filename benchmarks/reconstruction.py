@@ -21,7 +21,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian, NoPrivacy
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
-from simulation.studies.reconstruction import auc, by_rank, estimated_weights, sent
+from simulation.studies.reconstruction import auc, by_rank, estimated_weights, send_update
 
 MULTIPLIERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 PAGES = (1, 2, 4, 8)
@@ -58,7 +58,7 @@ def attacked(n_features: int, n_pages: int, *, z: float, clip: float, n_updates:
         model = Model(rng.normal(scale=0.3, size=n_features))
         grades = rng.choice(3, p=[0.7, 0.2, 0.1], size=(n_pages, N_DOCS)).astype(np.int8)
         queries = [(rng.random((N_DOCS, n_features)), page) for page in grades]
-        one = sent(method, model, queries, users=users, rng=rng)
+        one = send_update(method, model, queries, users=users, rng=rng)
         weights = estimated_weights(one.update, one.pages, learning_rate=rate, noise=z * clip)
         attacks.append(auc(weights, one.clicks))
         baselines.append(auc(by_rank(one.pages), one.clicks))

@@ -21,7 +21,7 @@ from starlette.routing import Route
 from federation_server import openapi
 from federation_server.authentication import credentials
 from federation_server.counters import Counters
-from federation_server.database import is_current, told
+from federation_server.database import error_text, is_current
 from federation_server.limits import Buckets, address_group, client_address
 from federation_server.refusals import Refused
 from federation_server.service import Request, Service
@@ -120,7 +120,7 @@ class Server:
             except ClientDisconnect:
                 return Response(status_code=499)  # nobody reads it
             except (SQLAlchemyError, OSError, FoltrError) as error:
-                log.error("%s failed: %s", path, told(error))
+                log.error("%s failed: %s", path, error_text(error))
                 return self._refusal(Refused("unavailable"))
             finally:
                 self.counters.seconds.labels(path).observe(time.perf_counter() - began)
@@ -191,7 +191,7 @@ class Server:
                 if second % CLEAN_EVERY == 0:
                     await run_in_threadpool(self.service.clean)
             except (SQLAlchemyError, OSError, FoltrError) as error:
-                log.error("the periodic work failed and is tried again: %s", told(error))
+                log.error("the periodic work failed and is tried again: %s", error_text(error))
 
 
 def _json(record: Record) -> Response:

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from federation_server.enrolment import Member, member
 from federation_server.refusals import Refused
 from federation_server.tables import nonces
-from federation_server.vault import hashed
+from federation_server.vault import hash_of
 from foltr.federated.envelope import REQUEST, SignatureError, request_text, verify
 
 CLOCK_SECONDS = 300
@@ -78,7 +78,7 @@ def still_active(known: Member | None, *, now: int) -> Member:
 
 def nonce_key(found: Credentials) -> str:
     """How a nonce is remembered: a hash of device and nonce, which tells neither."""
-    return hashed(f"{found.device} {found.nonce}")
+    return hash_of(f"{found.device} {found.nonce}")
 
 
 def spend_nonce(connection: Connection, found: Credentials) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
-from federation_server.received import received
+from federation_server.received import read_received
 from federation_server.rounds import Policy, Round
 from federation_server.tables import members
 from federation_server.vault import Vault
@@ -61,7 +61,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
     method = group.method_of(agreed)
     start = replace(group.newest(connection).model, guard=_guard_state(connection))
-    found = received(connection, vault, method, here.lineage, here.number)
+    found = read_received(connection, vault, method, here.lineage, here.number)
     if here.purpose == "forget":
         found = forgetting.calibrate(connection, here, found, start.theta)
     counts = weights(policy.joining, found.n_interactions, equal=method.weighs_alike)

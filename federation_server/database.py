@@ -89,7 +89,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
-def told(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """An error for the log: its kind alone when it is the database's, whose text may quote a row."""
     if isinstance(error, SQLAlchemyError):
         return type(error.orig if isinstance(error, DBAPIError) else error).__name__

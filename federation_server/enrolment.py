@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.refusals import Refused
 from federation_server.tables import invites, members, updates
-from federation_server.vault import hashed
+from federation_server.vault import hash_of
 from foltr.federated.envelope import KEY_BYTES, pseudonym
 
 TOKEN_BYTES = 24
@@ -49,7 +49,7 @@ def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
     """A fresh token that works once within `seconds`; only its hash is stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     connection.execute(
-        insert(invites).values(token_hash=hashed(token), note=note[:200], created=now, expires=now + seconds)
+        insert(invites).values(token_hash=hash_of(token), note=note[:200], created=now, expires=now + seconds)
     )
     return token
 
@@ -78,7 +78,7 @@ def redeem(connection: Connection, token: str, device_key: bytes, *, lifetime: i
         raise Refused("malformed", f"a device key has {KEY_BYTES} bytes, not {len(device_key)}")
     known = member(connection, pseudonym(device_key))
     usable = update(invites).where(
-        invites.c.token_hash == hashed(token),
+        invites.c.token_hash == hash_of(token),
         invites.c.used.is_(None),
         invites.c.revoked.is_(None),
         invites.c.expires > now,

@@ -27,7 +27,7 @@ from federation_server import enrolment, group, rounds
 from federation_server.database import note_erasure
 from federation_server.enrolment import member
 from federation_server.group import GroupError
-from federation_server.received import Received, norms, received
+from federation_server.received import Received, norms, read_received
 from federation_server.rounds import Policy, Round
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, lineages, models, updates
@@ -35,7 +35,7 @@ from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import weights
 from foltr.federated.method import Model
-from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
+from foltr.federated.unlearning import calibrate_lengths, kept_rounds, reaggregate
 from foltr.federated.wire import Receipt
 
 
@@ -73,7 +73,7 @@ def last_before(connection: Connection, device: str) -> tuple[int, int] | None:
     return path[-1], 0
 
 
-def influenced(connection: Connection, device: str) -> dict[int, int]:
+def influence_of(connection: Connection, device: str) -> dict[int, int]:
     """By lineage the first round whose model the member may have influenced, on every branch; empty: on none.
 
     A lineage that began from such a model is influenced from its beginning; any other that is younger than the
@@ -111,7 +111,7 @@ def farewell(
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     touched = last_before(connection, device)
     kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
-    learned_with = influenced(connection, device)
+    learned_with = influence_of(connection, device)
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None:
@@ -185,7 +185,7 @@ def _new_lineage(
     begin = Model(start.model.theta)
     if method == "reaggregate":
         others = _others_rounds(connection, vault, policy, touched)
-        begin = replace(reaggregated(begin, others, policy.joining), round=0)
+        begin = replace(reaggregate(begin, others, policy.joining), round=0)
     abandon(connection, rounds.present(connection, lock=True), now=now)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
@@ -204,7 +204,7 @@ def _others_rounds(
     for number in range(touched[1] + 1, group.newest(connection).record.round + 1):
         start = group.at(connection, touched[0], number - 1)
         if start is not None:
-            sent = received(connection, vault, method, touched[0], number)
+            sent = read_received(connection, vault, method, touched[0], number)
             counts = weights(policy.joining, sent.n_interactions, equal=method.weighs_alike)
             found.append((sent.thetas - start.model.theta, counts))
     return found
@@ -216,7 +216,7 @@ def calibrate(connection: Connection, here: Round, found: Received, start: Float
     old = norms(connection, lineage, kept[here.number - 1])
     able = found.only(set(old))
     lengths = [old[device] for device in able.devices]
-    return Received(able.devices, start + calibrated(able.thetas - start, lengths), able.n_interactions)
+    return Received(able.devices, start + calibrate_lengths(able.thetas - start, lengths), able.n_interactions)
 
 
 def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:

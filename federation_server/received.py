@@ -30,7 +30,7 @@ class Received:
         return Received(tuple(self.devices[row] for row in rows), self.thetas[rows], self.n_interactions[rows])
 
 
-def received(connection: Connection, vault: Vault, method: FPDGD, lineage: int, number: int) -> Received:
+def read_received(connection: Connection, vault: Vault, method: FPDGD, lineage: int, number: int) -> Received:
     """What devices sent in round `number` of a lineage."""
     query = select(updates.c.device, updates.c.payload).where(updates.c.lineage == lineage, updates.c.round == number)
     rows = connection.execute(query.order_by(updates.c.device)).all()

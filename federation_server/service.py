@@ -25,7 +25,7 @@ from federation_server.authentication import (
     spend_nonce,
 )
 from federation_server.closing import Closed
-from federation_server.database import reading, told, writing
+from federation_server.database import error_text, reading, writing
 from federation_server.intake import Expectations, Offer, Writer
 from federation_server.refusals import Refused
 from federation_server.rounds import Policy
@@ -251,7 +251,7 @@ class Service:
             try:
                 self._close()
             except Exception as error:  # the writer's thread goes on, and `tick` tries to close again
-                log.error("a round could not be closed: %s", told(error))
+                log.error("a round could not be closed: %s", error_text(error))
 
     def _close(self) -> Closed | None:
         with writing(self.engine) as connection:
@@ -266,7 +266,7 @@ class Service:
         try:
             database.scrub(self.engine)
         except SQLAlchemyError as error:
-            log.warning("erased rows are not out of the files yet: %s", told(error))
+            log.warning("erased rows are not out of the files yet: %s", error_text(error))
 
 
 def _decoded(body: bytes, kind: type[R]) -> R:

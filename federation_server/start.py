@@ -25,7 +25,7 @@ class Start(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """[n_features]"""
 
 
-def shipped() -> Start:
+def shipped_start() -> Start:
     """The ranker that every device of this version begins with."""
     return _decoded(resources.files("federation_server").joinpath("start.json").read_bytes(), "start.json")
 

@@ -83,6 +83,6 @@ class Vault:
         return Vault(self.identity, (nacl.utils.random(KEY_BYTES), *self.column_keys))
 
 
-def hashed(secret: str) -> str:
+def hash_of(secret: str) -> str:
     """How single-use tokens and nonces are kept: lower-case hex of their BLAKE2b-256."""
     return hashlib.blake2b(secret.encode(), digest_size=32).hexdigest()

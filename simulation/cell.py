@@ -86,7 +86,7 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
     tables.pop("expect", None)
     cells = []
     for assignment in assignments(sweep):
-        chosen = decode_preset(assigned(tables, assignment), source="preset, [sweep]")
+        chosen = decode_preset(assign(tables, assignment), source="preset, [sweep]")
         settings = _settings(assignment, method_choice(chosen))
         folds = folds_of(chosen.data.dataset) if isinstance(chosen.data.folds, str) else chosen.data.folds
         _check_once(data_folds=folds, seeds=chosen.seed_list)
@@ -119,7 +119,7 @@ def assignments(sweep: Mapping[str, Any]) -> list[Assignment]:
     return [_joined(choice) for choice in itertools.product(*axes)]
 
 
-def assigned(tables: Mapping[str, Any], assignment: Assignment) -> dict[str, Any]:
+def assign(tables: Mapping[str, Any], assignment: Assignment) -> dict[str, Any]:
     """A copy of the tables with those values in place; whole tables first, so that single keys have the last word."""
     changed = copy.deepcopy(dict(tables))
     for key in sorted(assignment, key=lambda key: key.count(".")):

@@ -140,7 +140,7 @@ UNREACHABLE = 3
 """the server did not answer, or is busy: trying again later may help"""
 
 
-def answered(work: Callable[[], int]) -> int:
+def ask_server(work: Callable[[], int]) -> int:
     """The work's exit code; UNREACHABLE with one line on stderr when there was no answer."""
     from app.federation.failures import Unreachable
 

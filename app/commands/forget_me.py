@@ -30,7 +30,7 @@ def command(yes: bool, as_json: bool) -> int:
     The server signs a receipt that says what was erased and by which method; it is kept here. Then this device's key
     and the group's ranker are erased. Without a membership this shows the receipts and asks how far the work is.
     """
-    from app.commands.command import answered
+    from app.commands.command import ask_server
     from app.federation import membership
     from app.federation.joining import Admission
     from app.store import Store
@@ -51,7 +51,7 @@ def command(yes: bool, as_json: bool) -> int:
         _print(kept, as_json=as_json)
         return 0 if kept else NOTHING_FOUND
 
-    return answered(forget)
+    return ask_server(forget)
 
 
 def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:

@@ -23,7 +23,7 @@ def command(link: str, yes: bool) -> int:
     Shows what will leave this device and with what protection, and asks. Until you agree the server gets nothing but
     the invite and a fresh key. Exit code 3 when the server cannot be reached.
     """
-    from app.commands.command import answered
+    from app.commands.command import ask_server
     from app.federation.joining import Admission
     from app.store import Store
     from foltr.federated.invite_link import from_link
@@ -37,7 +37,7 @@ def command(link: str, yes: bool) -> int:
         say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
         return 0
 
-    return answered(join)
+    return ask_server(join)
 
 
 def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:

@@ -19,7 +19,7 @@ def command(local: bool) -> int:
 
     What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
     """
-    from app.commands.command import answered
+    from app.commands.command import ask_server
     from app.federation.joining import Admission
     from app.store import Store
 
@@ -37,4 +37,4 @@ def command(local: bool) -> int:
         say("left the group" if kept else "the server had let this device go before; the key is erased")
         return 0
 
-    return answered(leave)
+    return ask_server(leave)

@@ -21,7 +21,7 @@ def command(yes: bool) -> int:
     ledger before it leaves. The ranker is adopted unless it would serve you significantly worse. Exit code 2 when the
     privacy budget forbids sending, 3 when the server cannot be reached.
     """
-    from app.commands.command import answered
+    from app.commands.command import ask_server
     from app.commands.join import asking
     from app.federation.sync import Sync
     from app.store import Store
@@ -38,4 +38,4 @@ def command(yes: bool) -> int:
             say(report.refused)
         return FAILED if report.refused else 0
 
-    return answered(sync)
+    return ask_server(sync)

@@ -47,7 +47,7 @@ class BackgroundSync:
             member, terms = membership.load(store), membership.load_standing(store).agreed_terms
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
-            told = consent.told(member, terms, self._settings.federation, ledger.entries(store))
+            told = consent.describe(member, terms, self._settings.federation, ledger.entries(store))
             return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *told)
 
     def answer(self, *, agreed: bool) -> None:

@@ -23,7 +23,7 @@ Ask = Callable[[Sequence[str]], bool]
 """shows lines and gives whether the user agrees"""
 
 
-def told(
+def describe(
     member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...]
 ) -> Iterator[str]:
     """The group, what leaves this device and with what protection, line by line."""
@@ -38,7 +38,7 @@ def told(
     protection = protection_of(terms)
     yield from in_words(protection, delta=settings.delta)
     if protection.hides:
-        planned = ledger.planned(terms, lineage=0, round=0, now=0)
+        planned = ledger.plan_entry(terms, lineage=0, round=0, now=0)
         left = ledger.rounds_left(spent, planned, settings)
         budget = f"epsilon {settings.epsilon_budget:g}"
         yield f"Your privacy budget ({budget}) is enough for {left:,} more rounds; after them nothing is sent."
@@ -53,7 +53,7 @@ def ask(store: Store, member: Membership, terms: Terms, settings: FederationSett
     """The membership with the user's consent, durably kept; ConsentError when it is not given."""
     if has_agreed(member, terms):
         return member
-    if not agrees(tuple(told(member, terms, settings, ledger.entries(store)))):
+    if not agrees(tuple(describe(member, terms, settings, ledger.entries(store)))):
         raise ConsentError("nothing was sent: the group's terms were not agreed to")
     agreed = msgspec.structs.replace(member, agreed=digest(terms))
     membership.save(store, agreed)

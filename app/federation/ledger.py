@@ -55,7 +55,7 @@ def entries(store: Store) -> tuple[LedgerEntry, ...]:
         ) from error
 
 
-def planned(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEntry:
+def plan_entry(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEntry:
     """What one update under these terms would cost."""
     protection = protection_of(terms)
     return LedgerEntry(

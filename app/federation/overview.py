@@ -73,7 +73,7 @@ def _rounds_left(spent: tuple[LedgerEntry, ...], seen: membership.Standing, sett
     if terms is None:
         return None
     try:
-        return ledger.rounds_left(spent, ledger.planned(terms, lineage=0, round=0, now=0), settings)
+        return ledger.rounds_left(spent, ledger.plan_entry(terms, lineage=0, round=0, now=0), settings)
     except FederationError:  # terms that this program cannot follow
         return None
 

@@ -46,24 +46,24 @@ CLOCK_SECONDS = 300
 """how far the server's clock may be from this device's: as the server's own rule"""
 
 
-def enrolled(answer: bytes, applicant: Membership) -> Enrolled:
+def read_enrolled(answer: bytes, applicant: Membership) -> Enrolled:
     """The server took this very device in, and is the server of the invite."""
-    signed = _decoded(answer, Signed)
+    signed = _decode(answer, Signed)
     try:
         key = decode(signed.body, Enrolled).server_key
     except RecordError as error:
         raise Distrusted(f"the server's answer makes no sense: {error}") from error
     if fingerprint(key) != applicant.fingerprint:
         raise Distrusted("the server has another identity key than the invite names; do not join by this link")
-    found = _opened(key, signed, "enrolled", Enrolled)
+    found = _open(key, signed, "enrolled", Enrolled)
     if found.device != applicant.device or not found.group_id:
         raise Distrusted("the server's answer is for another device")
     return found
 
 
-def announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
+def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
     """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
-    told = _opened(member.server_key, _decoded(answer, Signed), "announcement", Announcement)
+    told = _open(member.server_key, _decode(answer, Signed), "announcement", Announcement)
     if told.terms.group_id != member.group_id:
         raise Distrusted("the server announced a round of another group")
     if abs(told.server_time - now) > CLOCK_SECONDS:
@@ -95,7 +95,7 @@ def check_terms(terms: Terms) -> None:
 
 def model(answer: bytes, member: Membership, told: Announcement, *, wanted: str | None = None) -> ModelRecord:
     """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
-    found = _opened(member.server_key, _decoded(answer, Signed), "model", ModelRecord)
+    found = _open(member.server_key, _decode(answer, Signed), "model", ModelRecord)
     terms = told.terms
     if wanted is not None and digest(found) != wanted:
         raise Distrusted("the server sent another model than it announced")
@@ -121,31 +121,31 @@ def theta_of(record: ModelRecord) -> FloatVector:
     return theta
 
 
-def accepted(answer: bytes, sent: Sealed) -> Accepted:
+def read_accepted(answer: bytes, sent: Sealed) -> Accepted:
     """The server has this update."""
-    found = _decoded(answer, Accepted)
+    found = _decode(answer, Accepted)
     if found.round != sent.round:
         raise Distrusted(f"the server acknowledged round {found.round}, not {sent.round}")
     return found
 
 
-def receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[Signed, Receipt]:
+def read_receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[Signed, Receipt]:
     """What the server says it erased, with its signature as proof."""
-    signed = _decoded(answer, Signed)
-    found = _opened(server_key, signed, "receipt", Receipt)
+    signed = _decode(answer, Signed)
+    found = _open(server_key, signed, "receipt", Receipt)
     if found.group_id != group_id:
         raise Distrusted("the receipt is of another group")
     return signed, found
 
 
-def _decoded(answer: bytes, kind: type[R]) -> R:
+def _decode(answer: bytes, kind: type[R]) -> R:
     try:
         return decode(answer, kind)
     except RecordError as error:
         raise Distrusted(f"the server's answer makes no sense: {error}") from error
 
 
-def _opened(
+def _open(
     key: bytes, signed: Signed, kind: Literal["enrolled", "announcement", "model", "receipt"], record: type[R]
 ) -> R:
     try:
@@ -174,12 +174,12 @@ class Correspondence:
     def enrol(self, token: str) -> Enrolled:
         """Ask to be taken in; asking again with the same key gives the same answer."""
         asked = Enrolment(token=token, device_key=self.member.identity.public)
-        return enrolled(self._transport.post("/v1/members", encode(asked)), self.member)
+        return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member)
 
     def announcement(self, standing: Standing) -> Announcement:
         """The present round."""
         answer = self._transport.get("/v1/round")
-        return announcement(answer, self.member, standing, now=int(self._clock()))
+        return read_announcement(answer, self.member, standing, now=int(self._clock()))
 
     def announced_model(self, told: Announcement) -> ModelRecord:
         """The common ranker that the round begins from."""
@@ -192,18 +192,18 @@ class Correspondence:
 
     def send(self, body: bytes) -> Accepted:
         """An update as it is kept in the outbox."""
-        return accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
+        return read_accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
 
     def farewell(self, *, forget: bool) -> tuple[Signed, Receipt]:
         """Leave the group."""
         asked = Farewell(group_id=self.member.group_id, forget=forget)
         answer = self._transport.post("/v1/farewell", encode(asked))
-        return receipt(answer, self.member.server_key, self.member.group_id)
+        return read_receipt(answer, self.member.server_key, self.member.group_id)
 
     def receipt(self, request: str) -> tuple[Signed, Receipt]:
         """How far a forget-me request is; needs no membership."""
         answer = self._transport.get(f"/v1/receipts/{request}", signed=False)
-        return receipt(answer, self.member.server_key, self.member.group_id)
+        return read_receipt(answer, self.member.server_key, self.member.group_id)
 
 
 @contextmanager

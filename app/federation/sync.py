@@ -110,7 +110,7 @@ class Sync:
 
     def _prepared(self, server: Correspondence, told: Announcement) -> Upload | str:
         """This device's update, on disk with its cost; or why it sits the round out."""
-        cost = ledger.planned(told.terms, lineage=told.lineage, round=told.round, now=int(self.clock()))
+        cost = ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=int(self.clock()))
         spent = ledger.entries(self.store)
         if ledger.has(spent, cost):
             return f"sat out round {told.round}: it was answered before this device joined again"

@@ -93,17 +93,17 @@ def folder_of(path: bytes) -> bytes:
     return path[:-PART_BYTES]
 
 
-def moved(path: bytes, old: bytes, new: bytes) -> bytes | None:
+def move(path: bytes, old: bytes, new: bytes) -> bytes | None:
     """The hashed path after `old` (the file itself or a folder above it) became `new`; None when not concerned."""
     return new + path[len(old) :] if path.startswith(old) else None
 
 
-def packed(query: QueryKey) -> bytes:
+def pack(query: QueryKey) -> bytes:
     """A query key as one stored value."""
     return b"".join(sorted(query))
 
 
-def unpacked(value: bytes) -> QueryKey:
+def unpack(value: bytes) -> QueryKey:
     """The query key that `packed` stored."""
     return frozenset(value[i : i + TERM_BYTES] for i in range(0, len(value), TERM_BYTES))
 

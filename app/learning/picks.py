@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from app.learning.pick_keys import Hasher, QueryKey, folder_of, moved, packed, unpacked
+from app.learning.pick_keys import Hasher, QueryKey, folder_of, move, pack, unpack
 from app.store import Store
 from foltr.arrays import FloatVector
 from indexer.retrieval.feature_values import Usage
@@ -52,7 +52,7 @@ class Pick(NamedTuple):
     last: float
 
 
-def decayed(cell: PickCount | None, now: float) -> float:
+def decay(cell: PickCount | None, now: float) -> float:
     """What is left of it now; 0 of nothing. A clock that was set back does not make it grow."""
     return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
 
@@ -63,12 +63,12 @@ def strength(n: npt.ArrayLike, *, half: float) -> FloatVector:
     return np.asarray(steep / (steep + half**4))
 
 
-def merged(one: PickCount | None, other: PickCount) -> PickCount:
+def merge(one: PickCount | None, other: PickCount) -> PickCount:
     """Two faded numbers as one, at the later of their times."""
     if one is None:
         return other
     last = max(one.last, other.last)
-    return PickCount(decayed(one, last) + decayed(other, last), last)
+    return PickCount(decay(one, last) + decay(other, last), last)
 
 
 class PickTable:
@@ -105,26 +105,26 @@ class PickTable:
         """
         found: dict[bytes, float] = {}
         shared = Counter(other for term in query for other in self._by_term.get(term, ()))
-        shared.pop(packed(query), None)
+        shared.pop(pack(query), None)
         wanted = set(documents)
         for other, n_shared in shared.items():
-            likeness = n_shared / (len(query) + len(unpacked(other)) - n_shared)
+            likeness = n_shared / (len(query) + len(unpack(other)) - n_shared)
             cells = self.by_query[other]
             for document in cells.keys() & wanted:
-                own = strength(decayed(cells[document], now), half=half)
+                own = strength(decay(cells[document], now), half=half)
                 found[document] = found.get(document, 0.0) + likeness**2 * float(own)
         return found
 
     def _add_document(self, row: PickedDocument) -> None:
         cell, folder = PickCount(row.n_opened, row.last), folder_of(row.path)
         self.documents[row.document] = cell
-        self.total = merged(self.total, cell)
+        self.total = merge(self.total, cell)
         for table, name in ((self.by_folder, folder), (self.by_parent, folder_of(folder)), (self.by_type, row.type)):
-            table[name] = merged(table.get(name), cell)
+            table[name] = merge(table.get(name), cell)
 
     def _add_pick(self, pick: Pick) -> None:
         self.by_query.setdefault(pick.query, {})[pick.document] = PickCount(pick.n_picks, pick.last)
-        for term in unpacked(pick.query):
+        for term in unpack(pick.query):
             self._by_term.setdefault(term, set()).add(pick.query)
 
 
@@ -179,13 +179,13 @@ class Picks:
         document = self._hasher.document(hashed, hashed_part)
         with self._store.transaction() as db:
             table = self._current()
-            n_opened = decayed(table.documents.get(document), now) + 1.0
+            n_opened = decay(table.documents.get(document), now) + 1.0
             db.execute(
                 "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)",
                 (document, hashed, hashed_part, self._hasher.type(type), n_opened, now),
             )
             if key:
-                _record_query(db, table.by_query.get(packed(key), {}), document, packed(key), now)
+                _record_query(db, table.by_query.get(pack(key), {}), document, pack(key), now)
             _forget_oldest(db)
             self._changed()
 
@@ -206,9 +206,9 @@ class Picks:
                 for path, (_, part, _) in zip(paths, documents, strict=True)
             ]
             same, similar = self._query_strengths(table, query_terms, completions, names, now)
-            opened = np.array([decayed(table.documents.get(name), now) for name in names])
+            opened = np.array([decay(table.documents.get(name), now) for name in names])
             recent = np.array([_recency(table.documents.get(name), now) for name in names])
-            n_all = decayed(table.total, now) + SHARE_PRIOR
+            n_all = decay(table.total, now) + SHARE_PRIOR
             types = [self._hasher.type(type_) for _, _, type_ in documents]
             return Usage(
                 opened=strength(opened, half=3.0),
@@ -216,7 +216,7 @@ class Picks:
                 same_query=strength(same, half=SAME_HALF),
                 similar_query=similar,
                 folder_share=np.array([_folder_picks(table, folder_of(path), now) for path in paths]) / n_all,
-                type_share=np.array([decayed(table.by_type.get(name), now) for name in types]) / n_all,
+                type_share=np.array([decay(table.by_type.get(name), now) for name in types]) / n_all,
             )
 
     def rename(self, old: str, new: str) -> int:
@@ -226,7 +226,7 @@ class Picks:
         before, after = self._hasher.path(old), self._hasher.path(new)
         with self._store.transaction() as db:
             table = self._current()
-            concerned = [(row, moved(row.path, before, after)) for row in table.rows.values()]
+            concerned = [(row, move(row.path, before, after)) for row in table.rows.values()]
             renamed = [(row, path) for row, path in concerned if path is not None and path != row.path]
             for row, path in renamed:
                 _rename(db, table, row, path, self._hasher.document(path, row.part))
@@ -260,8 +260,8 @@ class Picks:
         endings = [list(terms), *([*terms[:-1], stem] for stem in completions[:MAX_COMPLETIONS] if terms)]
         for ending in endings:
             key = self._hasher.query(ending)
-            exact = table.by_query.get(packed(key), {})
-            same = np.maximum(same, [decayed(exact.get(name), now) for name in names])
+            exact = table.by_query.get(pack(key), {})
+            same = np.maximum(same, [decay(exact.get(name), now) for name in names])
             others = table.strength_for_similar(key, names, now, half=SAME_HALF)
             similar = np.maximum(similar, [others.get(name, 0.0) for name in names])
         return same, np.minimum(similar, 1.0)
@@ -289,7 +289,7 @@ def _record_query(
         "UPDATE picks SET n_picks = n_picks * ? WHERE query = ? AND document != ?", (RIVAL_FACTOR, query, document)
     )
     db.execute("DELETE FROM picks WHERE query = ? AND n_picks < ?", (query, FADED))
-    n_picks = decayed(cells.get(document), now) + 1.0
+    n_picks = decay(cells.get(document), now) + 1.0
     db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (document, query, n_picks, now))
 
 
@@ -309,13 +309,13 @@ def _forget_oldest(db: sqlite3.Connection) -> None:
 
 def _rename(db: sqlite3.Connection, table: PickTable, row: PickedDocument, path: bytes, new: bytes) -> None:
     """Move one document's rows to its new name, and add to its own picks what is left of them."""
-    opened = merged(table.documents.get(new), PickCount(row.n_opened, row.last))
+    opened = merge(table.documents.get(new), PickCount(row.n_opened, row.last))
     db.execute(
         "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", (new, path, row.part, row.type, *opened)
     )
     for query, cells in table.by_query.items():
         if row.document in cells:
-            n_picks = merged(cells.get(new), cells[row.document])
+            n_picks = merge(cells.get(new), cells[row.document])
             db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (new, query, *n_picks))
     db.execute("DELETE FROM picked_documents WHERE document = ?", (row.document,))
     db.execute("DELETE FROM picks WHERE document = ?", (row.document,))
@@ -327,6 +327,6 @@ def _recency(cell: PickCount | None, now: float) -> float:
 
 def _folder_picks(table: PickTable, folder: bytes, now: float) -> float:
     """Picks from this folder, and at lower weight from its parent and the folders beside it."""
-    here, parent = decayed(table.by_folder.get(folder), now), folder_of(folder)
-    beside = decayed(table.by_folder.get(parent), now) + decayed(table.by_parent.get(parent), now) - here
+    here, parent = decay(table.by_folder.get(folder), now), folder_of(folder)
+    beside = decay(table.by_folder.get(parent), now) + decay(table.by_parent.get(parent), now) - here
     return here + BESIDE * max(beside, 0.0)

@@ -79,7 +79,7 @@ def bm25_ranks(rows: Sequence[DocumentRow], scores: FloatVector) -> dict[int, in
     return ranks
 
 
-def interleaved(
+def interleave(
     shown: Mapping[int, list[int]], *, k: int, seed: int
 ) -> tuple[dict[int, list[int]], tuple[int, ...]]:
     """The first k places drafted in turns by the learned order and plain BM25F; and which of them placed each."""

@@ -28,7 +28,7 @@ from app.search.page import (
     explanation,
     facets_of,
     highlight_words,
-    interleaved,
+    interleave,
     make_hit,
     make_hits,
     narrowing,
@@ -172,7 +172,7 @@ class Search:
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()
         seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
-        return interleaved(shown, k=k, seed=seed)
+        return interleave(shown, k=k, seed=seed)
 
     def _visit(
         self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,

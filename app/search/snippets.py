@@ -54,11 +54,11 @@ def find(text: str, words: tuple[str, ...]) -> Iterator[Span]:
     words = words[:MAX_WORDS]
     if text.isascii():
         return _spans(_pattern(words, "ascii"), text)
-    plain = folded(text, without_cjk=True)
+    plain = fold_letters(text, without_cjk=True)
     alphabet = "marks" if any(mark in plain for mark in _COMMON_MARKS) else "unicode"
     found = _spans(_pattern(words, alphabet), plain)
     overlapping = _pattern(words, "cjk")
-    return found if overlapping is None else _merged(found, _spans(overlapping, folded(text)))
+    return found if overlapping is None else _merged(found, _spans(overlapping, fold_letters(text)))
 
 
 def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
@@ -116,7 +116,7 @@ def _table(*, without_cjk: bool) -> npt.NDArray[np.uint32]:
     return table
 
 
-def folded(text: str, *, without_cjk: bool = False) -> str:
+def fold_letters(text: str, *, without_cjk: bool = False) -> str:
     """`text` without accents, of the same length; case, ligatures and combining marks are kept."""
     if text.isascii():
         return text
@@ -280,7 +280,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 def _densest(text: str, spans: Sequence[Span], width: int) -> tuple[float, int, int]:
     """The score of the best run of matches within `width` characters, and the run spans[first:last]."""
-    stems = [_stem(folded(text[start:end]).casefold()) for start, end in spans]
+    stems = [_stem(fold_letters(text[start:end]).casefold()) for start, end in spans]
     best = (0.0, 0, 0)
     within: dict[str, int] = {}
     last = 0

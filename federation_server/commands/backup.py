@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from federation_server.commands.installation import now, opened
+from federation_server.commands.installation import now, open_here
 
 
 @click.command()
@@ -18,6 +18,6 @@ def command(path: Path) -> None:
     """
     from federation_server import backup
 
-    backup.write(opened().engine, path, now=now())
+    backup.write(open_here().engine, path, now=now())
     report = backup.verify(path)
     click.echo(f"{path}: " + ", ".join(f"{count} {table}" for table, count in report.counts.items() if count))

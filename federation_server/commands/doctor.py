@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import folder, now, opened
+from federation_server.commands.installation import folder, now, open_here
 
 
 @click.command()
@@ -13,7 +13,7 @@ def command() -> int:
     from federation_server import checkup
 
     good = True
-    for check in checkup.checks(opened(), folder(), now=now()):
+    for check in checkup.checks(open_here(), folder(), now=now()):
         good = good and check.good
         click.echo(f"{'ok  ' if check.good else 'FAIL'} {check.name}: {check.text}")
     return 0 if good else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, opened, the_member, when
+from federation_server.commands.installation import now, open_here, the_member, when
 
 
 @click.command()
@@ -17,7 +17,7 @@ def command(device: str | None, yes: bool) -> int:
     from federation_server.history import requests
     from federation_server.rounds import policy_of
 
-    installation = opened()
+    installation = open_here()
     if device is None:
         with reading(installation.engine) as connection:
             found = requests(connection)

@@ -22,7 +22,7 @@ def command(group: str, model: Path | None) -> None:
     """
     from federation_server import setup, start
 
-    made = setup.make(folder(), name=group, start=start.read(model) if model else start.shipped(), now=now())
+    made = setup.make(folder(), name=group, start=start.read(model) if model else start.shipped_start(), now=now())
     click.echo(f"group {group!r} is ready in {made.folder}")
     click.echo("settings: server.toml; secrets: keys.json (back it up: without it updates and backups do not open)")
     click.echo("next: foltr-server invite --note NAME, then foltr-server serve")

@@ -27,7 +27,7 @@ def is_made() -> bool:
     return settings_file.exists() and (folder() / read(settings_file).server.keys).exists()
 
 
-def opened() -> Installation:
+def open_here() -> Installation:
     """The installation; ServerSettingsError says how to make one."""
     if not is_made():
         raise ServerSettingsError(

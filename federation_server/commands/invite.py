@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, opened, warn_of_loopback, when
+from federation_server.commands.installation import now, open_here, warn_of_loopback, when
 
 
 @click.group(invoke_without_command=True)
@@ -17,7 +17,7 @@ def command(ctx: click.Context, note: str, hours: float) -> None:
         return
     from federation_server import setup
 
-    installation = opened()
+    installation = open_here()
     click.echo(setup.invitation(installation, note=note, seconds=round(hours * 3600), now=now()))
     warn_of_loopback(installation)
 
@@ -28,7 +28,7 @@ def list_invites() -> int:
     from federation_server.database import reading
     from federation_server.enrolment import all_invites
 
-    with reading(opened().engine) as connection:
+    with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
     for state in found:
@@ -44,7 +44,7 @@ def revoke(prefix: str) -> int:
     from federation_server.database import writing
     from federation_server.enrolment import revoke_invite
 
-    with writing(opened().engine) as connection:
+    with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")
     return 0 if count else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import opened
+from federation_server.commands.installation import open_here
 
 
 @click.group(invoke_without_command=True)
@@ -15,7 +15,7 @@ def command(ctx: click.Context) -> None:
         return
     from foltr.federated.envelope import fingerprint
 
-    installation = opened()
+    installation = open_here()
     click.echo(f"identity   {fingerprint(installation.vault.identity.public)}")
     click.echo(f"column keys {len(installation.vault.column_keys)}, in {installation.settings.server.keys}")
 
@@ -25,7 +25,7 @@ def rotate() -> None:
     """Encrypt stored updates with a new key from now on; restart the server afterwards."""
     from federation_server.setup import rotate_column_key
 
-    rotate_column_key(opened())
+    rotate_column_key(open_here())
     click.echo("a new column key is in use after the next start; older rows stay readable")
 
 
@@ -36,9 +36,9 @@ def dashboard() -> None:
 
     from federation_server import group
     from federation_server.database import writing
-    from federation_server.vault import hashed
+    from federation_server.vault import hash_of
 
-    installation, token = opened(), secrets.token_urlsafe(24)
+    installation, token = open_here(), secrets.token_urlsafe(24)
     with writing(installation.engine) as connection:
-        group.set_fact(connection, "dashboard token", hashed(token))
+        group.set_fact(connection, "dashboard token", hash_of(token))
     click.echo(token)

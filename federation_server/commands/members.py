@@ -6,7 +6,7 @@ import json
 
 import click
 
-from federation_server.commands.installation import now, opened, the_member, when
+from federation_server.commands.installation import now, open_here, the_member, when
 
 
 @click.group(invoke_without_command=True)
@@ -19,7 +19,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     from federation_server.database import reading
     from federation_server.enrolment import all_members
 
-    with reading(opened().engine) as connection:
+    with reading(open_here().engine) as connection:
         found = all_members(connection)
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)
@@ -41,7 +41,7 @@ def revoke(device: str) -> int:
     from federation_server.database import writing
     from federation_server.enrolment import end_membership
 
-    with writing(opened().engine) as connection:
+    with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")

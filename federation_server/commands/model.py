@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, opened, when
+from federation_server.commands.installation import now, open_here, when
 
 
 @click.group(invoke_without_command=True)
@@ -17,7 +17,7 @@ def command(ctx: click.Context, last: int) -> int:
     from federation_server.database import reading
     from federation_server.history import latest_models
 
-    with reading(opened().engine) as connection:
+    with reading(open_here().engine) as connection:
         found = latest_models(connection, last)
     for model in found:
         name = f"{model.lineage}.{model.round}"
@@ -38,7 +38,7 @@ def rollback(version: str) -> int:
     lineage, _, number = version.partition(".")
     if not (lineage.isdigit() and number.isdigit()):
         raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server model` lists them, got {version!r}")
-    installation = opened()
+    installation = open_here()
     with writing(installation.engine) as connection:
         begun = roll_back(
             connection, installation.vault, policy_of(installation.settings), int(lineage), int(number), now=now()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from federation_server.commands.installation import opened, when
+from federation_server.commands.installation import open_here, when
 
 
 @click.command()
@@ -19,6 +19,6 @@ def command(path: Path, only_verify: bool) -> None:
     """
     from federation_server import backup
 
-    report = backup.verify(path) if only_verify else backup.restore(opened().engine, path)
+    report = backup.verify(path) if only_verify else backup.restore(open_here().engine, path)
     rows = ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)
     click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {rows}")

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from federation_server.commands.installation import now, opened, when
+from federation_server.commands.installation import now, open_here, when
 
 
 @click.command()
@@ -17,7 +17,7 @@ def command(last: int, as_json: bool) -> int:
     from federation_server.database import reading
     from federation_server.history import latest_rounds
 
-    with reading(opened().engine) as connection:
+    with reading(open_here().engine) as connection:
         found = latest_rounds(connection, last)
     for row in found:
         if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import folder, is_made, now, opened, warn_of_loopback
+from federation_server.commands.installation import folder, is_made, now, open_here, warn_of_loopback
 
 INVITE_SECONDS = 3600
 
@@ -16,9 +16,9 @@ def command(group: str) -> None:
     from federation_server import serve, setup, start
 
     if is_made():
-        installation = opened()
+        installation = open_here()
     else:
-        installation = setup.make(folder(), name=group, start=start.shipped(), now=now())
+        installation = setup.make(folder(), name=group, start=start.shipped_start(), now=now())
         link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
         click.echo(f"made group {group!r} in {installation.folder}")
         click.echo(f"first member, within the hour:  foltr-search join {link}")

@@ -18,7 +18,7 @@ from federation_server.dashboard.view import login_page, page
 from federation_server.database import reading
 from federation_server.limits import Buckets
 from federation_server.refusals import Refused
-from federation_server.vault import hashed
+from federation_server.vault import hash_of
 
 COOKIE = "foltr_session"
 SESSION_SECONDS = 8 * 3600
@@ -63,10 +63,10 @@ class Dashboard:
             return HTMLResponse(login_page(wrong=True), 429, HEADERS | {"Retry-After": "60"})
         given = await _form_token(http)
         wanted = await run_in_threadpool(self._token_hash)
-        if wanted is None or not hmac.compare_digest(hashed(given), wanted):
+        if wanted is None or not hmac.compare_digest(hash_of(given), wanted):
             return HTMLResponse(login_page(wrong=True), 401, HEADERS)
         session = secrets.token_urlsafe(32)
-        self._sessions[hashed(session)] = time.monotonic() + SESSION_SECONDS
+        self._sessions[hash_of(session)] = time.monotonic() + SESSION_SECONDS
         answer = RedirectResponse("/dashboard", 303, HEADERS)
         secure = http.scope["scheme"] == "https"
         answer.set_cookie(
@@ -76,7 +76,7 @@ class Dashboard:
 
     async def logout(self, http: Request) -> Response:
         """Forget the session."""
-        self._sessions.pop(hashed(http.cookies.get(COOKIE, "")), None)
+        self._sessions.pop(hash_of(http.cookies.get(COOKIE, "")), None)
         answer = RedirectResponse("/dashboard", 303, HEADERS)
         answer.delete_cookie(COOKIE, path="/dashboard")
         return answer
@@ -84,7 +84,7 @@ class Dashboard:
     def _is_open(self, http: Request) -> bool:
         now = time.monotonic()
         self._sessions = {key: end for key, end in self._sessions.items() if end > now}
-        return hashed(http.cookies.get(COOKIE, "")) in self._sessions
+        return hash_of(http.cookies.get(COOKIE, "")) in self._sessions
 
     def _token_hash(self) -> str | None:
         with reading(self.server.service.engine) as connection:

@@ -29,7 +29,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.joining import stepped
+from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.online import ips
@@ -167,7 +167,7 @@ class FedIPS:
         """`aggregate` for the means of what the devices sent, `[n_params]` and `[n_features + 1]`."""
         relevance = self.relevance(model)
         remembered = model.moments if relevance is None else model.moments[1:]
-        after = stepped(self.server, replace(model, moments=remembered), mean)
+        after = take_step(self.server, replace(model, moments=remembered), mean)
         if relevance is None or relevance_mean is None:
             return after
         return replace(after, moments=(relevance + relevance_mean, *after.moments))
@@ -204,7 +204,7 @@ class FedIPS:
     def _stepped(self, theta: FloatVector, page: Interaction, known: FloatVector | None) -> FloatVector:
         propensities = self.propensities(known, k=len(page.ranking))
         if self.against == "shown":
-            page = ips.displayed(page)
+            page = ips.display(page)
         return ips.update(self.ranker, theta, page, propensities, learning_rate=self.learning_rate)
 
 

@@ -35,7 +35,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-from foltr.federated.joining import stepped
+from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
 from foltr.online.click_rewards import Reward, outcome, reward_values
@@ -181,7 +181,7 @@ class FoltrES:
     def climbed(self, model: Model, gradient: FloatVector) -> Model:
         """The model after one step of Adam up the gradient `[n_params]`."""
         adam = Adam(self.learning_rate, beta1=0.9, beta2=0.999, tau=1e-8, bias_correction=True)
-        return stepped(adam, model, gradient)
+        return take_step(adam, model, gradient)
 
     def _backwards(self, local: FoltrESLocal) -> bool:
         return self.antithetic and len(local.outcomes) % 2 == 1

@@ -36,7 +36,7 @@ from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import checked, require, squared_distances
+from foltr.federated.aggregation.rows import check_rows, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 
 DEVIATIONS = 6.0
@@ -104,7 +104,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         return self.attack or NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m))
 
 
-def guarded(
+def join_guarded(
     guard: Guard,
     state: GuardState,
     updates: npt.ArrayLike,
@@ -112,7 +112,7 @@ def guarded(
     weights: FloatVector | None = None,
 ) -> tuple[FloatVector, GuardState, GuardVerdict]:
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
-    u = checked(updates)
+    u = check_rows(updates)
     state, verdict = judge(guard, state, u)
     rule = guard.robust if verdict.alert else guard.peace
     return rule.combine(u, weights), state, verdict
@@ -125,7 +125,7 @@ def least_updates(n_malicious: int) -> int:
 
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
-    u = checked(updates)
+    u = check_rows(updates)
     require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
     evidence = inspect(u, guard.n_malicious)
     suspicions = _suspicions(evidence)

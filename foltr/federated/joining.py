@@ -24,7 +24,7 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
-from foltr.federated.guard import Guard, GuardState, GuardVerdict, guarded, least_updates
+from foltr.federated.guard import Guard, GuardState, GuardVerdict, join_guarded, least_updates
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
 
@@ -99,7 +99,7 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
         return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, None)
     shares(counts, len(thetas))  # for the rules that do not look at them
     delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
-    after = replace(stepped(joining.optimizer, model, delta), guard=state)
+    after = replace(take_step(joining.optimizer, model, delta), guard=state)
     return Joined(after, delta, "guard" if verdict and verdict.alert else name, verdict)
 
 
@@ -109,7 +109,7 @@ def _combined(
     """One update `[n_params]` by the rule, or by the guard's while it is alert."""
     m = malicious(joining, len(updates))
     if joining.guard and m >= 1 and len(updates) >= least_updates(m):
-        return guarded(Guard(n_malicious=m, peace=joining.rule), state, updates, weights=counts)
+        return join_guarded(Guard(n_malicious=m, peace=joining.rule), state, updates, weights=counts)
     return joining.rule.combine(updates, counts), state, None
 
 
@@ -121,7 +121,7 @@ def join_what_is_left(joining: Joining, model: Model, thetas: FloatMatrix, count
         return join(msgspec.structs.replace(joining, rule=Mean()), model, thetas, counts)
 
 
-def stepped(optimizer: Optimizer, model: Model, direction: FloatVector) -> Model:
+def take_step(optimizer: Optimizer, model: Model, direction: FloatVector) -> Model:
     """The model one step of the optimiser along `direction` `[n_params]`, for methods that find it in their own way."""
     theta, moments = optimizer.step(model.theta, direction, model.moments)
     return Model(theta, model.round + 1, moments, model.guard)

@@ -36,7 +36,7 @@ def kept_rounds(n_rounds: int, every: int) -> range:
     return range(1, n_rounds + 1, every)
 
 
-def calibrated(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatrix:
+def calibrate_lengths(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatrix:
     """Each fresh update `[n_clients, n_params]` at its old length `[n_clients]` (Eq. 6.2).
 
     An update that did not move has no direction and stays 0. ShapeError when the two do not fit; ValueRangeError for
@@ -53,7 +53,7 @@ def calibrated(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatrix:
     return moved
 
 
-def reaggregated(start: Model, rounds: Sequence[tuple[FloatMatrix, FloatVector]], joining: Joining) -> Model:
+def reaggregate(start: Model, rounds: Sequence[tuple[FloatMatrix, FloatVector]], joining: Joining) -> Model:
     """The model that the stored updates of the remaining devices add up to from `start`, joined as they were then.
 
     `rounds` are their updates `[n_clients, n_params]` and weights `[n_clients]` in order; a round in which nobody

@@ -94,7 +94,7 @@ def update(
     return theta
 
 
-def displayed(interaction: Interaction) -> Interaction:
+def display(interaction: Interaction) -> Interaction:
     """The page as if nothing had been retrieved but what it showed: then d is compared with shown documents alone."""
     k = len(interaction.ranking)
     return Interaction(interaction.features[interaction.ranking], np.arange(k), interaction.clicks)

@@ -20,7 +20,7 @@ _LOWEST = -1e100
 """Where shifted scores end: e to this power is 0 as it is for -1e4, and differences of such numbers stay finite."""
 
 
-def shifted(scores: npt.ArrayLike) -> FloatVector:
+def shift(scores: npt.ArrayLike) -> FloatVector:
     """Scores `[n_docs]` moved so that the largest is 0, which leaves every probability as it was.
 
     Raises ShapeError unless one-dimensional, ValueRangeError unless finite.
@@ -47,7 +47,7 @@ def rank_with_noise(scores: npt.ArrayLike, noise: npt.ArrayLike, *, k: int) -> I
 
     With Gumbel noise this is an exact Plackett-Luce sample of the first k places; with zeros it is sorting.
     """
-    s = shifted(scores)
+    s = shift(scores)
     g = np.asarray(noise, dtype=np.float64)
     if g.shape != s.shape:
         raise ShapeError(f"noise must be {list(s.shape)} as the scores are, not {list(g.shape)}")
@@ -56,7 +56,7 @@ def rank_with_noise(scores: npt.ArrayLike, noise: npt.ArrayLike, *, k: int) -> I
 
 def sample(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
     """A Plackett-Luce ranking of `min(k, n_docs)` rows."""
-    s = shifted(scores)
+    s = shift(scores)
     return rank_with_noise(s, gumbel_noise(len(s), rng), k=k)
 
 
@@ -71,7 +71,7 @@ def draw(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
     would lose all digits once a dominant row is placed; when what remains adds up to less than 1e-100, the largest
     remaining score becomes the new zero. The published programs let numpy draw and reject; the law is the same.
     """
-    remaining = shifted(scores).copy()
+    remaining = shift(scores).copy()
     weights = np.exp(remaining)
     ranking = np.empty(min(max(k, 0), len(remaining)), dtype=np.intp)
     for rank in range(len(ranking)):
@@ -91,7 +91,7 @@ def log_denominators(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> tuple[Flo
     The second array at rank r is log sum e^s over the documents at ranks >= r and those not ranked at all; its
     last entry holds the unranked alone, -inf when there are none.
     """
-    s = shifted(scores)
+    s = shift(scores)
     order = np.asarray(ranking, dtype=np.intp)
     unranked = np.ones(len(s), dtype=np.bool_)
     unranked[order] = False

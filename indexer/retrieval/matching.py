@@ -74,8 +74,6 @@ class Matcher:
         return others if any(not is_filter(c) and not isinstance(c, Not) for c in others) else children
 
     def _is_function_word(self, word: Word) -> bool:
-        if word.exact or word.prefix or word.field:
-            return False
         return all(c.function_word for c in node_concepts(self.snapshot, word, self.languages))
 
     def _word(self, word: Word) -> Mask:

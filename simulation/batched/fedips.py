@@ -23,7 +23,7 @@ from foltr.online.propensity import LEAST, attraction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation import revisits
-from simulation.batched.pages import click_through, next_query, pages_of, shown
+from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
@@ -98,7 +98,7 @@ def run_round(method: FedIPS, model: Model, population: Population, streams: Str
     if not np.isfinite(moved).all():
         raise ValueRangeError("theta is not finite any more: the learning rate is too high")
     relevance_mean = method.relevance_rate * relevance_moved / n if method.estimates else None
-    return method.moved(model, moved / n, relevance_mean), shown(sums, int(visits))
+    return method.moved(model, moved / n, relevance_mean), to_shown(sums, int(visits))
 
 
 def _shared(method: FedIPS, model: Model, population: Population) -> Shared:

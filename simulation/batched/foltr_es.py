@@ -31,7 +31,7 @@ from simulation.batched.pages import (
     neural_scores,
     next_query,
     pages_of,
-    shown,
+    to_shown,
 )
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
@@ -103,7 +103,7 @@ def run_round(method: FoltrES, model: Model, population: Population, streams: St
             f"{population.data.n_features} and theta {list(model.theta.shape)}"
         )
     gradient, sums = _gradient(method, model, population, streams)
-    return method.climbed(model, gradient), shown(sums, population.n_clients * population.n_local)
+    return method.climbed(model, gradient), to_shown(sums, population.n_clients * population.n_local)
 
 
 def _gradient(

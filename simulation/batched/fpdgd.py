@@ -15,7 +15,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.rankers import Linear, Neural
 from simulation import federation
-from simulation.batched.pages import pages_of, shown
+from simulation.batched.pages import pages_of, to_shown
 from simulation.batched.pdgd import linear_round
 from simulation.batched.pdgd_neural import feature_by_feature, neural_round, unit_by_unit
 from simulation.federation import Population, Shown
@@ -43,7 +43,7 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
     thetas, sums = _learned(method, start, population, streams)
     _release(method, model.theta, thetas, streams)
-    return thetas, shown(sums, population.n_clients * population.n_local)
+    return thetas, to_shown(sums, population.n_clients * population.n_local)
 
 
 def _check(method: FPDGD, model: Model, population: Population) -> None:

@@ -71,12 +71,12 @@ def ideal_dcg(data: QuerySet, discounts: FloatVector) -> FloatVector:
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     grades = data.grades[np.lexsort((-data.grades, query))]
     rank = np.arange(len(grades)) - data.offsets[query]
-    shown = rank < len(discounts)
-    gained = (np.exp2(grades[shown].astype(np.float64)) - 1.0) * discounts[rank[shown]]
-    return np.bincount(query[shown], weights=gained, minlength=data.n_queries).astype(np.float64)
+    to_shown = rank < len(discounts)
+    gained = (np.exp2(grades[to_shown].astype(np.float64)) - 1.0) * discounts[rank[to_shown]]
+    return np.bincount(query[to_shown], weights=gained, minlength=data.n_queries).astype(np.float64)
 
 
-def shown(sums: FloatVector, interactions: int) -> Shown:
+def to_shown(sums: FloatVector, interactions: int) -> Shown:
     """The sums `[4]` that `click_through` made, as a record."""
     return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
 

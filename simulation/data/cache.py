@@ -34,7 +34,7 @@ import platformdirs
 
 from foltr.errors import FoltrError
 from simulation.data.letor import LetorText, parse_file
-from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widened
+from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widen
 from simulation.errors import DataFileError, DatasetError
 
 VERSION = 2
@@ -182,7 +182,7 @@ def load_file(
 
     def make() -> LetorText:
         text = parse_file(path)
-        wide = widened(text.queries, n_features)
+        wide = widen(text.queries, n_features)
         return replace(text, queries=normalise_queries(wide, normalise, one_document=one_document))
 
     scale = "" if normalise == "none" else f"-{normalise}-{one_document}"

@@ -22,7 +22,7 @@ from simulation.data.places import (
     find_folds,
     folds_present,
 )
-from simulation.data.queries import Fold, OneDocument, QuerySet, joined, selected, widened
+from simulation.data.queries import Fold, OneDocument, QuerySet, join, select, widen
 from simulation.data.synthetic import generated_fold
 from simulation.errors import DataFileError, DatasetError
 
@@ -81,7 +81,7 @@ def _fold_of(
         for path, data in (found for part in parts for found in part):
             _check(path, data, name, info, dense=info.dense and path in files.train)
     wide = info.n_features if info else max(data.n_features for part in parts for _, data in part)
-    train, test, *validation = (joined([widened(data, wide) for _, data in part]) for part in parts if part)
+    train, test, *validation = (join([widen(data, wide) for _, data in part]) for part in parts if part)
     return Fold(number, train, test, *validation)
 
 
@@ -99,4 +99,4 @@ def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
     if data.n_queries < PARTS_OF_A_FILE:
         raise DataFileError(path, f"at least {PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
     tested = np.arange(data.n_queries) % PARTS_OF_A_FILE == number - 1
-    return Fold(number, selected(data, np.flatnonzero(~tested)), selected(data, np.flatnonzero(tested)))
+    return Fold(number, select(data, np.flatnonzero(~tested)), select(data, np.flatnonzero(tested)))

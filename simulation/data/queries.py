@@ -135,7 +135,7 @@ _AT_ONCE = 256
 """queries in one step: bounds the memory that the float64 values need"""
 
 
-def widened(data: QuerySet, n_features: int) -> QuerySet:
+def widen(data: QuerySet, n_features: int) -> QuerySet:
     """`data` with columns of 0 up to `n_features`; the very same when it has as many."""
     missing = n_features - data.n_features
     if missing <= 0:
@@ -143,7 +143,7 @@ def widened(data: QuerySet, n_features: int) -> QuerySet:
     return replace(data, features=np.pad(data.features, ((0, 0), (0, missing))))
 
 
-def joined(parts: Sequence[QuerySet]) -> QuerySet:
+def join(parts: Sequence[QuerySet]) -> QuerySet:
     """Sets of equally many features as one, queries in order; a qid that occurs in two sets is two queries."""
     if len(parts) == 1:
         return parts[0]
@@ -157,7 +157,7 @@ def joined(parts: Sequence[QuerySet]) -> QuerySet:
     )
 
 
-def selected(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> QuerySet:
+def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> QuerySet:
     """The queries with these numbers, at least one, in this order."""
     rows = [np.arange(data.offsets[query], data.offsets[query + 1]) for query in queries]
     chosen = np.concatenate(rows)

@@ -20,7 +20,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from foltr.arrays import FloatArray
 from simulation.preset import ExpectedValue
-from simulation.report.report import TITLES, caption, condition_keys, grouped, key_titles, metric_title, short_number
+from simulation.report.report import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
 from simulation.report.statistics import Curve, Settings, curves
 from simulation.results import Row
 
@@ -97,9 +97,9 @@ def draw(
 ) -> Figure:
     """The figure of one metric; `title` names its axis."""
     keys = condition_keys(found)
-    if len(grouped(found, keys)) == len(found):
+    if len(group_by(found, keys)) == len(found):
         keys = []  # only conditions were swept: they make the lines of a single panel
-    panels = [_Panel(group, [found[s] for s in members]) for group, members in grouped(found, keys).items()]
+    panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
     names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
     n_columns = min(len(panels), MAX_COLUMNS)

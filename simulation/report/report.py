@@ -94,7 +94,7 @@ def condition_keys(settings: Iterable[Settings]) -> list[str]:
     return [key for key in keys if key.partition(".")[0] in CONDITIONS]
 
 
-def grouped(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings, list[Settings]]:
+def group_by(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings, list[Settings]]:
     """Combinations by their values of those keys."""
     groups: dict[Settings, list[Settings]] = {}
     for combination in settings:
@@ -151,7 +151,7 @@ def make_report(
     paired t-test over the runs, corrected for the number of pairs.
     """
     combinations = list(dict.fromkeys(map(settings_of, rows)))
-    groups = grouped(combinations, condition_keys(combinations))
+    groups = group_by(combinations, condition_keys(combinations))
     wanted = tuple(expected)
     metrics = _metrics(rows, [number.metric for number in wanted])
     values = {metric: values_at(rows, metric) for metric in metrics}

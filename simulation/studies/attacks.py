@@ -9,7 +9,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
 
-def opposed(updates: npt.ArrayLike, start: FloatVector, *, z: float) -> FloatMatrix:
+def oppose(updates: npt.ArrayLike, start: FloatVector, *, z: float) -> FloatMatrix:
     """The updates of clients that send -z times the ranker they learned: the poisoned leaver of unlearning studies.
 
         M_mal = -z * M_local                             (thesis Eq. 6.3)

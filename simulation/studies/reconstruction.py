@@ -45,7 +45,7 @@ class SentUpdates:
     """for each page [k]"""
 
 
-def sent(
+def send_update(
     method: FPDGD,
     model: Model,
     queries: Sequence[tuple[FloatMatrix, npt.NDArray[np.int8]]],

@@ -34,10 +34,10 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.joining import stepped
+from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD
-from foltr.federated.unlearning import calibrated, kept_rounds
+from foltr.federated.unlearning import calibrate_lengths, kept_rounds
 from foltr.ranking.rankers import Linear
 from simulation.batched.fpdgd import reported_thetas
 from simulation.click_models import Users, make_users
@@ -48,7 +48,7 @@ from simulation.federation import Population
 from simulation.report.statistics import over_runs
 from simulation.report.tables import Grid, show
 from simulation.streams import Streams, make_streams
-from simulation.studies.attacks import opposed
+from simulation.studies.attacks import oppose
 
 Alter = Callable[[FloatMatrix, FloatVector, int], FloatMatrix]
 """honest updates `[n_clients, n_params]`, the global theta and the round's number to the updates that are averaged"""
@@ -96,10 +96,10 @@ class UnlearningOutcome:
 
 def outcome(fold: Fold, users: Users, plan: UnlearningPlan, *, seed: int = 0) -> UnlearningOutcome:
     """The four rankers of one fold, evaluated."""
-    theta, lengths = poisoned(fold.train, users, plan, seed=seed)
+    theta, lengths = poison(fold.train, users, plan, seed=seed)
     rankers = (
         theta,
-        unlearned(fold.train, users, plan, lengths=lengths, seed=seed),
+        unlearn(fold.train, users, plan, lengths=lengths, seed=seed),
         honest(fold.train, users, plan, n_clients=plan.n_honest, seed=seed),
         honest(fold.train, users, plan, n_clients=plan.n_honest + 1, seed=seed),
     )
@@ -113,7 +113,7 @@ def honest(data: QuerySet, users: Users, plan: UnlearningPlan, *, n_clients: int
     return _learned(population, plan, make_streams(seed, n_clients), range(1, plan.n_rounds + 1), _as_sent)
 
 
-def poisoned(data: QuerySet, users: Users, plan: UnlearningPlan, *, seed: int) -> tuple[FloatVector, FloatMatrix]:
+def poison(data: QuerySet, users: Users, plan: UnlearningPlan, *, seed: int) -> tuple[FloatVector, FloatMatrix]:
     """The ranker `[n_params]` of 9H-1M, and how long the honest updates were in the kept rounds `[n_kept, n_honest]`.
 
     The last client is the poisoned one.
@@ -123,7 +123,7 @@ def poisoned(data: QuerySet, users: Users, plan: UnlearningPlan, *, seed: int) -
     def alter(updates: FloatMatrix, theta: FloatVector, number: int) -> FloatMatrix:
         if number in kept:
             lengths.append(np.linalg.norm(updates[:-1], axis=1))
-        updates[-1] = opposed(updates[-1], theta, z=plan.z)
+        updates[-1] = oppose(updates[-1], theta, z=plan.z)
         return updates
 
     population = Population(data, users, plan.n_honest + 1, plan.n_local)
@@ -132,12 +132,12 @@ def poisoned(data: QuerySet, users: Users, plan: UnlearningPlan, *, seed: int) -
     return theta, np.array(lengths)
 
 
-def unlearned(data: QuerySet, users: Users, plan: UnlearningPlan, *, lengths: FloatMatrix, seed: int) -> FloatVector:
+def unlearn(data: QuerySet, users: Users, plan: UnlearningPlan, *, lengths: FloatMatrix, seed: int) -> FloatVector:
     """The ranker `[n_params]` after the kept rounds are replayed at their `lengths` `[n_kept, n_honest]` (Eq. 6.2)."""
     population = Population(data, users, plan.n_honest, plan.n_unlearn)
     streams = make_streams(_apart(seed), plan.n_honest)
     return _learned(
-        population, plan, streams, range(len(lengths)), lambda updates, _, t: calibrated(updates, lengths[t])
+        population, plan, streams, range(len(lengths)), lambda updates, _, t: calibrate_lengths(updates, lengths[t])
     )
 
 
@@ -150,7 +150,7 @@ def _learned(
     for number in rounds:
         thetas, _ = reported_thetas(method, model, population, streams)
         moved = alter(thetas - model.theta, model.theta, number)
-        model = stepped(SGD(), model, moved.mean(axis=0))
+        model = take_step(SGD(), model, moved.mean(axis=0))
     return model.theta
 
 

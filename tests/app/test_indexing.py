@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import crawl_rules, folded, update_index, watch, why
+from app.indexing import crawl_rules, fold_moves, update_index, watch, why
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
 from app.paths import remember_root
@@ -159,10 +159,10 @@ def test_the_files_of_a_moved_folder_are_one_move(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     old, new = str(tmp_path / "old"), str(tmp_path / "new" / "old")
     moves = [(f"{old}/x/{name}", f"{new}/x/{name}") for name in "abc"]
-    assert folded(moves) == [(old, new)]
+    assert fold_moves(moves) == [(old, new)]
     (tmp_path / "old" / "x").mkdir(parents=True)
-    assert folded(moves) == moves
-    assert folded([("/gone/a", "/gone/b")]) == [("/gone/a", "/gone/b")]
+    assert fold_moves(moves) == moves
+    assert fold_moves([("/gone/a", "/gone/b")]) == [("/gone/a", "/gone/b")]
 
 
 def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(

@@ -161,7 +161,7 @@ def make_server(
     folder.mkdir(parents=True, exist_ok=True)
     text = SETTINGS.format(port=port, database=database, quorum=quorum, more=f'[tls]\nmode = "{tls}"\n{more}')
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    return setup.make(folder, name="herons", start=start.shipped(), now=int(time.time()))
+    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
 
 
 def token(made: Installation) -> str:

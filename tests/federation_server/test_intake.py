@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -299,6 +301,31 @@ def test_only_updates_wait_for_a_round_that_is_closing(engine: Engine) -> None:
         with pytest.raises(OperationalError, match="lock timeout"):
             keep(late)
     assert keep(late) == [1]
+
+
+def test_a_round_that_closes_while_an_update_waits_takes_nothing(engine: Engine) -> None:
+    """The update that waited for the closing finds the round closed, and is not kept for it after all."""
+    if is_sqlite(engine):
+        pytest.skip("SQLite lets one transaction write at a time")
+    expected = prepared(engine)
+    late = offer(expected)
+
+    def keep() -> list[str | int | None]:
+        with writing(engine) as connection:
+            return told(intake.keep(connection, VAULT, [late], now=NOW))
+
+    waiting = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+    with ThreadPoolExecutor(1) as pool:
+        with writing(engine) as closing:
+            assert rounds.present(closing, lock=True) is not None
+            answer = pool.submit(keep)
+            for _ in range(1000):
+                with reading(engine) as connection:
+                    if connection.execute(waiting).first():
+                        break
+                time.sleep(0.01)
+            rounds.end(closing, expected.open_round, now=NOW, state="abandoned")
+        assert answer.result(timeout=30) == ["stale-round"]
 
 
 # What the open round takes -------------------------------------------------------------------------------------------

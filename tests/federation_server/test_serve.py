@@ -19,7 +19,7 @@ from federation_server import setup
 from federation_server.cli import main
 from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError
-from federation_server.start import shipped
+from federation_server.start import shipped_start
 from federation_server.tls import certificate_fingerprint
 from federation_server.vault import Vault
 from foltr.federated.invite_link import from_link
@@ -79,7 +79,7 @@ def test_a_whole_round_leaves_numbers_and_no_names(process: ServerProcess) -> No
             assert secret not in log
             assert secret not in metrics
     assert "theta" not in log
-    assert not any(str(value) in log for value in shipped().theta if value not in (0.0, 1.0))
+    assert not any(str(value) in log for value in shipped_start().theta if value not in (0.0, 1.0))
 
 
 def test_a_request_that_runs_is_finished_when_the_server_stops(process: ServerProcess) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from federation_server import database, enrolment, forgetting, rounds
-from federation_server.database import connect, reading, told, writing
+from federation_server.database import connect, error_text, reading, writing
 from federation_server.settings import ForgettingSection
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, identity, make_group, send
 
@@ -43,5 +43,5 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
     with pytest.raises(SQLAlchemyError) as error, reading(engine) as connection:
         connection.execute(text("SELECT * FROM nowhere WHERE device = :device"), {"device": "a pseudonym"})
     assert "a pseudonym" not in str(error.value)
-    assert told(error.value) == "OperationalError"
+    assert error_text(error.value) == "OperationalError"
     assert isinstance(error.value, OperationalError)

@@ -6,4 +6,4 @@ from federation_server import start
 
 def test_groups_begin_with_the_devices_ranker() -> None:
     """start.json holds the present prior, features and manifest; `python -m benchmarks.start_model` writes it."""
-    assert start.shipped() == start_model()
+    assert start.shipped_start() == start_model()

@@ -46,7 +46,7 @@ def process(arguments: Sequence[str], *, cwd: Path, **environment: str) -> subpr
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty current folder, no data, no settings; without pictures, which take longer than everything else."""
-    monkeypatch.setattr("simulation.report.report.plots.write_plots", lambda *arguments, **options: [])
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOLTR_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("FOLTR_DATASETS", "")
@@ -196,10 +196,10 @@ def test_an_interrupt_of_the_pictures_says_how_to_make_them(
     def interrupted(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("simulation.report.report.plots.write_plots", interrupted)
+    monkeypatch.setattr("simulation.report.plots.write_plots", interrupted)
     assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 130
     assert "to make them:" in capsys.readouterr().err
-    monkeypatch.setattr("simulation.report.report.plots.write_plots", lambda *arguments, **options: [])
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
     assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
     assert "done in" not in capsys.readouterr().err
 

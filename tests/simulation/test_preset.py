@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulation.cell import assigned, assignments, expand, method_choice
+from simulation.cell import assign, assignments, expand, method_choice
 from simulation.errors import PresetError
 from simulation.overrides import overridden, parse_assignment, parse_numbers, parse_tagged, parse_values
 from simulation.preset import Preset, decode_preset, load_tables, preset_names, preset_tables
@@ -147,7 +147,7 @@ def test_methods_are_compared_as_whole_tables() -> None:
 
 def test_single_keys_have_the_last_word_over_tables() -> None:
     """A swept key is put into a swept table, in whatever order they stand."""
-    tables = assigned({"method": {}}, {"method.learning_rate": 2, "method": {"name": "a", "learning_rate": 1}})
+    tables = assign({"method": {}}, {"method.learning_rate": 2, "method": {"name": "a", "learning_rate": 1}})
     assert tables == {"method": {"name": "a", "learning_rate": 2}}
 
 

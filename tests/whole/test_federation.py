@@ -1,7 +1,7 @@
 """A group end to end: three people with different folders, one server, and a fourth who has never clicked.
 
 Real processes: `foltr-server serve`, `foltr-search index`, `join`, `sync`. Only the clicks are made by calling
-app.search.search.search, as a screen would.
+app.search, as a screen would.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from indexer.features import NAMES
 
 from federation_server.group import method_of
 from federation_server.rounds import policy_of
@@ -17,6 +16,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear
+from indexer.retrieval.features import NAMES
 from simulation.batched.fpdgd import reported_thetas, run_round
 from simulation.cell import expand
 from simulation.click_models import Users

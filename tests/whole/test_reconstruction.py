@@ -12,7 +12,7 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
-from simulation.studies.reconstruction import auc, by_rank, estimated_weights, sent
+from simulation.studies.reconstruction import auc, by_rank, estimated_weights, send_update
 
 USERS = make_users("navigational", top_grade=2)
 N_DOCS = 20
@@ -30,7 +30,7 @@ def attacked(privacy: Mechanism, *, n_features: int, n_pages: int, n_updates: in
             (rng.random((N_DOCS, n_features)), rng.choice(3, p=[0.7, 0.2, 0.1], size=N_DOCS).astype(np.int8))
             for _ in range(n_pages)
         ]
-        one = sent(method, model, queries, users=USERS, rng=rng)
+        one = send_update(method, model, queries, users=USERS, rng=rng)
         if any(clicks.any() and not clicks.all() for clicks in one.clicks):
             weights = estimated_weights(one.update, one.pages, learning_rate=rate, noise=noise)
             found.append((auc(weights, one.clicks), auc(by_rank(one.pages), one.clicks)))
@@ -60,7 +60,7 @@ def test_sequential_steps_leave_the_signs() -> None:
     """Pages learned one after another: a weight above 0 for what was opened and for nothing else, click by click."""
     rng, method = np.random.default_rng(2), FPDGD(Linear(136), learning_rate=5.0)
     queries = [(rng.random((N_DOCS, 136)), rng.integers(0, 3, N_DOCS).astype(np.int8)) for _ in range(10)]
-    one = sent(method, Model(np.zeros(136)), queries, users=USERS, rng=rng)
+    one = send_update(method, Model(np.zeros(136)), queries, users=USERS, rng=rng)
     weights = estimated_weights(one.update, one.pages, learning_rate=5.0)
     assert weights.sum(axis=1) == pytest.approx(0.0, abs=1e-9)
     passed_something = [not clicks.all() for clicks in one.clicks]

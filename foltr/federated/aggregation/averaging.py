@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.aggregation.rows import RuleSettings, checked, shares
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
 
 
 def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
     """The weighted mean `[n_params]` of `rows` `[n_clients, n_params]`."""
-    x = checked(rows)
+    x = check_rows(rows)
     return shares(weights, len(x)) @ x
 
 

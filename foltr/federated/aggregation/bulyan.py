@@ -14,12 +14,12 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
-from foltr.federated.aggregation.rows import RuleSettings, checked, require
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
 
 
 def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
     """The Bulyan aggregate `[n_params]`; ValueRangeError when n < 4m + 3."""
-    x = checked(rows)
+    x = check_rows(rows)
     require("Bulyan", len(x), at_least=4 * n_malicious + 3, n_malicious=n_malicious)
     chosen = x[chosen_by_krum(x, n_malicious, n_chosen=len(x) - 2 * n_malicious, distance=distance)]
     return mean_around_median(chosen, n_kept=len(x) - 4 * n_malicious)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.norm_clipping import norm_clipped_mean
-from foltr.federated.aggregation.rows import RuleSettings, checked
+from foltr.federated.aggregation.rows import RuleSettings, check_rows
 
 
 def centred_clipping(
@@ -30,7 +30,7 @@ def centred_clipping(
         raise ValueRangeError(
             f"centred clipping needs a positive radius and at least one iteration, not {radius} and {n_iterations}"
         )
-    x = checked(rows)
+    x = check_rows(rows)
     v = np.zeros(x.shape[1])
     for _ in range(n_iterations):
         v = norm_clipped_mean(x, weights, bound=radius, centre=v)

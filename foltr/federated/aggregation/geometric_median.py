@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import RuleSettings, checked, in_order, shares, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, in_order, shares, squared_distances
 
 
 def geometric_median(
@@ -35,7 +35,7 @@ def geometric_median(
     """
     if not (tolerance > 0 and n_iterations > 0):
         raise ValueRangeError("the tolerance and the number of iterations of a geometric median must be positive")
-    x = checked(rows)
+    x = check_rows(rows)
     w = shares(weights, len(x))
     sums = np.sqrt(squared_distances(x)) @ w
     best: FloatVector = x[in_order(sums, x)[0]]

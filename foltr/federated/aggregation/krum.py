@@ -17,14 +17,14 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import RuleSettings, checked, in_order, require, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, in_order, require, squared_distances
 
 Distance: TypeAlias = Literal["squared", "euclidean"]
 
 
 def krum_scores(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
     """s(i) `[n_clients]`; ValueRangeError when n < 2m + 3."""
-    x = checked(rows)
+    x = check_rows(rows)
     require("Krum", len(x), at_least=2 * n_malicious + 3, n_malicious=n_malicious)
     return scores_by_distance(distances(x, distance), n_neighbours=len(x) - n_malicious - 2)
 
@@ -38,7 +38,7 @@ def multi_krum(
     rows: npt.ArrayLike, n_malicious: int, *, n_kept: int | None = None, distance: Distance = "squared"
 ) -> FloatVector:
     """The mean `[n_params]` of the `n_kept` rows with the smallest scores; n - m of them for None."""
-    x = checked(rows)
+    x = check_rows(rows)
     scores = krum_scores(x, n_malicious, distance=distance)
     kept = len(x) - n_malicious if n_kept is None else n_kept
     if not 1 <= kept <= len(x):

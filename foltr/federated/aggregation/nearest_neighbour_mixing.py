@@ -19,13 +19,13 @@ from foltr.federated.aggregation.centred_clipping import CentredClipping
 from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import RuleSettings, checked, require, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 
 def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
     """The mixed rows `[n_clients, n_params]`; of rows at equal distance the earlier one counts as nearer."""
-    x = checked(rows)
+    x = check_rows(rows)
     n = len(x)
     require("nearest-neighbour mixing", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
     nearest = np.argsort(squared_distances(x), axis=1, kind="stable")[:, : n - n_malicious]

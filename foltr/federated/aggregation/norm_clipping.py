@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import RuleSettings, checked, shares
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
 
 
 def norm_clipped_mean(
@@ -28,7 +28,7 @@ def norm_clipped_mean(
 
     `bound` None is the median length, `centre` None is 0, as it is where rows are differences.
     """
-    x = checked(rows)
+    x = check_rows(rows)
     middle = np.zeros(x.shape[1]) if centre is None else centre
     difference = x - middle
     lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))

@@ -43,7 +43,7 @@ def usable(rows: FloatMatrix) -> BoolVector:
         return np.asarray((np.abs(rows) <= LARGEST).all(axis=1))
 
 
-def checked(rows: npt.ArrayLike) -> FloatMatrix:
+def check_rows(rows: npt.ArrayLike) -> FloatMatrix:
     """`rows` as `[n_clients, n_params]` float64; ShapeError, or ValueRangeError naming the row that is not usable."""
     matrix = np.asarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or not len(matrix):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.aggregation.rows import RuleSettings, checked, require
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
 
 
 def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
     """The mean `[n_params]` of each parameter's values without its `n_malicious` largest and smallest."""
-    x = checked(rows)
+    x = check_rows(rows)
     n = len(x)
     require("trimmed mean", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
     kept: FloatVector = np.sort(x, axis=0)[n_malicious : n - n_malicious].mean(axis=0)
@@ -24,7 +24,7 @@ def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
 
 def median(rows: npt.ArrayLike) -> FloatVector:
     """The median `[n_params]` of each parameter; of an even number of rows the mean of the middle two."""
-    middle: FloatVector = np.median(checked(rows), axis=0)
+    middle: FloatVector = np.median(check_rows(rows), axis=0)
     return middle
 
 

@@ -100,7 +100,7 @@ def serving(
         port=listening.getsockname()[1], quorum=quorum, floor=floor, privacy=privacy, tls=tls, forgetting=forgetting
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    made = setup.make(folder, name="herons", start=start.shipped(), now=int(time.time()))
+    made = setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
     counters = Counters()
     service = service_of(made, counters)
     config = uvicorn.Config(Server(service, counters).application(), log_config=None, lifespan="on")

@@ -286,7 +286,7 @@ def fill(store: Store, picks: Picks, n: int) -> list[Document]:
             path, part, type_ = documents[i % len(documents)]
             hashed = picks._hasher.path(path)
             name = picks._hasher.document(hashed, picks._hasher.part(part))
-            query = pick_keys.packed(picks.query_key([*rng.choice(words, 3), str(i)]))
+            query = pick_keys.pack(picks.query_key([*rng.choice(words, 3), str(i)]))
             db.execute(
                 "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, 1, ?)",
                 (name, hashed, picks._hasher.part(part), picks._hasher.type(type_), NOW + i),
@@ -308,7 +308,7 @@ def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: P
     names = [picks._hasher.document(picks._hasher.path(p), picks._hasher.part(part)) for p, part, _ in documents]
     for document, query in store.rows("SELECT document, query FROM picks"):
         if document in names:
-            other = pick_keys.unpacked(query)
+            other = pick_keys.unpack(query)
             n[names.index(document)] += (len(key & other) / len(key | other)) ** 2
     expected = np.array(list(n.values())) * (1 / 17)
     np.testing.assert_allclose(usage.similar_query, np.minimum(expected, 1.0), atol=1e-12)

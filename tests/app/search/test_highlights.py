@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.search.snippets import folded, matches
+from app.search.snippets import fold_letters, matches
 from indexer.text.analysis import fold
 
 
@@ -82,7 +82,7 @@ any_text = st.text(st.characters(exclude_categories=()), max_size=50)
 @example("ᴬℂ")
 def test_folding_keeps_every_offset(text: str) -> None:
     """Folding gives one character for each, and what the index's folding gives wherever that is one for one."""
-    plain = folded(text)
+    plain = fold_letters(text)
     assert len(plain) == len(text)
     for before, after in zip(text, plain, strict=True):
         index_form = unicodedata.normalize("NFC", fold(before))

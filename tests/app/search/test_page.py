@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.page import Ranked, bm25_ranks, interleaved, make_hit, make_hits, sort_rows, without_copies
+from app.search.page import Ranked, bm25_ranks, interleave, make_hit, make_hits, sort_rows, without_copies
 from foltr.online.interleaving import FIRST, SECOND
 from indexer.storage.catalogue import DocumentRow
 
@@ -77,11 +77,11 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
 def test_interleaving_drafts_the_first_page_and_keeps_the_rest(seed: int) -> None:
     """Both orders take turns over k places; behind them the learned order goes on; copies stay with their leader."""
     learned = {4: [], 0: [9], 3: [], 1: [], 2: []}
-    page, owners = interleaved(learned, k=2, seed=seed)
+    page, owners = interleave(learned, k=2, seed=seed)
     assert set(page) == set(learned)
     assert all(page[i] == learned[i] for i in page)
     assert set(list(page)[:2]) == {4, 0}  # the first of each order: learned 4, BM25 0
     assert list(page)[2:] == [3, 1, 2]
     assert sorted(owners[:2]) == sorted([FIRST, SECOND])
     assert owners[list(page).index(4)] == FIRST
-    assert interleaved(learned, k=2, seed=seed) == (page, owners)
+    assert interleave(learned, k=2, seed=seed) == (page, owners)

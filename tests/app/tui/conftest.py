@@ -65,7 +65,7 @@ DOCUMENTS = (
 
 
 class FakeSearch:
-    """Answers as `app.search.search.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
+    """Answers as `app.search.search.Search` does, from DOCUMENTS, and keeps a diary of what it was told."""
 
     def __init__(self, documents: Sequence[Document] = DOCUMENTS) -> None:
         self.documents = list(documents)

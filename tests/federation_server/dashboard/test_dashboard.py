@@ -23,7 +23,7 @@ from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.service import Service
 from federation_server.settings import ForgettingSection, ServerSettings
-from federation_server.vault import hashed
+from federation_server.vault import hash_of
 from tests.federation_server.groups import OPEN, POLICY, VAULT, device, make_group, send
 
 TOKEN = "a token of the administrator"
@@ -46,7 +46,7 @@ def engine(tmp_path: Path) -> Engine:
         with writing(made) as connection:
             assert close_due(connection, VAULT, POLICY, now=NOW) is not None
     with writing(made) as connection:
-        group.set_fact(connection, "dashboard token", hashed(TOKEN))
+        group.set_fact(connection, "dashboard token", hash_of(TOKEN))
         settings = ForgettingSection(method="reaggregate")
         forgetting.farewell(connection, VAULT, POLICY, settings, device(11), forget=True, now=NOW)
     return made

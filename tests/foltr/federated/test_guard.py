@@ -12,7 +12,7 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard import Guard, GuardState, direction_to_median, guarded, inspect, judge, slants
+from foltr.federated.guard import Guard, GuardState, direction_to_median, inspect, join_guarded, judge, slants
 
 PEACE = GuardState()
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]
@@ -113,11 +113,11 @@ def test_the_guarded_mean_is_the_mean_in_peace_and_robust_under_attack() -> None
     rng = np.random.default_rng(24)
     guard, weights = Guard(n_malicious=2), np.arange(1.0, 11.0)
     honest = honest_round(rng, 10, 46, 1.0)
-    delta, state, verdict = guarded(guard, PEACE, honest, weights=weights)
+    delta, state, verdict = join_guarded(guard, PEACE, honest, weights=weights)
     assert not verdict.alert
     np.testing.assert_array_equal(delta, guard.peace.combine(honest, weights))
     attacked = attacked_round(rng, ATTACKS["inner product, tau 2"], n_clients=10, n_malicious=2)
-    delta, state, verdict = guarded(guard, state, attacked, weights=weights)
+    delta, state, verdict = join_guarded(guard, state, attacked, weights=weights)
     assert verdict.alert
     assert state.alert
     robust, plain = (np.linalg.norm(v - attacked[:8].mean(axis=0)) for v in (delta, attacked.mean(axis=0)))
@@ -181,7 +181,7 @@ def test_rules_are_settings() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     """Too few rows to judge, rows that are no matrix, NaN, and thresholds without hysteresis."""
-    with pytest.raises(ValueRangeError, match="needs at least 7 rows, not 6"):
+    with pytest.raises(ValueRangeError, match="the guard against 2 malicious clients needs at least 7 rows, not 6"):
         judge(Guard(n_malicious=2), PEACE, np.ones((6, 3)))
     with pytest.raises(ValueRangeError, match="row 1"):
         judge(Guard(n_malicious=1), PEACE, np.array([[1.0], [np.nan], [1.0], [1.0], [1.0]]))
@@ -370,7 +370,7 @@ def test_both_rules_are_given_the_weights() -> None:
     weights = np.arange(1.0, 6.0)
     for longest, rule in ((2.0, guard.peace), (9.0, guard.robust)):
         rows = of_lengths(1, 1, 1, 1, longest, n_params=40)
-        theta, _, verdict = guarded(guard, PEACE, rows, weights=weights)
+        theta, _, verdict = join_guarded(guard, PEACE, rows, weights=weights)
         assert verdict.alert == (rule is guard.robust)
         np.testing.assert_array_equal(theta, rule.combine(rows, weights))
     assert Guard(n_malicious=2).robust == NearestNeighbourMixing(n_malicious=2, then=TrimmedMean(n_malicious=2))

@@ -17,7 +17,7 @@ from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.guard import GuardState
-from foltr.federated.joining import Joining, join, join_what_is_left, malicious, stepped, weights
+from foltr.federated.joining import Joining, join, join_what_is_left, malicious, take_step, weights
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
 from foltr.privacy.mechanisms import Gaussian
@@ -223,6 +223,6 @@ def test_settings_that_make_no_sense() -> None:
 def test_a_step_alone() -> None:
     """`stepped` moves theta and moments along a direction, counts the round and leaves the guard alone."""
     model = Model(np.zeros(2), 3, (np.array([2.0, 0.0]),), GuardState(alert=True, calm=1))
-    after = stepped(Momentum(learning_rate=0.1, momentum=0.5), model, np.array([1.0, 1.0]))
+    after = take_step(Momentum(learning_rate=0.1, momentum=0.5), model, np.array([1.0, 1.0]))
     assert (after.theta.tolist(), after.moments[0].tolist()) == ([0.1 * 2.0, 0.1 * 1.0], [2.0, 1.0])
     assert (after.round, after.guard) == (4, model.guard)

@@ -9,7 +9,7 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.optimizers import Momentum
-from foltr.federated.unlearning import calibrated, kept_rounds, reaggregated
+from foltr.federated.unlearning import calibrate_lengths, kept_rounds, reaggregate
 
 
 def test_kept_rounds_are_those_of_the_paper() -> None:
@@ -23,7 +23,7 @@ def test_kept_rounds_are_those_of_the_paper() -> None:
 
 def test_the_new_direction_at_the_old_length() -> None:
     """(3, 4) at length 10 is (6, 8); a device that did not move stays where it is (Eq. 6.2)."""
-    moved = calibrated([[3.0, 4.0], [0.0, 0.0]], [10.0, 5.0])
+    moved = calibrate_lengths([[3.0, 4.0], [0.0, 0.0]], [10.0, 5.0])
     np.testing.assert_allclose(moved, [[10 * 3 / 5, 10 * 4 / 5], [0.0, 0.0]])
 
 
@@ -31,19 +31,19 @@ def test_the_length_of_the_fresh_update_does_not_matter() -> None:
     """Scaling the fresh updates changes nothing; scaling the old lengths scales the result."""
     rng = np.random.default_rng(0)
     fresh, lengths = rng.standard_normal((5, 7)), rng.random(5)
-    once = calibrated(fresh, lengths)
-    np.testing.assert_allclose(calibrated(100 * fresh, lengths), once)
-    np.testing.assert_allclose(calibrated(fresh, 3 * lengths), 3 * once)
+    once = calibrate_lengths(fresh, lengths)
+    np.testing.assert_allclose(calibrate_lengths(100 * fresh, lengths), once)
+    np.testing.assert_allclose(calibrate_lengths(fresh, 3 * lengths), 3 * once)
     np.testing.assert_allclose(np.linalg.norm(once, axis=1), lengths)
 
 
 def test_misfits_are_refused() -> None:
     """A missing length, a negative one and a number that is not finite."""
     with pytest.raises(ShapeError):
-        calibrated(np.ones((2, 3)), [1.0])
+        calibrate_lengths(np.ones((2, 3)), [1.0])
     for fresh, lengths in [([[1.0]], [-1.0]), ([[np.nan]], [1.0]), ([[1.0]], [np.inf])]:
         with pytest.raises(ValueRangeError):
-            calibrated(fresh, lengths)
+            calibrate_lengths(fresh, lengths)
 
 
 def test_adding_up_again_without_anyone_gone_is_the_same_model() -> None:
@@ -53,7 +53,7 @@ def test_adding_up_again_without_anyone_gone_is_the_same_model() -> None:
     theta = np.zeros(3)
     for updates, _ in rounds:
         theta = theta + updates.mean(axis=0)
-    again = reaggregated(Model(np.zeros(3)), [*rounds, (np.empty((0, 3)), np.empty(0))], Joining())
+    again = reaggregate(Model(np.zeros(3)), [*rounds, (np.empty((0, 3)), np.empty(0))], Joining())
     np.testing.assert_allclose(again.theta, theta)
 
 
@@ -62,6 +62,6 @@ def test_adding_up_again_joins_as_the_rounds_were_joined() -> None:
     joining = Joining(largest_weight=3, optimizer=Momentum(momentum=0.5))
     rounds = [(np.array([[1.0], [5.0]]), np.array([1.0, 3.0])), (np.array([[2.0]]), np.array([1.0]))]
     first = (1 * 1.0 + 3 * 5.0) / 4
-    assert reaggregated(Model(np.zeros(1)), rounds, joining).theta[0] == first + (0.5 * first + 2.0)
+    assert reaggregate(Model(np.zeros(1)), rounds, joining).theta[0] == first + (0.5 * first + 2.0)
     krum = msgspec.structs.replace(joining, rule=Krum(n_malicious=1))
-    assert reaggregated(Model(np.zeros(1)), rounds, krum).theta[0] == first + (0.5 * first + 2.0)
+    assert reaggregate(Model(np.zeros(1)), rounds, krum).theta[0] == first + (0.5 * first + 2.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.data.queries import QuerySet, joined, selected, widened
+from simulation.data.queries import QuerySet, join, select, widen
 
 
 def queries(sizes: list[int], *, first: int = 0, docids: bool = False) -> QuerySet:
@@ -22,7 +22,7 @@ def queries(sizes: list[int], *, first: int = 0, docids: bool = False) -> QueryS
 
 def test_selected_by_hand() -> None:
     """Queries come in the order asked for, each with its documents."""
-    found = selected(queries([2, 1, 3], docids=True), [2, 0])
+    found = select(queries([2, 1, 3], docids=True), [2, 0])
     assert found.qids == ("2", "0")
     assert found.features[:, 0].tolist() == [3, 4, 5, 0, 1]
     assert found.grades.tolist() == [0, 1, 2, 0, 1]
@@ -32,7 +32,7 @@ def test_selected_by_hand() -> None:
 
 def test_joined_by_hand() -> None:
     """Sets follow each other; documents without a name have an empty one beside those that have."""
-    found = joined([queries([2], docids=True), queries([1, 1], first=7)])
+    found = join([queries([2], docids=True), queries([1, 1], first=7)])
     assert found.qids == ("0", "7", "8")
     assert found.features[:, 0].tolist() == [0, 1, 700, 701]
     assert found.offsets.tolist() == [0, 2, 3, 4]
@@ -43,16 +43,16 @@ def test_taken_apart_and_joined_is_the_same() -> None:
     """Any cut of a set joins to the set."""
     whole = queries([3, 1, 4, 1, 5], docids=True)
     for cut in range(1, 5):
-        again = joined([selected(whole, range(cut)), selected(whole, range(cut, 5))])
+        again = join([select(whole, range(cut)), select(whole, range(cut, 5))])
         np.testing.assert_array_equal(again.features, whole.features)
         np.testing.assert_array_equal(again.offsets, whole.offsets)
         assert (again.qids, again.docids) == (whole.qids, whole.docids)
-    assert joined([whole]) is whole
+    assert join([whole]) is whole
 
 
 def test_widened_adds_zeros_only_where_columns_lack() -> None:
     """Values stay; a set that is wide enough is the very same."""
     data = queries([2])
-    assert widened(data, 3).features.tolist() == [[0, 0, 0], [1, 0, 0]]
-    assert widened(data, 1) is data
-    assert widened(data, 0) is data
+    assert widen(data, 3).features.tolist() == [[0, 0, 0], [1, 0, 0]]
+    assert widen(data, 1) is data
+    assert widen(data, 0) is data

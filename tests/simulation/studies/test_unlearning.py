@@ -17,16 +17,16 @@ from simulation.click_models import make_users
 from simulation.data.datasets import load_fold
 from simulation.federation import Population
 from simulation.streams import make_streams
-from simulation.studies.attacks import opposed
+from simulation.studies.attacks import oppose
 from simulation.studies.unlearning import (
     UnlearningOutcome,
     UnlearningPlan,
     honest,
     main,
     outcome,
-    poisoned,
+    poison,
     table,
-    unlearned,
+    unlearn,
 )
 
 PLAN = UnlearningPlan(n_rounds=7, every=3, n_honest=2)
@@ -36,7 +36,7 @@ USERS = make_users("perfect", top_grade=4)
 
 def test_a_poisoned_client_with_z_of_minus_one_is_honest() -> None:
     """9H-1M with an honest tenth client is 10H-0M, to the last bits of the sums."""
-    theta, _ = poisoned(FOLD.train, USERS, replace(PLAN, z=-1.0), seed=3)
+    theta, _ = poison(FOLD.train, USERS, replace(PLAN, z=-1.0), seed=3)
     assert theta == pytest.approx(honest(FOLD.train, USERS, PLAN, n_clients=3, seed=3))
 
 
@@ -52,9 +52,9 @@ def test_poisoning_by_the_four_verbs() -> None:
         federation.run_round(recorder, model, population, streams)
         updates = np.array(messages) - model.theta
         norms.append(np.linalg.norm(updates[:2], axis=1))
-        updates[2] = opposed(updates[2], model.theta, z=2.0)
+        updates[2] = oppose(updates[2], model.theta, z=2.0)
         model = Model(model.theta + updates.mean(axis=0))
-    theta, lengths = poisoned(FOLD.train, USERS, plan, seed=5)
+    theta, lengths = poison(FOLD.train, USERS, plan, seed=5)
     # Features of 32 bits are scored in 32 bits by compiled code.
     assert theta == pytest.approx(model.theta, rel=1e-3, abs=1e-5)
     assert lengths == pytest.approx(np.array(norms), rel=1e-3)
@@ -75,7 +75,7 @@ class _Recording:
 
 def test_lengths_are_kept_every_delta_t_rounds() -> None:
     """7 rounds and delta_t 3: rounds 1, 4 and 7, of the honest clients alone."""
-    _, lengths = poisoned(FOLD.train, USERS, PLAN, seed=0)
+    _, lengths = poison(FOLD.train, USERS, PLAN, seed=0)
     assert lengths.shape == (3, 2)
     assert (lengths > 0).any()
 
@@ -83,13 +83,13 @@ def test_lengths_are_kept_every_delta_t_rounds() -> None:
 def test_lengths_of_zero_unlearn_everything() -> None:
     """Updates without length leave the first ranker, which is zero; without kept rounds nothing moves either."""
     for lengths in (np.zeros((3, 2)), np.zeros((0, 2))):
-        assert not unlearned(FOLD.train, USERS, PLAN, lengths=lengths, seed=0).any()
+        assert not unlearn(FOLD.train, USERS, PLAN, lengths=lengths, seed=0).any()
 
 
 def test_one_replayed_round_is_as_long_as_its_mean_allows() -> None:
     """One client with a length of 2: the ranker's norm is 2 after one round, whatever was clicked."""
     plan = replace(PLAN, n_honest=1, n_unlearn=5)
-    theta = unlearned(FOLD.train, USERS, plan, lengths=np.array([[2.0]]), seed=1)
+    theta = unlearn(FOLD.train, USERS, plan, lengths=np.array([[2.0]]), seed=1)
     assert np.linalg.norm(theta) == pytest.approx(2.0)
 
 
@@ -97,8 +97,8 @@ def test_the_length_scales_the_update_alone() -> None:
     """In the first round a length three times as large gives three times the ranker: the direction is the clicks'."""
     plan = replace(PLAN, n_honest=1, n_rounds=1, every=1, n_unlearn=PLAN.n_local)
     for seed in range(5):
-        theta = unlearned(FOLD.train, USERS, plan, lengths=np.array([[1.0]]), seed=seed)
-        again = unlearned(FOLD.train, USERS, plan, lengths=np.array([[3.0]]), seed=seed)
+        theta = unlearn(FOLD.train, USERS, plan, lengths=np.array([[1.0]]), seed=seed)
+        again = unlearn(FOLD.train, USERS, plan, lengths=np.array([[3.0]]), seed=seed)
         assert again == pytest.approx(3.0 * theta)
 
 

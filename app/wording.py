@@ -11,11 +11,11 @@ from indexer.text.printable import display_path
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-def count(number: int, noun: str = "", *, plural: str = "") -> str:
+def count(number: int, noun: str = "") -> str:
     """1 file, 2 files, 12,228 files."""
     if not noun:
         return f"{number:,}"
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def day(seconds: float, now: float | None = None) -> str:

@@ -36,7 +36,7 @@ class DatabaseError(FoltrError):
     """The database cannot be used; the message says why and what to do."""
 
 
-def connect(url: str, *, pool_size: int = 8) -> Engine:
+def connect(url: str) -> Engine:
     """An engine for `sqlite:///file` or `postgresql+psycopg://...`; DatabaseError for another kind of address."""
     try:
         parsed = make_url(url)
@@ -52,7 +52,7 @@ def connect(url: str, *, pool_size: int = 8) -> Engine:
     if parsed.get_backend_name() != "postgresql":
         raise DatabaseError(f"wanted sqlite:///file or postgresql+psycopg://..., got {parsed.drivername}")
     return create_engine(
-        parsed.set(drivername="postgresql+psycopg"), hide_parameters=True, pool_size=pool_size, pool_pre_ping=True
+        parsed.set(drivername="postgresql+psycopg"), hide_parameters=True, pool_size=8, pool_pre_ping=True
     )
 
 

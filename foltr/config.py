@@ -118,12 +118,6 @@ class Scheme(Generic[S]):
                 found[dotted] = Key(dotted, hints[name], getattr(defaults, name), _description(hints[name]))
         return found
 
-    def variable(self, name: str) -> str:
-        """The environment variable of a dotted key."""
-        section, _, key = name.partition(".")
-        middle = "" if section == self.home else f"_{section.upper()}"
-        return f"{self.prefix}{middle}__{key.upper()}"
-
     # from the sources to the settings
 
     def resolve(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import msgspec
 
 from indexer.text.printable import display_path
 
-PHASES = ("scanning", "indexing", "merging", "idle", "watching", "polling")
+Phase = Literal["scanning", "indexing", "merging", "idle", "watching", "polling"]
 
 REPORT_SECONDS = 0.1
 """between two reports of the same phase"""
@@ -18,8 +19,7 @@ REPORT_SECONDS = 0.1
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Where an update stands; also one line of JSON from the background process."""
 
-    phase: str
-    """one of PHASES"""
+    phase: Phase
     n_done: int = 0
     """files that are up to date, those included that had not changed"""
     n_total: int = 0

@@ -47,11 +47,11 @@ class Protection:
         """Whether there is any guarantee against a server that opens the update."""
         return math.isfinite(self.epsilon(1e-5, "zero-out"))
 
-    def epsilon(self, delta: float, neighbours: str, *, n_rounds: int = 1) -> float:
-        """Over so many rounds, against the server; inf where nothing is guaranteed."""
+    def epsilon(self, delta: float, neighbours: str) -> float:
+        """Of each round, against the server; inf where nothing is guaranteed."""
         if self.exact_count or is_share(self.mechanism):
             return math.inf
-        spent = Ledger(self.n_params).spend(self.mechanism, n_rounds)
+        spent = Ledger(self.n_params).spend(self.mechanism)
         return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against="server")
 
     @property

@@ -160,13 +160,6 @@ class SuggestionTaken(Message):
 
 
 @dataclass
-class FoldersChosen(Message):
-    """The folders to index, from the first start."""
-
-    folders: tuple[str, ...]
-
-
-@dataclass
 class FoldersSuggested(Message):
     """Folders that exist and are worth indexing, with their file counts."""
 

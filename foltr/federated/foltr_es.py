@@ -25,7 +25,6 @@ users' clicks, which irrelevant pages earn more of. Here v_s is independent of e
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -34,7 +33,7 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import RecordError, ShapeError, ValueRangeError
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import Adam
@@ -45,8 +44,6 @@ from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 
 FalseAnswers = Literal["uniform", "click-count"]
-
-_ANTITHETIC, _PLAIN = struct.Struct("<Iff"), struct.Struct("<If")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,20 +69,6 @@ class FoltrESMessage(msgspec.Struct, frozen=True):
     """mean privatised reward of the pages ranked by theta + sigma v"""
     negative: float | None = None
     """by theta - sigma v; None without antithetic variates"""
-
-
-def encode(message: FoltrESMessage) -> bytes:
-    """Seed (uint32) and the rewards (float32 each), little-endian: 12 bytes, or 8 without antithetic variates."""
-    if message.negative is None:
-        return _PLAIN.pack(message.seed, message.positive)
-    return _ANTITHETIC.pack(message.seed, message.positive, message.negative)
-
-
-def decode(data: bytes) -> FoltrESMessage:
-    """The message; RecordError for another length."""
-    if len(data) not in (_PLAIN.size, _ANTITHETIC.size):
-        raise RecordError(f"a message is {_PLAIN.size} or {_ANTITHETIC.size} bytes, not {len(data)}")
-    return FoltrESMessage(*(_PLAIN if len(data) == _PLAIN.size else _ANTITHETIC).unpack(data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,13 +43,6 @@ def clipped_propensities(propensities: npt.ArrayLike, *, smallest: float) -> Flo
     return p
 
 
-def hinge(scores: npt.ArrayLike, row: int) -> float:
-    """h_d of the document in that row, for the scores of all candidates `[n_docs]` (Eq. 3 without its 1)."""
-    s = np.asarray(scores, dtype=np.float64)
-    # The document itself has margin 0 and adds 1 to the sum.
-    return float(np.maximum(0.0, 1.0 - (s[row] - s)).sum() - 1.0)
-
-
 def hinge_weights(scores: npt.ArrayLike, row: int) -> FloatVector:
     """The gradient of h_d by the scores, `[n_docs]`: 1 for each document less than 1 below d, minus their number for d.
 
@@ -60,13 +53,6 @@ def hinge_weights(scores: npt.ArrayLike, row: int) -> FloatVector:
     weights[row] = 0.0
     weights[row] = -weights.sum()
     return weights
-
-
-def loss(scores: npt.ArrayLike, interaction: Interaction, propensities: npt.ArrayLike) -> float:
-    """sum over the clicked documents of h_d / p_d, for propensities by rank `[k]` (Eq. 4, one query)."""
-    p = _by_rank(propensities, interaction)
-    clicked = np.flatnonzero(interaction.clicks)
-    return float(sum(hinge(scores, int(interaction.ranking[rank])) / p[rank] for rank in clicked))
 
 
 def gradient(

@@ -63,12 +63,10 @@ class Ledger:
         return min(whole, halves)
 
 
-def fpdgd_paper_true_epsilon(
-    mechanism: FpdgdPaper, n_params: int, *, neighbours: Neighbours, n_rounds: int = 1
-) -> float:
-    """The pure epsilon that FPDGD's mechanism really has, for the sum of all shares, over `n_rounds` rounds.
+def fpdgd_paper_true_epsilon(mechanism: FpdgdPaper, n_params: int, *, neighbours: Neighbours) -> float:
+    """The pure epsilon that FPDGD's mechanism really has in each round, for the sum of all shares.
 
-        epsilon sqrt(d) bound / Delta * (1 zero-out, 2 replace) * T
+        epsilon sqrt(d) bound / Delta * (1 zero-out, 2 replace)
 
     Two weights vectors within L2 `bound` of 0 are up to 2 bound sqrt(d) apart in the L1 norm that Laplace noise counts.
     As coded (bound Delta): sqrt(d) and 2 sqrt(d) times the printed epsilon. As printed (bound Delta/2): half of that.
@@ -76,7 +74,7 @@ def fpdgd_paper_true_epsilon(
     """
     bound = mechanism.sensitivity / 2 if mechanism.variant == "printed" else mechanism.sensitivity
     share = math.sqrt(n_params) * bound / mechanism.sensitivity
-    return mechanism.epsilon * share * _CHANGE[neighbours] * n_rounds
+    return mechanism.epsilon * share * _CHANGE[neighbours]
 
 
 def relative_noise(noise_multiplier: float, *, n_params: int, n_clients: int) -> float:

@@ -37,11 +37,6 @@ def shift(scores: npt.ArrayLike) -> FloatVector:
     return moved
 
 
-def gumbel_noise(n_docs: int, rng: np.random.Generator) -> FloatVector:
-    """Standard Gumbel noise `[n_docs]`: adding it to scores and sorting is drawing from Plackett-Luce."""
-    return rng.gumbel(size=n_docs)
-
-
 def rank_with_noise(scores: npt.ArrayLike, noise: npt.ArrayLike, *, k: int) -> IntVector:
     """The `min(k, n_docs)` rows with the largest score plus noise, best first; equal ones by row.
 
@@ -52,12 +47,6 @@ def rank_with_noise(scores: npt.ArrayLike, noise: npt.ArrayLike, *, k: int) -> I
     if g.shape != s.shape:
         raise ShapeError(f"noise must be {list(s.shape)} as the scores are, not {list(g.shape)}")
     return np.argsort(-(s + g), kind="stable")[: max(k, 0)]
-
-
-def sample(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
-    """A Plackett-Luce ranking of `min(k, n_docs)` rows."""
-    s = shift(scores)
-    return rank_with_noise(s, gumbel_noise(len(s), rng), k=k)
 
 
 def draw(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:

@@ -198,7 +198,6 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
 )
 _ZIPPED = frozenset({"docx", "odt", "pptx", "odp", "xlsx", "ods", "epub", "zip"})
 _PACKED = frozenset({"tar", "compressed"})
-_BINARY_KINDS = _ZIPPED | _PACKED | {"pdf", "rtf", "ole"}
 _MEDIA_TYPES: dict[bytes, str] = {
     b"application/vnd.oasis.opendocument.text": "odt",
     b"application/vnd.oasis.opendocument.spreadsheet": "ods",

@@ -27,8 +27,8 @@ TICK = 0.1
 class WorkerPool(Generic[Result]):
     """`n_workers` processes that run `function(path, limits)`; a context manager, for one thread at a time.
 
-    `function` and `initialise` are top-level functions of an importable module. A worker is started when there
-    is work for it and kept until `close`.
+    `function` is a top-level function of an importable module. A worker is started when there is work for it and
+    kept until `close`.
     """
 
     def __init__(
@@ -39,14 +39,12 @@ class WorkerPool(Generic[Result]):
         seconds: float,
         memory_mb: int,
         limits: Limits | None = None,
-        initialise: Callable[..., None] | None = None,
-        initial_args: tuple[Any, ...] = (),
     ) -> None:
         if n_workers < 1 or seconds <= 0 or memory_mb < 1:
             raise ValueError(
                 f"wanted n_workers >= 1, seconds > 0, memory_mb >= 1; got {n_workers}, {seconds}, {memory_mb}"
             )
-        self._order = Order(function, limits or Limits(), seconds, memory_mb, initialise, initial_args)
+        self._order = Order(function, limits or Limits(), seconds, memory_mb)
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._n_failed_starts = 0

@@ -20,7 +20,7 @@ TITLE_WITHIN = 20_000
 """characters at the beginning in which a title is looked for"""
 
 
-def read_text(source: Source, limits: Limits, *, declared: str = "") -> tuple[str, str]:
+def read_text(source: Source, limits: Limits) -> tuple[str, str]:
     """The text of `source` and what was kept of it ("" for all), reading only as much as is kept.
 
     Raises ExtractionError "unsupported" when the content is binary.
@@ -29,7 +29,7 @@ def read_text(source: Source, limits: Limits, *, declared: str = "") -> tuple[st
     if is_binary(data[:HEAD]):
         raise ExtractionError("unsupported", "binary content without text")
     is_cut = len(data) > 2 * limits.max_text_bytes
-    text, truncated = cut(decode(data, declared=declared, is_cut=is_cut), limits.max_text_bytes)
+    text, truncated = cut(decode(data, is_cut=is_cut), limits.max_text_bytes)
     if is_cut and not truncated:
         truncated = f"first {shown_size(limits.max_text_bytes)}"
     return text, truncated

@@ -75,8 +75,6 @@ class Order:
     """wall time per file"""
     memory_mb: int
     """address space a file may add to that of the idle worker"""
-    initialise: Callable[..., None] | None
-    initial_args: tuple[Any, ...]
 
 
 def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
@@ -88,8 +86,6 @@ def work(order: Order, requests: Connection, results: Connection, lifeline: Conn
     _become_quiet()
     return_freed_memory()
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
-    if order.initialise is not None:
-        order.initialise(*order.initial_args)
     ceiling = _limit_memory(order.memory_mb)
     results.send(None)
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -6,13 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from indexer.documents import FileEntry, Skipped
 from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
 from indexer.text.printable import display_path
 
-STATUSES = ("indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside")
+Status = Literal["indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,8 @@ class Why:
     """The answer for one path."""
 
     path: str
-    status: str
-    """one of STATUSES; `indexed`, `changed` and some `folder`s can be found"""
+    status: Status
+    """`indexed`, `changed` and some `folder`s can be found"""
     lines: tuple[str, ...]
     """for a person, the most important first"""
 

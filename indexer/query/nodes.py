@@ -10,12 +10,6 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-TEXT_FIELDS = ("title", "body", "name", "path", "from")
-"""Fields a word or phrase can be tied to; None means all of them."""
-
-FILTER_KINDS = ("ext", "type", "dir", "lang", "modified", "size")
-"""What a filter looks at."""
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -37,7 +31,7 @@ class Word:
 
     text: str
     field: str | None = None
-    """one of TEXT_FIELDS, None for all"""
+    """title, body, name, path or from; None for all"""
     prefix: bool = False
     """any word that begins so: `trans*`"""
     exact: bool = False
@@ -69,7 +63,7 @@ class Filter:
     """A condition on a document that does not touch its score."""
 
     kind: str
-    """one of FILTER_KINDS"""
+    """what it looks at: ext, type, dir, lang, modified or size"""
     op: str
     """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
     value: FilterValue

@@ -358,9 +358,9 @@ class Catalogue:
         """How many paths each rule passed over in the last scan; a folder counts as one."""
         return msgspec.msgpack.decode(self.meta("skipped"), type=dict[str, int])
 
-    def skipped(self, rule: str | None = None) -> list[Failure]:
+    def skipped(self) -> list[Failure]:
         """Paths that the last scan passed over (the first 10,000), the rule as `kind`."""
-        rows = self._rows("SELECT path, rule, reason FROM skipped WHERE rule = ?1 OR ?1 IS NULL ORDER BY path", rule)
+        rows = self._rows("SELECT path, rule, reason FROM skipped ORDER BY path")
         return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
 
     def file(self, path: str) -> FileRow | None:

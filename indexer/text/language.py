@@ -69,11 +69,6 @@ def stem(word: str, language: str) -> str:
     return str(_stemmer(language).stemWord(word))
 
 
-def stems(words: list[str], language: str) -> list[str]:
-    """`stem` of each word, faster for many; words with digits and joints are stemmed too, so filter them."""
-    return list(_stemmer(language).stemWords(words))
-
-
 def is_function_word(word: str, languages: tuple[str, ...]) -> bool:
     """Whether `word` (folded) is a function word in one of the languages."""
     return any(code in languages for code in _FOLDED_VOTES.get(word, ()))

@@ -21,7 +21,6 @@ COST_OF_EDIT = 6.0
 COST_OF_FIRST_LETTER = 3.0
 """the same for a word with another first letter: people seldom get that one wrong"""
 
-_LAST = chr(0x10FFFF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +36,6 @@ class Vocabulary:
         """How many documents hold `term`; 0 when none does."""
         at = bisect_left(self.terms, term)
         return int(self.frequencies[at]) if at < len(self.terms) and self.terms[at] == term else 0
-
-    def completions(self, prefix: str, n: int = 8) -> list[str]:
-        """The `n` most frequent words that begin with `prefix`, most frequent first."""
-        start, end = bisect_left(self.terms, prefix), bisect_left(self.terms, prefix + _LAST)
-        counts = self.frequencies[start:end].astype(np.int64)
-        if n <= 0 or not len(counts):
-            return []
-        if len(counts) > n:
-            least = np.partition(counts, len(counts) - n)[len(counts) - n]
-            rows = np.flatnonzero(counts >= least)
-        else:
-            rows = np.arange(len(counts))
-        best = rows[np.argsort(-counts[rows], kind="stable")[:n]]
-        return [self.terms[start + int(row)] for row in best]
 
     @cached_property
     def _letters(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:

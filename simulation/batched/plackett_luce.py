@@ -43,11 +43,6 @@ _FACTORIALS = tuple(1.0 / float(f) for f in np.cumprod(np.arange(1.0, 14.0)))
 _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = _FACTORIALS
 
 
-def room(n_docs: int) -> int:
-    """How long the arrays of weights must be for `n_docs` documents: whole blocks."""
-    return -(-n_docs // BLOCK) * BLOCK
-
-
 @njit(cache=True, error_model="numpy", fastmath={"contract"})
 def exponentials(scores, zero, n_docs, weights, powers):  # type: ignore[no-untyped-def]
     """weights[d] = e^(scores[d] - zero) for scores up to `zero`, zeros to the end of the last block.

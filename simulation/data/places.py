@@ -42,11 +42,12 @@ class DatasetInfo:
     licence: str
     """the question of the licence in a sentence"""
     normalise: str
-    """what `load_fold` does unless asked otherwise; see simulation.data.queries"""
+    """what `load_fold` does unless asked otherwise; see simulation.data.queries
+
+    Raw counts span orders of magnitude: without a logarithm one large value hides the rest of a query.
+    """
     dense: bool = True
     """every training file mentions the last feature; False where features with the value 0 are left out"""
-    big_valued: bool = False
-    """raw counts that span orders of magnitude: without a logarithm one large value hides the rest of a query"""
     sample: bool = False
     """a small part or an imitation: results say nothing about the whole set"""
 
@@ -61,15 +62,15 @@ _ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial resea
 DATASETS: dict[str, DatasetInfo] = {
     "mslr": DatasetInfo(
         "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True,
+        _MSLR, _ASK_MICROSOFT, "log-min-max",
     ),
     "mslr30k": DatasetInfo(
         "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True,
+        _MSLR, _ASK_MICROSOFT, "log-min-max",
     ),
     "mslr-sample": DatasetInfo(
         "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", big_valued=True, sample=True,
+        _MSLR, _ASK_MICROSOFT, "log-min-max", sample=True,
     ),
     "mq2007": DatasetInfo(
         "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
@@ -84,11 +85,11 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "istella": DatasetInfo(
         "Istella LETOR, 33,018 queries", 220, 4, 1, "one split", ("istella", "istella-letor", "full"),
-        _ISTELLA, _ASK_ISTELLA, "log-min-max", big_valued=True,
+        _ISTELLA, _ASK_ISTELLA, "log-min-max",
     ),
     "istella-s": DatasetInfo(
         "Istella-S LETOR, the smaller one of the owner's two", 220, 4, 1, "one split",
-        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max", big_valued=True,
+        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max",
     ),
     "clueweb09": DatasetInfo(
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
@@ -97,7 +98,7 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "synthetic": DatasetInfo(
         "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
-        big_valued=True, sample=True,
+        sample=True,
     ),
     "synthetic-mq2007": DatasetInfo(
         "made up, shaped like MQ2007; ranks nobody's documents", 46, 2, 5, "generated", (), "", _OURS, "none",

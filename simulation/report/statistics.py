@@ -59,7 +59,6 @@ class Curve:
     mean: FloatArray
     se: FloatArray
     """NaN where there is a single run"""
-    n_runs: int
 
 
 def settings_of(row: Row) -> Settings:
@@ -173,7 +172,6 @@ def _curve(settings: Settings, rounds: list[int], interactions: Mapping[int, int
         np.array([interactions[number] for number in rounds], dtype=np.float64),
         np.array([summary.mean for summary in summaries]),
         np.array([math.nan if summary.se is None else summary.se for summary in summaries]),
-        len(values[0]),
     )
 
 

@@ -61,7 +61,7 @@ def test_every_key_can_be_set_by_file_variable_and_flag(paths: Paths, name: str)
     text = written if isinstance(key.default, (list, dict)) else str(key.default)
     for settings in (
         load(paths, f"[{table}]\n{field} = {written}\n"),
-        load(paths, env={SCHEME.variable(name): text}),
+        load(paths, env={f"FOLTR_{table}__{field}".upper(): text}),
         Settings.load(paths, {}, flags={name: text}),
     ):
         assert getattr(getattr(settings, table), field) == key.default

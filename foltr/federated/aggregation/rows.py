@@ -1,12 +1,10 @@
-"""What every rule checks first, the distances they share, and what a rule is.
+"""What every rule checks first, and the distances they share.
 
 rows [n_clients, n_params] are what the devices sent in one round: weights, or differences of weights. A rule gives
 [n_params]. A row with NaN or infinity is refused before any rule sees it; a server drops such rows by `usable`.
 """
 
 from __future__ import annotations
-
-from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -22,19 +20,12 @@ NEARLY_EQUAL = 1e-6
 
 
 class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"):
-    """What the settings of all rules are: strict records that name themselves in the field `rule`."""
+    """What the settings of all rules are: strict records that name themselves in the field `rule`.
 
-
-class Rule(Protocol):
-    """A rule with its settings."""
-
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """One vector `[n_params]` from `rows` `[n_clients, n_params]`.
-
-        `weights` `[n_clients]` say how much each row counts, None that all count alike; rules that select or sort rows
-        do not use them, because a device could lie about its weight. The two clipping rules clip towards 0, so their
-        rows must be differences.
-        """
+    `combine(rows, weights)` makes one vector `[n_params]` from `rows` `[n_clients, n_params]`. `weights` `[n_clients]`
+    say how much each row counts, None that all count alike; rules that select or sort rows do not use them, because a
+    device could lie about its weight. The two clipping rules clip towards 0, so their rows must be differences.
+    """
 
 
 def usable(rows: FloatMatrix) -> BoolVector:

@@ -1,4 +1,4 @@
-"""FOLtR-ES as four verbs, and its messages."""
+"""FOLtR-ES as four verbs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from foltr.errors import RecordError, ShapeError, ValueRangeError
-from foltr.federated.foltr_es import FoltrES, FoltrESLocal, FoltrESMessage, decode, encode
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.foltr_es import FoltrES, FoltrESLocal, FoltrESMessage
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.online.evolution_strategies import perturbation, perturbations
@@ -84,22 +84,15 @@ def test_zeros_are_a_start_for_a_neural_ranker() -> None:
     assert len(set(ranker.score(local.theta + local.step, FEATURES))) == 3
 
 
-def test_messages_are_twelve_bytes() -> None:
-    """A seed of 32 bits and two rewards of 32; eight bytes for one direction. Both come back as they went."""
+def test_rewards_have_the_digits_that_are_sent() -> None:
+    """Each is a float of 32 bits; there is none for a direction that was not taken."""
     method = FoltrES(Linear(3))
-    both = method.report(after(method, (0,), (1,)), np.random.default_rng(0))
+    both = method.report(after(method, (0,), (), (2,)), np.random.default_rng(0))
     one = replace(method, antithetic=False)
     plain = one.report(after(one, (0,), (2,), (1,)), np.random.default_rng(0))
-    assert [len(encode(message)) for message in (both, plain)] == [12, 8]
-    assert [decode(encode(message)) for message in (both, plain)] == [both, plain]
-    assert encode(FoltrESMessage(1, 1.0, 0.5)).hex() == "01000000" + "0000803f" + "0000003f"
-
-
-@pytest.mark.parametrize("length", [0, 7, 9, 13])
-def test_other_lengths_are_no_message(length: int) -> None:
-    """The bytes of something else are refused."""
-    with pytest.raises(RecordError):
-        decode(bytes(length))
+    assert plain.negative is None
+    for reward in (both.positive, both.negative, plain.positive):
+        assert reward == float(np.float32(reward))
 
 
 def test_the_truth_costs_no_random_number_and_privatisation_one_for_each_page() -> None:

@@ -15,6 +15,17 @@ from foltr.ranking.rankers import Linear, Neural, Ranker
 CLICKED_SECOND = np.array([False, True])
 
 
+def hinge(scores: np.ndarray, row: int) -> float:
+    """h_d, the sum over all other documents d' of max(0, 1 - (s_d - s_d')) (Eq. 3)."""
+    return float(sum(max(0.0, 1 - (scores[row] - other)) for other in np.delete(scores, row)))
+
+
+def loss(scores: np.ndarray, interaction: Interaction, propensities: np.ndarray) -> float:
+    """The sum over the clicked documents of h_d / p_d (Eq. 4, one query)."""
+    clicked = np.flatnonzero(interaction.clicks)
+    return sum(hinge(scores, int(interaction.ranking[rank])) / propensities[rank] for rank in clicked)
+
+
 def page(rng: np.random.Generator, *, clicks: list[bool]) -> Interaction:
     """Six candidates with four features, of which the last rows are shown first."""
     ranking = np.arange(6)[::-1][: len(clicks)]
@@ -26,8 +37,6 @@ def test_hand_worked() -> None:
     scores = np.array([1.0, 0.5, -1.0])
     interaction = Interaction(np.eye(3), np.array([0, 1]), CLICKED_SECOND)
     # margins 0.5 - 1 and 0.5 + 1: only the first is below 1
-    assert ips.hinge(scores, 1) == pytest.approx(1 - (0.5 - 1.0))
-    assert ips.loss(scores, interaction, [1.0, 0.5]) == pytest.approx(1.5 / 0.5)
     assert ips.hinge_weights(scores, 1).tolist() == [1.0, -1.0, 0.0]
     theta = ips.update(Linear(3), scores, interaction, [1.0, 0.5], learning_rate=0.1)
     np.testing.assert_allclose(theta, [1.0 - 0.1 * 2, 0.5 + 0.1 * 2, -1.0])
@@ -44,12 +53,13 @@ def test_each_click_starts_where_the_last_ended() -> None:
 
 
 def test_the_surrogate_bounds_the_rank() -> None:
-    """1 + h is never less than the rank of the document (Eq. 3)."""
+    """1 + h is never less than the rank of the document (Eq. 3), as each violated pair counts in the slope."""
     rng = np.random.default_rng(3)
     for _ in range(50):
         scores = rng.normal(size=8)
         ranks = 1 + np.argsort(np.argsort(-scores))
-        assert all(1 + ips.hinge(scores, row) >= ranks[row] for row in range(8))
+        assert all(1 + hinge(scores, row) >= ranks[row] for row in range(8))
+        assert all(1 + ips.hinge_weights(scores, row).clip(0).sum() >= ranks[row] for row in range(8))
 
 
 @pytest.mark.parametrize("ranker", [Linear(4), Neural(4, 3)])
@@ -63,7 +73,7 @@ def test_gradient_is_the_slope_of_the_loss(ranker: Ranker) -> None:
     step, slope = 1e-6, np.zeros(ranker.n_params)
     for i, unit in enumerate(np.eye(ranker.n_params)):
         above, below = (ranker.score(theta + sign * step * unit, interaction.features) for sign in (1, -1))
-        slope[i] = (ips.loss(above, interaction, p) - ips.loss(below, interaction, p)) / (2 * step)
+        slope[i] = (loss(above, interaction, p) - loss(below, interaction, p)) / (2 * step)
     np.testing.assert_allclose(found, slope, atol=1e-7)
 
 
@@ -77,8 +87,8 @@ def test_unbiased(gamma: float) -> None:
     for looks in itertools.product((False, True), repeat=4):
         seen = np.array(looks)
         clicked = Interaction(interaction.features, interaction.ranking, seen & relevant)
-        expected += np.prod(np.where(seen, p, 1 - p)) * ips.loss(scores, clicked, p)
-    full = sum(ips.hinge(scores, int(row)) for row in interaction.ranking[relevant])
+        expected += np.prod(np.where(seen, p, 1 - p)) * loss(scores, clicked, p)
+    full = sum(hinge(scores, int(row)) for row in interaction.ranking[relevant])
     assert expected == pytest.approx(full, rel=1e-12)
 
 
@@ -112,11 +122,11 @@ def test_clipping() -> None:
 def test_propensities_must_fit() -> None:
     """Too few propensities, or one of 0, are errors; a page may be shorter than they are."""
     interaction = page(np.random.default_rng(1), clicks=[True, False])
-    scores = np.zeros(6)
     with pytest.raises(ShapeError, match="2 ranks"):
-        ips.loss(scores, interaction, [1.0])
+        ips.gradient(Linear(4), np.zeros(4), interaction, [1.0], rank=0)
     with pytest.raises(ValueRangeError, match="propensities"):
-        ips.loss(scores, interaction, [0.0, 1.0])
-    assert ips.loss(scores, interaction, [1.0, 1.0, 1.0]) == pytest.approx(5.0)
+        ips.gradient(Linear(4), np.zeros(4), interaction, [0.0, 1.0], rank=0)
+    short, long = (ips.gradient(Linear(4), np.zeros(4), interaction, p, rank=0) for p in ([1.0, 1.0], [1.0, 1.0, 1.0]))
+    assert short.tolist() == long.tolist()
     with pytest.raises(ValueRangeError, match="gamma"):
         ips.position_propensities(-1.0, k=2)

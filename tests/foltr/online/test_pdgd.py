@@ -16,7 +16,7 @@ from foltr.online.pdgd import (
     reversed_pair_weight,
 )
 from foltr.ranking.interaction import Interaction
-from foltr.ranking.plackett_luce import sample
+from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Linear, Neural
 
 getcontext().prec = 60
@@ -53,7 +53,7 @@ def test_rho_is_its_brute_force_twin(spread: float, n_docs: int) -> None:
     for on_policy in (True, False):
         scores = rng.normal(0, spread, n_docs)
         k = min(10, n_docs)
-        ranking = sample(scores, k, rng) if on_policy else rng.permutation(n_docs)[:k]
+        ranking = draw(scores, k, rng) if on_policy else rng.permutation(n_docs)[:k]
         a, b = all_pairs(k)
         rho = reversed_pair_weight(scores, ranking, first=a, second=b)
         twin = [decimal_rho(scores, ranking.tolist(), i, j) for i, j in zip(a, b, strict=True)]
@@ -212,7 +212,7 @@ def test_learning_from_clicks_on_one_feature_finds_it() -> None:
     ranker, theta = Linear(5), np.zeros(5)
     for _ in range(400):
         features = rng.random((12, 5))
-        ranking = sample(ranker.score(theta, features), 10, rng)
+        ranking = draw(ranker.score(theta, features), 10, rng)
         clicks = ranking == ranking[np.argmax(features[ranking, 0])]
         theta += 0.5 * gradient(ranker, theta, Interaction(features, ranking, clicks))
     assert np.argmax(theta) == 0

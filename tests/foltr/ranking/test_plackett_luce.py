@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.ranking.plackett_luce import draw, gumbel_noise, log_denominators, rank_with_noise, sample
+from foltr.ranking.plackett_luce import draw, log_denominators, rank_with_noise
 
 
 def log_probability(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> float:
@@ -30,12 +30,12 @@ def test_probabilities_of_all_rankings_sum_to_one(k: int) -> None:
 
 
 def test_samples_follow_the_model() -> None:
-    """20,000 samples of 2 from 4: every frequency within five standard deviations of its probability."""
+    """20,000 times Gumbel noise, 2 from 4: every frequency within five standard deviations of its probability."""
     rng = np.random.default_rng(1)
     scores, n = np.array([0.0, 1.0, -1.0, 0.5]), 20_000
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(n):
-        drawn = tuple(sample(scores, 2, rng).tolist())
+        drawn = tuple(rank_with_noise(scores, rng.gumbel(size=4), k=2).tolist())
         counts[drawn] = counts.get(drawn, 0) + 1
     for pair in permutations(range(4), 2):
         p = exp(log_probability(scores, pair))
@@ -45,7 +45,7 @@ def test_samples_follow_the_model() -> None:
 def test_extreme_scores_are_safe() -> None:
     """Scores of 1e308 and -1e308 sort, and have finite or -1e100-sized log probabilities, never NaN."""
     scores = np.array([1e308, -1e308, 0.0, 1e308])
-    assert set(sample(scores, 2, np.random.default_rng(0)).tolist()) == {0, 3}
+    assert set(rank_with_noise(scores, np.random.default_rng(0).gumbel(size=4), k=2).tolist()) == {0, 3}
     assert log_probability(scores, [0, 3]) == pytest.approx(log(1 / 2))
     assert not np.isnan(log_probability(scores, [1, 2, 0, 3]))
 
@@ -63,16 +63,15 @@ def test_zero_noise_sorts_and_keeps_the_order_of_equals() -> None:
 
 def test_the_same_noise_gives_the_same_ranking() -> None:
     """Noise is an argument, so a ranking can be repeated."""
-    noise = gumbel_noise(30, np.random.default_rng(5))
+    noise = np.random.default_rng(5).gumbel(size=30)
     scores = np.linspace(0, 1, 30)
     assert rank_with_noise(scores, noise, k=10).tolist() == rank_with_noise(scores + 7, noise, k=10).tolist()
 
 
 def test_small_candidate_lists() -> None:
     """k above n_docs gives all documents; no documents give none."""
-    rng = np.random.default_rng(0)
-    assert sorted(sample([0.0, 1.0], 10, rng).tolist()) == [0, 1]
-    assert sample([], 10, rng).tolist() == []
+    assert rank_with_noise([0.0, 1.0], [2.0, 0.0], k=10).tolist() == [0, 1]
+    assert rank_with_noise([], [], k=10).tolist() == []
     assert log_probability([], []) == 0.0
 
 
@@ -81,7 +80,7 @@ def test_bad_scores_are_refused() -> None:
     with pytest.raises(ValueRangeError, match="finite"):
         log_probability([0.0, float("nan")], [0])
     with pytest.raises(ShapeError, match="n_docs"):
-        sample(np.zeros((2, 2)), 1, np.random.default_rng(0))
+        draw(np.zeros((2, 2)), 1, np.random.default_rng(0))
     with pytest.raises(ShapeError, match="noise"):
         rank_with_noise([0.0, 1.0], [0.0], k=1)
 

@@ -21,8 +21,6 @@ from indexer.extract import Limits, WorkerPool
 READERS = """
 import os, signal, sys, time
 
-BASE = []
-
 def read(path, limits):
     word = path.rpartition("/")[2].partition(".")[0]
     if word == "crash":
@@ -46,13 +44,7 @@ def read(path, limits):
         os.write(2, b"native noise\\\\n"); print("loud"); sys.stderr.write("louder")
     if word == "big":
         return "x" * 3_000_000
-    return (word, limits.max_text_bytes, *BASE)
-
-def begin(*values):
-    BASE.extend(values)
-
-def begin_badly():
-    os._exit(9)
+    return (word, limits.max_text_bytes)
 
 def pid(path, limits):
     return os.getpid()
@@ -131,15 +123,6 @@ def test_many_files_come_back_once_each(readers):
     assert found["big.3"] == "x" * 3_000_000
 
 
-def test_initialise_runs_in_each_worker(readers):
-    """What `initialise` sets up is there when files are read, also after a crash."""
-    with WorkerPool(
-        readers.read, n_workers=1, seconds=20, memory_mb=200, initialise=readers.begin, initial_args=("de", 2)
-    ) as pool:
-        found = outcomes(pool, ["a.1", "crash.1", "b.1"])
-    assert found["a.1"][2:] == found["b.1"][2:] == ("de", 2)
-
-
 def test_workers_stay_between_runs(readers):
     """A second run uses the process of the first."""
     with WorkerPool(readers.pid, n_workers=1, seconds=20, memory_mb=200) as pool:
@@ -184,7 +167,8 @@ def test_stop_ends_the_run_and_kills_workers_at_work(readers):
 
 def test_workers_that_cannot_start_are_an_error(readers):
     """When no worker gets ready, the run says so instead of trying for ever."""
-    pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200, initialise=readers.begin_badly)
+    Path(readers.__file__).write_text("import os; os._exit(9)")
+    pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200)
     with pool, pytest.raises(IndexerError, match="do not start"):
         list(pool.run([entry("a")]))
 

@@ -115,8 +115,7 @@ def test_counts_and_lists_say_what_there_is(catalogue: Catalogue) -> None:
         Failure("/b.pdf", "malformed", "no trailer"), Failure("/z.pdf", "encrypted", "needs a password"),
     ]  # fmt: skip
     assert catalogue.partial_failures() == [Failure("/a.zip", "part", "b.txt: encrypted")]
-    assert catalogue.skipped("special") == [Failure("/f", "special", "a FIFO")]
-    assert catalogue.skipped("type") == []
+    assert catalogue.skipped() == [Failure("/f", "special", "a FIFO")]
     assert catalogue.roots == ("/",)
     assert catalogue.last_update > 0
 

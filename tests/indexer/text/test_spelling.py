@@ -116,16 +116,6 @@ def test_only_misspelt_words_are_in_the_answer() -> None:
     assert suggest([], words) == {}
 
 
-def test_completions() -> None:
-    """The most frequent words that begin so come first, equally frequent ones by the alphabet."""
-    words = vocabulary(car=5, card=9, cargo=5, care=7, dog=100)
-    assert words.completions("car") == ["card", "care", "car", "cargo"]
-    assert words.completions("car", 3) == ["card", "care", "car"]
-    assert words.completions("x") == []
-    assert words.completions("car", 0) == []
-    assert words.completions("", 1) == ["dog"]
-
-
 def test_contains() -> None:
     """A word's document frequency, 0 for a word that is not there."""
     words = vocabulary(car=5, dog=100)
@@ -136,7 +126,6 @@ def test_an_empty_vocabulary() -> None:
     """Before anything is indexed nothing is suggested."""
     empty = Vocabulary([], np.zeros(0, dtype=np.int32))
     assert suggest(["search"], empty) == {}
-    assert empty.completions("a") == []
     assert empty.contains("a") == 0
 
 

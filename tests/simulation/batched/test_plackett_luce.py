@@ -5,8 +5,13 @@ import numpy.typing as npt
 import pytest
 
 from foltr.ranking import plackett_luce
-from simulation.batched.plackett_luce import BLOCK, draw, exponentials, room
+from simulation.batched.plackett_luce import BLOCK, draw, exponentials
 from simulation.streams import StreamStates, make_streams, user_generator
+
+
+def room(n_docs: int) -> int:
+    """How long the arrays of weights must be for `n_docs` documents: whole blocks."""
+    return -(-n_docs // BLOCK) * BLOCK
 
 
 def compiled_draw(scores: npt.NDArray[np.float64], k: int, state: StreamStates) -> tuple[list[int], list[float], float]:

@@ -45,7 +45,6 @@ def test_the_registry_keeps_its_own_rules() -> None:
     for info in DATASETS.values():
         assert info.normalise in NORMALISATIONS
         assert info.page.startswith("http") or info.sample
-        assert info.big_valued == (info.normalise == "log-min-max")
         assert info.licence.endswith(".")
 
 

@@ -111,7 +111,6 @@ def test_a_curve_is_the_mean_of_its_runs_at_every_round() -> None:
     assert curve.interactions.tolist() == [0, 10]
     assert curve.mean == pytest.approx([0.2, 0.4])
     assert curve.se == pytest.approx([0.2 / math.sqrt(2) / math.sqrt(2), 0])
-    assert curve.n_runs == 2
 
 
 def test_a_run_that_stopped_early_bends_no_curve() -> None:

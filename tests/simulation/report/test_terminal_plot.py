@@ -28,7 +28,7 @@ class Screen(io.TextIOWrapper):
 def curve(name: str, *values: float) -> Curve:
     mean = np.array(values)
     rounds = np.arange(len(values), dtype=np.float64)
-    return Curve((("method", name),), rounds, rounds * 1000, mean, np.zeros(len(values)), 1)
+    return Curve((("method", name),), rounds, rounds * 1000, mean, np.zeros(len(values)))
 
 
 RISING, FALLING = curve("rising", 0.1, 0.5, 0.9), curve("falling", 0.9, 0.5, 0.1)
@@ -57,7 +57,7 @@ def test_a_rising_curve_rises() -> None:
 @pytest.mark.parametrize("width", [40, 79, 100])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """Axes, ticks and long names keep within the width."""
-    long = Curve((("method", "m" * 200),), *(RISING.rounds, RISING.interactions, RISING.mean, RISING.se), 1)
+    long = Curve((("method", "m" * 200),), *(RISING.rounds, RISING.interactions, RISING.mean, RISING.se))
     text = picture([long, FALLING], title="t", width=width, look="letters")
     assert max(map(len, text.splitlines())) == width
 

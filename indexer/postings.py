@@ -1,4 +1,4 @@
-"""Postings as arrays: grouping a document's terms, and the byte code of positions.
+"""Postings as arrays: their types, grouping a document's terms, and the byte code of positions.
 
 Positions are stored as gaps (the first as itself) in variable-length bytes: seven bits a byte, the lowest
 first, the high bit set on all but the last byte of a number.
@@ -14,7 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.integer[Any]]
+"""document numbers, places, occurrences"""
 Bytes = npt.NDArray[np.uint8]
+"""as they stand on the disk"""
+Counts = npt.NDArray[np.float64]
+"""occurrences, scores and values of features, `[n]` or `[n, m]`"""
+Mask = npt.NDArray[np.bool_]
+"""`[n_numbers]` over the document numbers of a snapshot"""
+Rows = npt.NDArray[np.void]
+"""`[n_docs]` what the index keeps of each document (indexer.schema.DOCUMENT)"""
 
 MAX_TF = 65_535
 

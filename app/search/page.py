@@ -21,12 +21,13 @@ from app.search.results import Contribution, Explanation, FacetCount, Facets, Hi
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
+from indexer.postings import Mask
 from indexer.prepare import folder_key
 from indexer.query.parse import Query
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, USAGE_NAMES
-from indexer.retrieval.matching import FolderIds, Mask
+from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.postings import Ints
+from indexer.postings import Counts, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.concepts import Concept, Counts, concepts_of, field_counts
-from indexer.retrieval.matching import FolderIds, Mask, Matcher, phrase_starts
+from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
+from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -73,7 +73,8 @@ def find(
     A plain query that all words find in fewer than `min_matches` documents is answered by those with some of
     the words. `narrow` [n_numbers] restricts the answer without touching the words.
     """
-    matcher = Matcher(snapshot, languages, folder_ids)
+    lookup = ConceptLookup(snapshot, languages)
+    matcher = Matcher(lookup, folder_ids)
     admitted = matcher.admitted(query.root)
     if narrow is not None:
         admitted = admitted & narrow
@@ -83,7 +84,7 @@ def find(
         wider = wider if narrow is None else wider & narrow
         relaxed = bool((wider & ~admitted).any())
         admitted = wider
-    concepts = _asked_for(concepts_of(snapshot, query, languages))
+    concepts = _asked_for(concepts_of(query, lookup))
     scores, dense, any_df, covered = _bm25f(snapshot, concepts)
     if concepts:
         scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER / len(concepts))

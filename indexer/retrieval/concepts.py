@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 import numpy as np
-import numpy.typing as npt
 
-from indexer.postings import Ints
+from indexer.postings import Counts, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import Snapshot
@@ -26,8 +25,6 @@ MAX_COMPLETIONS = 24
 """completions of one prefix"""
 QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
 """where a query field looks; any other name is the index field itself"""
-
-Counts = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,24 @@ class Concept:
     """its first position in the query, function words counted"""
 
 
-def concepts_of(snapshot: Snapshot, query: Query, languages: tuple[str, ...]) -> tuple[Concept, ...]:
+class ConceptLookup:
+    """The concepts of the words and phrases of one query, each looked up once however often it is asked for."""
+
+    def __init__(self, snapshot: Snapshot, languages: tuple[str, ...]) -> None:
+        self.snapshot, self.languages = snapshot, languages
+        self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
+
+    def of(self, node: Word | Phrase) -> list[Concept]:
+        """As `node_concepts`."""
+        key = (node, node.position)  # the same word at two places is equal, and yet two nodes
+        if key not in self._found:
+            self._found[key] = node_concepts(self.snapshot, node, self.languages)
+        return self._found[key]
+
+
+def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     """The concepts of a query, in its order; a phrase is one concept for each of its words."""
-    found: list[Concept] = []
-    for node in positive_words(query):
-        found.extend(node_concepts(snapshot, node, languages))
+    found = [concept for node in positive_words(query) for concept in lookup.of(node)]
     ends = accumulate(concept.width for concept in found)
     return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
 

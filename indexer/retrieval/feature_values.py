@@ -10,12 +10,11 @@ from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from indexer.documents import TYPES
-from indexer.postings import Ints
+from indexer.postings import Counts, Ints, Rows
 from indexer.retrieval.candidates import K1, B, Candidates, idf
-from indexer.retrieval.concepts import Concept, Counts, field_counts
+from indexer.retrieval.concepts import Concept, field_counts
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -114,24 +113,23 @@ def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
     return np.searchsorted(docs, np.unique(starts >> PLACE_BITS))
 
 
-FloatVector = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
     """Six numbers for each candidate, all `[n_docs]` in [0, 1]; 0 means "nothing known"."""
 
-    opened: FloatVector
+    opened: Counts
     """how often this document was opened for any query, decayed and saturating"""
-    opened_recently: FloatVector
+    opened_recently: Counts
     """1 right after repeated opening, halved every two weeks"""
-    same_query: FloatVector
+    same_query: Counts
     """how often it was picked for exactly this set of query words, saturating: one pick counts little"""
-    similar_query: FloatVector
+    similar_query: Counts
     """the same added up over other queries, each times the squared share of words it has in common with this one"""
-    folder_share: FloatVector
+    folder_share: Counts
     """share of the user's picks that lie in its folder (or, at a quarter of the weight, next to that folder)"""
-    type_share: FloatVector
+    type_share: Counts
     """share of the user's picks that are of its type"""
 
     @classmethod
@@ -139,8 +137,6 @@ class Usage:
         """The record of a device that remembers nothing."""
         return cls(*(np.zeros(n_docs) for _ in fields(cls)))
 
-
-Matrix = npt.NDArray[np.float64]
 
 MU = {"title": 10.0, "body": 300.0, "name": 5.0}
 """Dirichlet prior of the language model, in words: about the length of a usual field"""
@@ -156,7 +152,7 @@ TYPE_GROUPS = {
 
 def feature_matrix(
     snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float
-) -> Matrix:
+) -> Counts:
     """[n_docs, n_features] in [0, 1]; `titles` and `names` (file names) are in the order of the candidates.
 
     `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
@@ -179,7 +175,7 @@ def feature_matrix(
     return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))
 
 
-def scaled(raw: Matrix) -> Matrix:
+def scaled(raw: Counts) -> Counts:
     """Scale raw values [n_docs, n_features] as the manifest says."""
     values = raw.copy()
     if not len(raw):
@@ -195,7 +191,7 @@ def scaled(raw: Matrix) -> Matrix:
 
 
 def _field_values(
-    snapshot: Snapshot, candidates: Candidates, field: str, rows: npt.NDArray[np.void], weights: Counts
+    snapshot: Snapshot, candidates: Candidates, field: str, rows: Rows, weights: Counts
 ) -> dict[str, Counts]:
     n_docs, n_concepts = candidates.docs.size, len(candidates.concepts)
     lengths = rows[f"n_{field}"].astype(np.float64)
@@ -216,7 +212,7 @@ def _field_values(
     }
 
 
-def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Matrix, lengths: Counts) -> Counts:
+def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Counts, lengths: Counts) -> Counts:
     """sum_t ln(1 + tf / (mu p(t))) + n_t ln(mu / (mu + len)) (Zhai and Lafferty 2001, Eq. 6)."""
     total = max(snapshot.average_length[field] * snapshot.n_documents, 1.0)
     frequency = np.maximum(candidates.df.get(field, np.zeros(len(candidates.concepts))), 0.5)
@@ -294,7 +290,7 @@ def _stem_of(name: str) -> str:
     return stem if dot and stem else name
 
 
-def _document_values(rows: npt.NDArray[np.void], now: float) -> dict[str, Counts]:
+def _document_values(rows: Rows, now: float) -> dict[str, Counts]:
     age = np.maximum(now - rows["modified"], 0.0)
     values = {
         "recent_week": np.exp2(-age / WEEK),

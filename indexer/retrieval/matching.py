@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from indexer.postings import Ints
+from indexer.postings import Ints, Mask
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
-from indexer.retrieval.concepts import Concept, field_counts, node_concepts
+from indexer.retrieval.concepts import Concept, ConceptLookup, field_counts
 from indexer.schema import TAG_FIELD
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import fold, sequence
 
-Mask = npt.NDArray[np.bool_]
-"""[n_numbers] over the document numbers of a snapshot"""
 FolderIds = Callable[[str], set[int]]
 """the ids of the documents below a folder that is given by its absolute path"""
 
 
-@dataclass(frozen=True, slots=True)
 class Matcher:
-    """Evaluates query trees over one snapshot."""
+    """Evaluates the tree of one query over one snapshot."""
 
-    snapshot: Snapshot
-    languages: tuple[str, ...]
-    folder_ids: FolderIds
+    def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds) -> None:
+        self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
@@ -49,7 +44,7 @@ class Matcher:
 
     def _any_word(self, node: Node) -> Mask:
         if isinstance(node, Word):
-            return self._union(node_concepts(self.snapshot, node, self.languages))
+            return self._union(self._concepts_of(node))
         return self._mask(node)
 
     def _mask(self, node: Node) -> Mask:
@@ -74,11 +69,10 @@ class Matcher:
         return others if any(not is_filter(c) and not isinstance(c, Not) for c in others) else children
 
     def _is_function_word(self, word: Word) -> bool:
-        return all(c.function_word for c in node_concepts(self.snapshot, word, self.languages))
+        return all(c.function_word for c in self._concepts_of(word))
 
     def _word(self, word: Word) -> Mask:
-        concepts = node_concepts(self.snapshot, word, self.languages)
-        masks = [self._union([concept]) for concept in concepts]
+        masks = [self._union([concept]) for concept in self._concepts_of(word)]
         return reduce(np.logical_and, masks, np.ones(self.snapshot.alive.size, dtype=bool))
 
     def _union(self, concepts: list[Concept]) -> Mask:
@@ -93,8 +87,7 @@ class Matcher:
         mask = np.zeros(self.snapshot.alive.size, dtype=bool)
         if not words:
             return mask
-        concepts = node_concepts(self.snapshot, phrase, self.languages)
-        for field in concepts[0].fields:
+        for field in self._concepts_of(phrase)[0].fields:
             mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True
         return mask
 
@@ -118,7 +111,7 @@ class Matcher:
     def _folder(self, folder: str) -> Mask:
         mask = self._none()
         if folder.startswith(("/", "~")):
-            return self.snapshot.having(self.folder_ids(folder))
+            return self.snapshot.having(self._folder_ids(folder))
         words = sequence(folder)
         if words:
             mask[phrase_starts(self.snapshot, "path", words) >> PLACE_BITS] = True

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Ints, decode, gather
+from indexer.postings import Bytes, Ints, Rows, decode, gather
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 
 EXTENSIONS = (".doc", ".trm", ".pst")
@@ -106,7 +106,7 @@ class SegmentFiles:
 
     def _open(self, folder: Path, name: str) -> None:
         documents = (folder / f"{name}.doc").read_bytes()
-        self.documents: npt.NDArray[np.void] = np.frombuffer(documents, dtype=DOCUMENT)
+        self.documents: Rows = np.frombuffer(documents, dtype=DOCUMENT)
         self._terms = _mapped(folder / f"{name}.trm")
         self._postings = _mapped(folder / f"{name}.pst")
         size = int.from_bytes(self._terms[:4], "little")
@@ -267,7 +267,7 @@ def narrow(values: Ints) -> tuple[int, bytes]:
 
 
 def write_segment(
-    folder: Path, name: str, *, documents: npt.NDArray[np.void], fields: Mapping[str, Iterable[FieldLists]]
+    folder: Path, name: str, *, documents: Rows, fields: Mapping[str, Iterable[FieldLists]]
 ) -> None:
     """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
     header = Header({}, {f: int(documents[f"n_{f}"].sum(dtype=np.int64)) for f in TEXT_FIELDS})

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from indexer.postings import Ints
+from indexer.postings import Ints, Mask, Rows
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 from indexer.storage.codec import SegmentFiles, damage_named
 
@@ -85,10 +84,10 @@ class Snapshot:
         sizes = [len(files.documents) for files in self._segments]
         bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
         self._placed = list(zip(bases, self._segments, strict=True))
-        self.documents: npt.NDArray[np.void] = (
+        self.documents: Rows = (
             np.concatenate([files.documents for files in self._segments]) if sizes else np.zeros(0, dtype=DOCUMENT)
         )
-        self.alive: npt.NDArray[np.bool_] = np.ones(sum(sizes), dtype=bool)
+        self.alive: Mask = np.ones(sum(sizes), dtype=bool)
         """[n_numbers] False for a removed document"""
         for base, (_, dead) in zip(bases, segments, strict=True):
             self.alive[[base + docnum for docnum in dead]] = False
@@ -115,7 +114,7 @@ class Snapshot:
         living = np.flatnonzero(self.alive)
         return dict(zip(self.documents["doc_id"][living].tolist(), living.tolist(), strict=True))
 
-    def having(self, doc_ids: Iterable[int]) -> npt.NDArray[np.bool_]:
+    def having(self, doc_ids: Iterable[int]) -> Mask:
         """[n_numbers] True for the living documents of these ids; unknown ids are passed over."""
         mask = np.zeros(self.alive.size, dtype=bool)
         mask[[self.numbers[i] for i in doc_ids if i in self.numbers]] = True

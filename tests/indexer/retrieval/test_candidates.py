@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexer.query.nodes import Phrase, Word
 from indexer.query.parse import parse
+from indexer.retrieval import concepts
 from indexer.retrieval.candidates import COVERAGE_POWER, K1, WEIGHTS, B, Candidates, best, find, idf
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -227,3 +229,29 @@ def test_any_text_is_answered(queried: Snapshot, text: str, typing: bool) -> Non
 def queried(make_index: MakeIndex) -> Snapshot:
     some = ["heron stork 東京", {"text": "crane", "title": "heron"}, "", *["ibis"] * 6]
     return make_index(some, removed=[4]).snapshot()
+
+
+@pytest.mark.parametrize(("text", "relaxed"), [("heron crane ibis", False), ("heron stork ibis", True)])
+def test_each_word_is_looked_up_once(
+    make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch, text: str, relaxed: bool
+) -> None:
+    """Three words are three look-ups, whether all of them are asked for or some are enough."""
+    snapshot = make_index([{"text": "heron crane ibis"}, {"text": "heron crane"}, {"text": "ibis"}]).snapshot()
+    asked: list[str] = []
+
+    def counting(snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...]) -> list[concepts.Concept]:
+        asked.append(node.text)
+        return look_up(snapshot, node, languages)
+
+    look_up = concepts.node_concepts
+    monkeypatch.setattr(concepts, "node_concepts", counting)
+    found = search(snapshot, text, min_matches=1)
+    assert found.relaxed == relaxed
+    assert asked == text.split()
+
+
+def test_a_word_that_stands_twice_keeps_both_places(make_index: MakeIndex) -> None:
+    """Its concepts are equal but for where they stand in the query."""
+    snapshot = make_index([{"text": "heron crane"}]).snapshot()
+    places = [(concept.node.position, concept.offset) for concept in search(snapshot, "heron crane heron").concepts]
+    assert places == [(0, 0), (len("heron "), 1), (len("heron crane "), 2)]

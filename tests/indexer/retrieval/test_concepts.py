@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from indexer.query.parse import parse
-from indexer.retrieval.concepts import MAX_COMPLETIONS, MAX_FORMS, Concept, concepts_of, field_counts
+from indexer.retrieval.concepts import MAX_COMPLETIONS, MAX_FORMS, Concept, ConceptLookup, concepts_of, field_counts
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -18,7 +18,7 @@ MakeIndex = Callable[..., Index]
 def concepts(
     snapshot: Snapshot, text: str, *, languages: tuple[str, ...] = ("en",), typing: bool = False
 ) -> tuple[Concept, ...]:
-    return concepts_of(snapshot, parse(text, as_you_type=typing), languages)
+    return concepts_of(parse(text, as_you_type=typing), ConceptLookup(snapshot, languages))
 
 
 def forms(snapshot: Snapshot, text: str, **options: object) -> list[set[str]]:

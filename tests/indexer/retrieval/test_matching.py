@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.query.parse import parse
+from indexer.retrieval.concepts import ConceptLookup
 from indexer.retrieval.matching import Matcher, phrase_starts
 from indexer.storage.index import Index
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -119,7 +120,7 @@ def matcher(snapshot: Snapshot, documents: list[Document], languages: tuple[str,
     def below(folder: str) -> set[int]:
         return {i for i, document in enumerate(documents) if document["path"].startswith(f"{folder}/")}
 
-    return Matcher(snapshot, languages, below)
+    return Matcher(ConceptLookup(snapshot, languages), below)
 
 
 @settings(max_examples=80, deadline=None)
@@ -141,7 +142,7 @@ def test_trees_admit_what_they_say(
 def admitted(snapshot: Snapshot, text: str, *, relaxed: bool = False) -> list[int]:
     """The ids that a query admits; folders given by their path hold nothing."""
     root = parse(text).root
-    own = Matcher(snapshot, ("en",), lambda folder: set())
+    own = Matcher(ConceptLookup(snapshot, ("en",)), lambda folder: set())
     mask = own.relaxed(root) if relaxed and root is not None else own.admitted(root)
     return sorted(snapshot.documents["doc_id"][mask].tolist())
 
@@ -256,7 +257,7 @@ def test_a_phrase_starts_where_its_words_stand_in_a_row(make_index: MakeIndex) -
 
 def test_words_of_nothing_ask_for_nothing(notes: Snapshot) -> None:
     """A word without letters admits every document; a phrase or a folder without any admits none."""
-    own = Matcher(notes, ("en",), lambda folder: set())
+    own = Matcher(ConceptLookup(notes, ("en",)), lambda folder: set())
     assert own.admitted(Word("!")).tolist() == [True] * 5
     assert own.relaxed(And((Word("!"), Word("unknown")))).tolist() == [False] * 5
     assert own.admitted(Phrase("!")).tolist() == [False] * 5
@@ -274,7 +275,7 @@ def test_a_folder_given_by_its_path_is_looked_up(notes: Snapshot, folder: str, a
         looked_up.append(path)
         return {2, 3}
 
-    admitted = Matcher(notes, ("en",), below).admitted(Filter("dir", "", folder))
+    admitted = Matcher(ConceptLookup(notes, ("en",)), below).admitted(Filter("dir", "", folder))
     assert looked_up == asked
     if asked:
         assert notes.documents["doc_id"][admitted].tolist() == [2, 3]
@@ -282,7 +283,8 @@ def test_a_folder_given_by_its_path_is_looked_up(notes: Snapshot, folder: str, a
 
 def test_the_ends_of_ranges(notes: Snapshot) -> None:
     """Sizes are included at both ends, times at the first one only; an open end admits everything to its side."""
-    own, sizes, times = Matcher(notes, ("en",), lambda folder: set()), [1_000, 5_000], [50.0, 1_000_000_000.0]
+    own = Matcher(ConceptLookup(notes, ("en",)), lambda folder: set())
+    sizes, times = [1_000, 5_000], [50.0, 1_000_000_000.0]
 
     def admits(kind: str, value: tuple[float | None, float | None]) -> list[int]:
         return sorted(notes.documents["doc_id"][own.admitted(Filter(kind, "", value))].tolist())

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.query.parse import parse
-from indexer.retrieval.concepts import concepts_of
+from indexer.retrieval.concepts import ConceptLookup, concepts_of
 from indexer.retrieval.feature_values import FAR, MAX_CONCEPTS, Nearness, nearness
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -23,7 +23,8 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min
 
 
 def measure(snapshot: Snapshot, query: str, docs: Sequence[int], field: str = "body") -> Nearness:
-    return nearness(snapshot, concepts_of(snapshot, parse(query), ()), field, np.array(docs, dtype=np.int64))
+    concepts = concepts_of(parse(query), ConceptLookup(snapshot, ()))
+    return nearness(snapshot, concepts, field, np.array(docs, dtype=np.int64))
 
 
 def one(make_index: MakeIndex, query: str, text: str) -> tuple[float, float, float, float]:
@@ -113,7 +114,7 @@ def test_no_documents_are_no_problem(make_index: MakeIndex) -> None:
 def without_function_words(make_index: MakeIndex, query: str, text: str) -> tuple[float, float, float]:
     """phrase, ordered and near of one document for a query as candidates are found for it."""
     snapshot = make_index([text]).snapshot()
-    asked = tuple(c for c in concepts_of(snapshot, parse(query), ("en",)) if not c.function_word)
+    asked = tuple(c for c in concepts_of(parse(query), ConceptLookup(snapshot, ("en",))) if not c.function_word)
     found = nearness(snapshot, asked, "body", np.array([0], dtype=np.int64))
     return float(found.phrase[0]), float(found.ordered[0]), float(found.near[0])
 

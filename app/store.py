@@ -21,11 +21,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
 
 from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
+
+R = TypeVar("R")
 
 _FIRST = (
     # small values by name: the session's nonce, the last page, a check of the key, a revision of the picks
@@ -262,6 +266,14 @@ def _create_private(path: Path) -> None:
         path.chmod(0o600)
     except OSError as error:
         raise StateError(f"{path} cannot be opened: {error.strerror}") from error
+
+
+def decode_record(stored: bytes, kind: type[R], error: type[FoltrError], what: str, advice: str = "") -> R:
+    """A record as it was kept (msgpack); `error` with "WHAT is damaged: WHY ADVICE" for other bytes."""
+    try:
+        return msgspec.msgpack.decode(stored, type=kind)
+    except msgspec.MsgspecError as why:
+        raise error(f"{what} is damaged: {why}{advice}") from why
 
 
 class PastQuery(NamedTuple):

@@ -8,7 +8,7 @@ import msgspec
 
 from app.federation.failures import FederationError
 from app.learning.blend import Blend
-from app.store import Store
+from app.store import Store, decode_record
 from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
@@ -44,12 +44,8 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 def load(store: Store) -> GroupRanker | None:
     """The adopted common ranker, None where there is none."""
     found = store.rows("SELECT record FROM group_ranker")
-    if not found:
-        return None
-    try:
-        return msgspec.msgpack.decode(found[0][0], type=GroupRanker)
-    except msgspec.MsgspecError as error:
-        raise FederationError(f"the group's ranker in {store.path} is damaged: {error}") from error
+    what = f"the group's ranker in {store.path}"
+    return decode_record(found[0][0], GroupRanker, FederationError, what) if found else None
 
 
 def save(store: Store, model: ModelRecord, *, alpha: float, now: int) -> None:

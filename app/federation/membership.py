@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from app.federation.failures import FederationError
-from app.store import Store
+from app.store import Store, decode_record
 from foltr.federated.envelope import Identity, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
 
@@ -71,12 +71,8 @@ def applicant(invite: Invite) -> Membership:
 def load(store: Store) -> Membership | None:
     """The membership of this device, None when it belongs to no group."""
     found = store.rows("SELECT record FROM membership")
-    if not found:
-        return None
-    try:
-        return msgspec.msgpack.decode(found[0][0], type=Membership)
-    except msgspec.MsgspecError as error:
-        raise FederationError(f"the membership in {store.path} is damaged: {error}; leave --local ends it") from error
+    what = f"the membership in {store.path}"
+    return decode_record(found[0][0], Membership, FederationError, what, "; leave --local ends it") if found else None
 
 
 def member(store: Store) -> Membership:
@@ -132,11 +128,8 @@ def keep(member: Membership, signed: Signed) -> KeptReceipt:
 
 def all_receipts(store: Store) -> Sequence[KeptReceipt]:
     """Oldest first."""
-    try:
-        rows = store.rows("SELECT record FROM receipts ORDER BY id")
-        return [msgspec.msgpack.decode(row, type=KeptReceipt) for (row,) in rows]
-    except msgspec.MsgspecError as error:
-        raise FederationError(f"a receipt in {store.path} is damaged: {error}") from error
+    rows = store.rows("SELECT record FROM receipts ORDER BY id")
+    return [decode_record(row, KeptReceipt, FederationError, f"a receipt in {store.path}") for (row,) in rows]
 
 
 def save_receipt(store: Store, receipt: KeptReceipt) -> None:
@@ -191,12 +184,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 def load_standing(store: Store) -> Standing:
     """As it is kept; a fresh one for a device that has not synced yet."""
     stored = store.value(STANDING_KEY)
-    if stored is None:
-        return Standing()
-    try:
-        return msgspec.msgpack.decode(stored, type=Standing)
-    except msgspec.MsgspecError as error:
-        raise FederationError(f"what {store.path} holds about the group is damaged: {error}") from error
+    what = f"what {store.path} holds about the group"
+    return decode_record(stored, Standing, FederationError, what) if stored is not None else Standing()
 
 
 def save_standing(store: Store, standing: Standing) -> None:

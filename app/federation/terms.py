@@ -17,7 +17,7 @@ import inspect
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
 from app.federation.failures import FederationError
@@ -75,6 +75,13 @@ class Protection:
 
 def method_of(terms: Terms) -> FPDGD:
     """The method as the group's terms set it; FederationError for one that this program cannot take part in."""
+    return _make_method(wire.encode(terms))
+
+
+@lru_cache(maxsize=2)
+def _make_method(encoded: bytes) -> FPDGD:
+    """By the terms' bytes: one sync asks four times, and their settings, a dict, are no key."""
+    terms = wire.decode(encoded, Terms)
     try:
         method = make_method(terms.method, make_ranker(terms.ranker, terms.n_features), terms.settings)
     except FoltrError as error:

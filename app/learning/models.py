@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from app.paths import write_private
-from app.store import Store
+from app.store import Store, decode_record
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ModelError
 from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
@@ -179,10 +179,7 @@ def as_of(store: Store, ranker: str, *, day: date, today: date) -> PersonalModel
 
 
 def _decode(data: bytes, source: str) -> PersonalModel:
-    try:
-        record = msgspec.msgpack.decode(data, type=StoredModel)
-    except msgspec.MsgspecError as error:
-        raise ModelError(f"{source} is damaged: {error}; `foltr-search model reset` starts afresh") from error
+    record = decode_record(data, StoredModel, ModelError, source, "; `foltr-search model reset` starts afresh")
     return from_record(record, source)
 
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 import pytest
 
 from indexer.errors import ExtractionError
+from tests.indexer.extract.office_parts import related
 
-RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 CORE = "<cp:core xmlns:cp='c' xmlns:dc='d'><dc:title>{}</dc:title><dc:creator>{}</dc:creator></cp:core>"
-
-
-def related(*targets: tuple[str, str]) -> str:
-    rows = "".join(
-        f'<Relationship Id="r{number}" Type="{RELATIONS}/{kind}" Target="{target}"/>'
-        for number, (kind, target) in enumerate(targets, 1)
-    )
-    return f"<Relationships>{rows}</Relationships>"
 
 
 def word(body: str) -> str:
@@ -94,45 +86,6 @@ def test_pptx_keeps_the_order_of_the_presentation(single, zipped) -> None:
     assert document.text.split() == ["first", "spoken", "second"]
     assert document.pages == (0, len("first\nspoken\n"))
     assert document.type == "presentation"
-
-
-def workbook(zipped, sheet: str, **more: str) -> bytes:
-    parts = {
-        "xl/workbook.xml": "<workbook xmlns:r='r'><sheets><sheet name='Costs' r:id='r1'/></sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": related(
-            ("worksheet", "worksheets/sheet1.xml"), ("sharedStrings", "sharedStrings.xml"), ("styles", "styles.xml")
-        ),
-        "xl/sharedStrings.xml": "<sst><si><t>zebra</t></si>"
-        "<si><r><t>two </t></r><r><t>runs</t></r><rPh><t>x</t></rPh></si></sst>",
-        "xl/styles.xml": "<s><numFmts><numFmt numFmtId='200' formatCode='dd/mm/yyyy'/></numFmts>"
-        "<cellStyleXfs><xf numFmtId='14'/></cellStyleXfs><cellXfs><xf numFmtId='0'/><xf numFmtId='200'/></cellXfs></s>",
-        "xl/worksheets/sheet1.xml": f"<worksheet><sheetData>{sheet}</sheetData></worksheet>",
-    }
-    return zipped(parts | more)
-
-
-def test_xlsx_shows_values_as_a_reader_sees_them(single, zipped) -> None:
-    """Shared and inline strings, numbers, truth values, dates by their format; one line per row, no formulas."""
-    rows = (
-        "<row><c t='s'><v>0</v></c><c t='s'><v>1</v></c><c><v>3.5</v></c></row>"
-        "<row><c t='inlineStr'><is><t>inline</t></is></c><c t='b'><v>1</v></c><c s='1'><v>45413</v></c></row>"
-        "<row><c s='1'><v>45413.5</v></c><c><f>SUM(A1)</f><v>7</v></c><c t='s'><v>99</v></c></row>"
-    )
-    document = single("a.xlsx", workbook(zipped, rows))
-    assert document.text.split("\n")[:4] == [
-        "Costs",
-        "zebra\ttwo runs\t3.5",
-        "inline\tTRUE\t2024-05-01",
-        "2024-05-01 12:00\t7",
-    ]
-    assert (document.type, document.pages) == ("spreadsheet", (0,))
-
-
-def test_a_long_sheet_is_cut(single, zipped) -> None:
-    """Reading a sheet stops at the limit of the text."""
-    rows = "<row><c><v>123456789</v></c></row>" * 10_000
-    document = single("a.xlsx", workbook(zipped, rows), max_text_bytes=1_000)
-    assert (len(document.text), document.truncated) == (1_000, "first 1 kB")
 
 
 def test_an_office_file_under_a_wrong_name_is_known(single, zipped) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,19 +15,11 @@ from hypothesis import strategies as st
 
 from indexer.errors import IndexDamaged
 from indexer.postings import encode
-from indexer.schema import DOCUMENT, whoosh_schema
+from indexer.schema import DOCUMENT
 from indexer.storage.codec import EXTENSIONS, FieldLists, SegmentFiles, narrow, write_segment
-from indexer.storage.index import INDEX_NAME, Index
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    import whoosh.index
-    from whoosh import fields, query, scoring
-    from whoosh.analysis import SpaceSeparatedTokenizer
-    from whoosh.filedb.filestore import RamStorage
-
-ROOT = Path(__file__).resolve().parents[3]
-
 Places = Mapping[bytes, Mapping[int, list[int]]]
 """term -> document -> ascending positions; () for a tag, which has none"""
 N_DOCUMENTS = 6
@@ -181,92 +170,3 @@ def test_overwritten_bytes_are_read_or_named(segment_folder: Path, data: st.Data
                 segment.positions(field, i, docs)
     except IndexDamaged:
         pass
-
-
-WORDS = ["heron", "stork", "crane", "egret", "ibis"]
-# Whoosh keeps the length of a field in one byte, which is exact up to 10 words.
-TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=10).map(" ".join), min_size=1, max_size=8)
-QUERIES: list[Callable[[Callable[[str], Any]], query.Query]] = [
-    lambda w: query.Term("body", w("heron")),
-    lambda w: query.Term("title", w("stork")),
-    lambda w: query.Or([query.Term("body", w("heron")), query.Term("title", w("crane"))]),
-    lambda w: query.And([query.Term("body", w("heron")), query.Term("body", w("stork"))]),
-    lambda w: query.Not(query.Term("body", w("ibis"))),
-    lambda w: query.AndNot(query.Term("body", w("egret")), query.Term("title", w("egret"))),
-    lambda w: query.Phrase("body", [w("heron"), w("stork")]),
-    lambda w: query.Phrase("body", [w("crane"), w("heron")], slop=3),
-    lambda w: query.Term("body", w("unknown")),
-    lambda w: query.DisjunctionMax([query.Term("body", w("ibis")), query.Term("title", w("ibis"))]),
-]
-
-
-def plain_whoosh(*parts: list[str]) -> whoosh.index.Index:
-    """The same words in Whoosh's own codec, each part a segment."""
-    text = fields.TEXT(analyzer=SpaceSeparatedTokenizer())
-    index = RamStorage().create_index(fields.Schema(title=text, body=text))
-    for part in filter(None, parts):
-        writer = index.writer()
-        for one in part:
-            writer.add_document(title=one.split()[0], body=one)
-        writer.commit(merge=False)
-    return index
-
-
-def answers(index: whoosh.index.Index, word: Callable[[str], Any]) -> list[dict[int, float]]:
-    """Documents and scores of every query."""
-    with index.searcher(weighting=scoring.BM25F()) as searcher:
-        return [{hit.docnum: hit.score for hit in searcher.search(make(word), limit=None)} for make in QUERIES]
-
-
-@settings(max_examples=15, deadline=None)
-@given(texts=TEXTS, split=st.integers(0, 8))
-def test_whoosh_answers_as_over_an_index_of_its_own(
-    make_index: Callable[..., Index], texts: list[str], split: int
-) -> None:
-    """Terms, unions, phrases and BM25F scores over our codec are those over Whoosh's codec, in one or two segments."""
-    ours = make_index([{"text": text, "title": text.split()[0]} for text in texts], sizes=[min(split, len(texts))])
-    opened = whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema())
-    expected = answers(plain_whoosh(texts[:split], texts[split:]), str)
-    for found, wanted in zip(answers(opened, str.encode), expected, strict=True):
-        assert found == pytest.approx(wanted, rel=1e-9)
-
-
-def test_whoosh_passes_over_removed_documents(make_index: Callable[..., Index]) -> None:
-    """A document that was removed and not yet merged away is in no answer."""
-    ours = make_index(["heron", "heron stork", "stork", "ibis", "ibis"], removed=[0])
-    with whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema()).searcher() as searcher:
-        assert [hit.docnum for hit in searcher.search(query.Term("body", b"heron"))] == [1]
-        assert searcher.reader().doc_count() == 5 - 1
-
-
-def test_whoosh_reads_terms_in_order(make_index: Callable[..., Index]) -> None:
-    """Whoosh's readers rely on fields and terms in ascending order, over several segments too."""
-    ours = make_index([{"text": "b a c", "title": "z"}, {"text": "d a", "title": "y"}], sizes=[1])
-    with whoosh.index.open_dir(str(ours.folder), indexname=INDEX_NAME, schema=whoosh_schema()).reader() as reader:
-        terms = list(reader.all_terms())
-        assert terms == sorted(terms)
-        assert list(reader.expand_prefix("body", b"a")) == [b"a"]
-        assert [reader.doc_frequency("body", term) for term in (b"a", b"b", b"x")] == [2, 1, 0]
-        assert [reader.frequency("body", term) for term in (b"a", b"b", b"x")] == [2, 1, 0]
-
-
-def test_the_adapter_runs_on_the_maintained_fork_too(tmp_path: Path) -> None:
-    """These tests pass with whoosh3 3.54.0, the same library and format under another name."""
-    if os.environ.get("FOLTR_ADAPTER_TESTS"):
-        pytest.skip("this run is the one on the fork")
-    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--retries=0", "--timeout=10",
-               "--disable-pip-version-check", f"--target={tmp_path}", "whoosh3==3.54.0"]  # fmt: skip
-    try:
-        installed = subprocess.run(install, capture_output=True, text=True, check=False, timeout=60)
-    except subprocess.TimeoutExpired:
-        pytest.skip("whoosh3 cannot be fetched here")
-    if installed.returncode:
-        pytest.skip(f"whoosh3 cannot be installed here: {installed.stderr.strip()[-200:]}")
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "FOLTR_ADAPTER_TESTS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", "import sys, whoosh, pytest; assert sys.argv[1] in whoosh.__file__, whoosh.__file__;"
-         " raise SystemExit(pytest.main(['-n0', '-p', 'no:cacheprovider', '-k', 'whoosh or commit', *sys.argv[2:]]))",
-         str(tmp_path), "tests/indexer/storage/test_codec.py", "tests/indexer/storage/test_index.py"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

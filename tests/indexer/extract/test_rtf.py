@@ -1,0 +1,34 @@
+"""RTF made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from indexer.errors import ExtractionError
+
+
+def test_rtf_text_and_properties(single) -> None:
+    """Escapes of a code page and of Unicode are undone; title and author come from the information group."""
+    document = single(
+        "a.rtf",
+        "{\\rtf1\\ansi\\ansicpg1250{\\fonttbl{\\f0 Arial;}}{\\info{\\title P\\'f8\\'edklad}{\\author Ann}}"
+        "{\\header top\\par}ze\\b bra\\b0 \\u8364? {\\pict 00}\\'e9\\par next}",
+    )
+    assert document.title == "Příklad"
+    assert document.author == "Ann"
+    assert "zebra€" in document.text
+    assert "é\nnext" in document.text
+    assert "top" in document.text
+
+
+def test_rtf_pictures_cost_nothing(single) -> None:
+    """Megabytes of hexadecimal digits are no text."""
+    text = single("a.rtf", "{\\rtf1 before {\\pict\n" + ("0123456789abcdef" * 8 + "\n") * 20_000 + "} after}").text
+    assert text.split() == ["before", "after"]
+
+
+def test_what_is_no_rtf_is_malformed(extract) -> None:
+    """A name alone makes no RTF."""
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.rtf", "just words")
+    assert failure.value.kind == "malformed"

@@ -1,0 +1,87 @@
+"""Engines: the same rows everywhere, failures apart from each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simulation.cell import Cell
+from simulation.engines import (
+    CellFailed,
+    Engine,
+    Event,
+    Finished,
+    InProcess,
+    Processes,
+    RayCluster,
+    Reported,
+    Started,
+    make_engine,
+)
+from simulation.errors import SimulationError
+from simulation.experiment import run_cells, work_with
+from simulation.results import RowWriter
+from tests.simulation.small_study import cells_of, preset, rows_of
+
+
+def one_of_three_dies(cell: Cell) -> Iterator[Event]:
+    """Work whose second cell takes its process with it, and whose third fails."""
+    yield Started(cell.id)
+    if cell.seed == 2:
+        os._exit(7)
+    yield CellFailed(cell.id, "as arranged") if cell.seed == 3 else Finished(cell.id)
+
+
+def test_rows_do_not_depend_on_the_number_of_workers() -> None:
+    """One process and two give bit-identical rows."""
+    cells, work = cells_of(preset()), work_with(None)
+    alone, together = rows_of(InProcess().run(cells, work)), rows_of(Processes(2).run(cells, work))
+    assert len(alone) == len(cells) * 3
+    assert alone == together
+
+
+def test_the_others_wait_for_what_the_first_cell_compiles() -> None:
+    """With `first_alone` no second cell starts before the first has a row of a later round; the rows are the same."""
+    cells, work = cells_of(preset()), work_with(None)
+    events = list(Processes(2, first_alone=True).run(cells, work))
+    past = next(n for n, event in enumerate(events) if isinstance(event, Reported) and event.row.round > 0)
+    assert [event.cell for event in events[: past + 1] if isinstance(event, Started)] == [cells[0].id]
+    assert rows_of(events) == rows_of(InProcess().run(cells, work))
+
+
+def test_a_ray_cluster_gives_the_same_rows() -> None:
+    """Ray is another place to run, not another result."""
+    ray = pytest.importorskip("ray", reason="ray is not installed")
+    if not os.environ.get("FOLTR_TEST_RAY"):
+        pytest.skip("starting a Ray cluster takes long: FOLTR_TEST_RAY=1 asks for it")
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        cells, work = cells_of(preset()), work_with(None)
+        assert rows_of(RayCluster().run(cells, work)) == rows_of(InProcess().run(cells, work))
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_worker_that_dies_fails_its_cell_alone(jobs: int, tmp_path: Path) -> None:
+    """The cell of a dead process is reported with the exit code, the cells behind it go on in a new one."""
+    cells = cells_of(preset(seeds=4, sweep={}, data={"dataset": "sample", "folds": [1]}))
+    with RowWriter(tmp_path) as writer:
+        outcome = run_cells(
+            cells, engine=Processes(jobs), work=one_of_three_dies, writer=writer, tell=lambda event: None
+        )
+    assert sorted(cell.seed for cell in outcome.finished) == [1, 4]
+    messages = {cell.seed: message for cell, message in outcome.failed}
+    assert messages == {2: "its worker process died with exit code 7", 3: "as arranged"}
+    assert not outcome.interrupted
+
+
+def test_engines_by_name() -> None:
+    """One local job stays in this process; an unknown engine lists the known ones."""
+    engines: list[Engine] = [make_engine("local", 1), make_engine("local", 3), make_engine("ray", 1)]
+    assert engines == [InProcess(), Processes(3), RayCluster()]
+    with pytest.raises(SimulationError, match="there are local, ray"):
+        make_engine("cloud", 1)

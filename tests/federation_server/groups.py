@@ -23,6 +23,7 @@ from foltr.federated.payload import encode_message
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, encode
 
 NOW = 1_000_000
+ADMIN_TOKEN = "a token of the administrator"
 VAULT = Vault.generate()
 START = np.array([1.0, -2.0, 3.0])
 SCHEDULE = Schedule(quorum=3, seconds=60)

@@ -11,12 +11,6 @@ from foltr.ranking.metrics import ndcg_at_k
 from simulation.lambdarank import lambdas
 
 
-@pytest.fixture
-def rng() -> np.random.Generator:
-    """The randomness of a fit."""
-    return np.random.default_rng(0)
-
-
 def test_lambdas_by_hand() -> None:
     """Grades 0 2 1 shown in this order with equal scores: |gains' difference * discounts' difference| / ideal / 2."""
     d = [1.0, 1 / log2(3), 1 / log2(4)]

@@ -12,7 +12,7 @@ from app.federation import membership
 from app.store import Store
 from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.conftest import Device
-from tests.app.federation.groups import OPEN, Group, pages, serving
+from tests.app.federation.groups import Group, pages, serving
 
 
 @pytest.fixture
@@ -72,14 +72,6 @@ def test_a_search_in_a_group_explains_its_score(device: Device, group: Group) ->
         assert told == pytest.approx(hit["explanation"]["score"], abs=0.1)  # parts below 0.005 points are left out
 
 
-def test_whoever_says_no_has_not_joined(device: Device, group: Group) -> None:
-    """Without an answer on stdin joining is broken off, and the device belongs to no group that it agreed to."""
-    done = device.run("join", group.link())
-    assert done.returncode == 130
-    assert "Do you agree?" in done.stderr
-    assert device.run("sync").returncode == 130
-
-
 def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> None:
     """When nobody answers, sync and leave say so in one line; leave --local ends the membership all the same."""
     assert device.run("join", group.link(), "--yes").returncode == 0
@@ -103,35 +95,6 @@ def test_a_spent_budget_is_exit_code_2(device: Device, group: Group) -> None:
     done = device.run("sync", "--set", "federation.epsilon_budget=0.5")
     assert done.returncode == 2
     assert "federation.epsilon_budget" in done.stderr
-
-
-@pytest.mark.parametrize("link", ["https://example.org", "foltr://join/!!!", "foltr://join/e30"])
-def test_a_link_that_is_none(device: Device, link: str) -> None:
-    """A damaged link is one line and exit code 2."""
-    done = device.run("join", link)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_path: Path) -> None:
-    """join says what the server can work out, and afterwards privacy claims no guarantee."""
-    see_pages(device, 30)
-    with serving(tmp_path / "open", privacy=OPEN) as bare:
-        joined = device.run("join", bare.link(), "--yes")
-        assert "can work out from an update which results you opened" in joined.stderr
-        assert "noise" not in joined.stderr.partition("as they leave this device.")[0]
-        device.run("sync", "--set", "federation.allow_unprotected=true")
-    shown = device.run("privacy").stdout
-    assert "epsilon is infinite after 1 round" in shown
-    assert "Nothing is guaranteed" in shown
-    assert "This holds" not in shown
-
-
-def test_privacy_without_a_group(device: Device) -> None:
-    """Without a group nothing leaves, and the command says so before it lists what would."""
-    done = device.run("privacy")
-    assert done.stdout.startswith("Nothing leaves this device.")
-    assert "nothing was ever sent" in done.stdout
 
 
 def test_agreeing_to_background_syncing(device: Device, group: Group) -> None:

@@ -1,4 +1,4 @@
-"""Whether a common ranker is adopted, and how it is blended with the personal one."""
+"""Whether a common ranker is adopted, and with how large a share."""
 
 from __future__ import annotations
 
@@ -22,46 +22,20 @@ from app.federation.adoption import (
     worse_p_value,
 )
 from app.federation.group_ranker import CommonRanker
-from app.learning.blend import Blend
 from app.learning.learner import Learner, theta_prior
-from app.learning.pace import Pace
 from app.settings import LearningSettings, Settings
 from app.store import Store
-from foltr.federated.wire import ModelRecord, Terms, encode_vector
+from foltr.federated.wire import Terms
 from foltr.ranking.interaction import Interaction
-from foltr.ranking.rankers import Linear, Neural
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.app.federation.groups import Person, pages
+from tests.app.federation.rankers import device_learner, lover_of, model
 
-FloatVector = np.ndarray[tuple[int], np.dtype[np.float64]]
 Make = Callable[..., Person]
-
-
 TERMS = Terms(
     group_id="g", method="fpdgd", settings={}, ranker="linear", n_features=len(NAMES), n_params=len(NAMES),
     manifest_hash=MANIFEST_HASH, n_local=50, n_unlearn=5, floor=1,
 )  # fmt: skip
-
-
-def model(theta: FloatVector, *, lineage: int = 1, number: int = 1) -> ModelRecord:
-    return ModelRecord(
-        group_id="g", lineage=lineage, round=number, method="fpdgd", ranker="linear", manifest_hash=MANIFEST_HASH,
-        theta=encode_vector(theta),
-    )  # fmt: skip
-
-
-def lover_of(feature: str) -> FloatVector:
-    """A ranker that orders by one feature alone."""
-    theta = np.zeros(len(NAMES))
-    theta[NAMES.index(feature)] = 1.0
-    return theta
-
-
-def device_learner(store: Store, *, common: Callable[[], Blend | None] | None) -> Learner:
-    return Learner(
-        store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=LearningSettings(),
-        pace=Pace.shipped(NAMES), common=common,
-    )  # fmt: skip
 
 
 def test_utility_by_hand() -> None:
@@ -133,66 +107,6 @@ def test_alpha_prefers_whichever_serves() -> None:
     assert chosen_alpha([], [], []) == 0.0
     assert chosen_alpha(seen[:3], wrong[:3], right[:3]) == 0.5
     assert {0.0, 1.0} <= set(ALPHAS)
-
-
-def test_the_blend_by_hand() -> None:
-    """alpha = 1/4: three quarters of theta . x and one quarter of the personal score; 0 and 1 are either alone."""
-    x, personal = np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([8.0, 4.0])
-    theta = np.array([3.0, 0.5])
-    blend = Blend(Linear(2), theta, 0.25)
-    np.testing.assert_allclose(blend.scores(x, personal), [0.75 * 4 + 2, 0.75 * 0.5 + 1])
-    np.testing.assert_array_equal(Blend(Linear(2), theta, 0.0).scores(x, personal), x @ theta)
-    assert Blend(Linear(2), theta, 1.0).scores(x, personal) is personal
-
-
-def test_without_a_group_nothing_changes_bit_for_bit(tmp_path: Path) -> None:
-    """A learner that could have a group and has none gives the very same scores, orders and lessons."""
-    learners = []
-    for name in ("alone", "could"):
-        store = Store(tmp_path / name / "state.sqlite")
-        learners.append(device_learner(store, common=CommonRanker(store).blend if name == "could" else None))
-    for page in pages(20):
-        one, other = (learner.scores(page.features) for learner in learners)
-        assert one.tobytes() == other.tobytes()
-        for learner in learners:
-            learner.learn(page.features, page.ranking, page.clicks, now=1.0)
-    assert learners[0].model.theta.tobytes() == learners[1].model.theta.tobytes()
-
-
-def test_a_running_search_sees_what_another_process_adopts(tmp_path: Path) -> None:
-    """Scores change with the next query after an adoption, and back after leaving."""
-    store, other = Store(tmp_path / "state.sqlite"), Store(tmp_path / "state.sqlite")
-    learner, features = device_learner(store, common=CommonRanker(store).blend), pages(1)[0].features
-    before = learner.scores(features)
-    theta = lover_of("size")
-    group_ranker.save(other, model(theta), alpha=0.0, now=1)
-    np.testing.assert_array_equal(learner.scores(features), features @ theta)
-    group_ranker.erase(other)
-    np.testing.assert_array_equal(learner.scores(features), before)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0])
-def test_contributions_add_up_to_the_blended_score(tmp_path: Path, alpha: float) -> None:
-    """In a group too, the points of all features together are the score."""
-    store = Store(tmp_path / "state.sqlite")
-    learner = device_learner(store, common=CommonRanker(store).blend)
-    for page in pages(10):
-        learner.learn(page.features, page.ranking, page.clicks, now=1.0)
-    group_ranker.save(store, model(lover_of("size") * 3), alpha=alpha, now=1)
-    features = pages(1, seed=3)[0].features
-    prior, learned = learner.contributions(features, 4)
-    assert prior.sum() + learned.sum() == pytest.approx(learner.scores(features)[4])
-
-
-def test_a_neural_common_ranker_explains_all_but_a_constant() -> None:
-    """The contributions of two documents differ by as much as their scores do."""
-    rng = np.random.default_rng(0)
-    ranker = Neural(5)
-    theta = ranker.initial(rng) + 0.1
-    blend, x = Blend(ranker, theta, 0.0), rng.random((2, 5))
-    told = [sum(part.sum() for part in blend.contributions(row, np.zeros(5), np.zeros(5))) for row in x]
-    scores = blend.scores(x, np.zeros(2))
-    assert told[0] - told[1] == pytest.approx(scores[0] - scores[1])
 
 
 def test_the_rehearsal_scores_each_page_before_it_is_learned(tmp_path: Path) -> None:

@@ -10,26 +10,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-import numpy as np
 import pytest
 from sqlalchemy import select
 
 from app.federation import group_ranker, ledger, membership
-from app.federation.failures import ConsentError, Declined, FederationError, Unreachable
-from app.federation.replay import newest_pages
+from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Correspondence
 from federation_server.database import reading, writing
 from federation_server.rounds import present
-from federation_server.tables import members, rounds, updates
+from federation_server.tables import rounds, updates
 from foltr.federated.envelope import unseal
-from foltr.federated.fpdgd import FPDGD
-from foltr.federated.method import Model
-from foltr.federated.payload import decode_message
 from foltr.federated.wire import Sealed, decode
-from foltr.ranking.rankers import Linear
-from indexer.retrieval.features import MANIFEST_HASH
-from tests.app.federation.groups import NAMES, OPEN, QUIET, Group, Person, pages, serving
+from tests.app.federation.groups import OPEN, QUIET, Group, Person, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
@@ -46,43 +38,6 @@ def round_private_key(group: Group) -> bytes:
     assert here is not None
     assert here.sealed_key is not None
     return group.installation.vault.decrypt(here.sealed_key)
-
-
-def test_joining_gives_a_membership_and_the_groups_ranker(group: Group, person: Person) -> None:
-    """After joining, the device knows the group, has agreed to its terms, and holds a ranker of round 0."""
-    member = person.join(group)
-    assert member.group == "herons"
-    assert member.agreed
-    adopted = group_ranker.load(person.store)
-    assert adopted is not None
-    assert adopted.record.round == 0
-
-
-def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
-    """The question says what leaves, the epsilon of a round against both neighbours, and how many members it takes."""
-    told: list[str] = []
-
-    def agree(lines: object) -> bool:
-        told.extend(lines)  # type: ignore[call-overload]
-        return True
-
-    person.joining().join(group.invite(), agrees=agree)
-    text = " ".join(told)
-    assert "an update of 56 numbers" in text
-    # z = 4: noise over signal z sqrt(d / N) = 4 sqrt(56 / 1), and it takes z^2 d = 16 * 56 members
-    assert f"{4 * np.sqrt(56):.1f} times" in text
-    assert "About 896 are needed" in text
-    assert "epsilon 0.93 against your absence" in text
-
-
-def test_whoever_does_not_agree_is_no_member_afterwards(group: Group, person: Person) -> None:
-    """Without consent the server forgets the device, and neither key nor ranker stays on it."""
-    with pytest.raises(ConsentError, match="not joined"):
-        person.joining().join(group.invite(), agrees=lambda lines: False)
-    assert membership.load(person.store) is None
-    assert group_ranker.load(person.store) is None
-    with reading(group.installation.engine) as connection:
-        assert connection.execute(select(members)).first() is None
 
 
 def test_a_sync_answers_the_round_once(group: Group, person: Person) -> None:
@@ -249,40 +204,6 @@ def test_terms_without_protection_need_a_setting(tmp_path: Path, person: Person,
         assert ledger.epsilon(ledger.entries(person.store), 1e-5, "zero-out") == float("inf")
 
 
-def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Person) -> None:
-    """With mechanism none, what the server opens is the common ranker after PDGD on the newest pages, oldest first."""
-    person.set(allow_unprotected=True)
-    person.see_pages(40, seed=5)  # 70 in all, of which a round takes 50
-    with serving(tmp_path / "open", privacy=OPEN) as group:
-        person.join(group)
-        adopted = group_ranker.load(person.store)
-        assert adopted is not None
-        theta = np.frombuffer(adopted.record.theta)
-        person.sync()
-        with reading(group.installation.engine) as connection:
-            payload = group.installation.vault.decrypt(
-                bytes(connection.execute(select(updates.c.payload)).scalar_one())
-            )
-    method = FPDGD(Linear(len(NAMES)), learning_rate=0.05)
-    local = method.begin(Model(theta), np.random.default_rng(0))
-    manifest = adopted.record.manifest_hash
-    for page in newest_pages(person.store, manifest, n=50).interactions:
-        local = method.learn(local, page)
-    message = decode_message(method, payload)
-    np.testing.assert_array_equal(message.theta, local.theta)
-    assert message.n_interactions == 50
-
-
-def test_changed_terms_are_asked_about_again(group: Group, person: Person) -> None:
-    """When the group's terms are not those that were agreed to, nothing is sent until the user agrees."""
-    member = person.join(group)
-    membership.save(person.store, msgspec.structs.replace(member, agreed="other terms"))
-    with pytest.raises(ConsentError):
-        person.sync(agrees=False)
-    assert ledger.entries(person.store) == ()
-    assert person.sync(agrees=True).sent
-
-
 def test_an_invite_works_once(group: Group, make_person: Make) -> None:
     """A second device with the same link is refused by the server; the first may ask again with its own key."""
     invite = group.invite()
@@ -310,18 +231,6 @@ def test_an_enrolment_whose_answer_was_lost_is_taken_up_again(group: Group, pers
     assert person.joining().join(invite, agrees=lambda lines: True).group == "herons"
 
 
-def test_leaving_erases_the_key_and_keeps_the_ledger(group: Group, person: Person) -> None:
-    """After `leave` there is neither key nor ranker, the ledger still counts, and the server takes no more."""
-    member = person.join(group)
-    person.sync()
-    assert person.joining().leave(forget=False) is not None
-    assert membership.load(person.store) is None
-    assert group_ranker.load(person.store) is None
-    assert len(ledger.entries(person.store)) == 1
-    assert member.seed not in person.store.path.read_bytes()
-    assert not any(member.seed in part.read_bytes() for part in person.store.path.parent.iterdir())
-
-
 def test_a_device_that_joins_again_does_not_answer_a_round_twice(group: Group, person: Person) -> None:
     """Under a new pseudonym, the round that was answered under the old one is sat out."""
     person.join(group)
@@ -330,21 +239,6 @@ def test_a_device_that_joins_again_does_not_answer_a_round_twice(group: Group, p
     person.join(group)
     assert "before this device joined again" in person.sync().said[0]
     assert len(ledger.entries(person.store)) == 1
-
-
-def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make) -> None:
-    """forget-me erases the rows on the server, and the device keeps what the server signed."""
-    people = [make_person(), make_person()]
-    for number, person in enumerate(people):
-        person.see_pages(10, seed=number)
-        person.join(group)
-        person.sync()
-    kept = people[0].joining().leave(forget=True)
-    assert kept is not None
-    assert kept.receipt.erased == {"updates": 1, "members": 1}
-    assert kept.receipt.method == "rollback"
-    assert "erased 1 of updates, 1 of members; method rollback" in membership.receipt_in_words(kept.receipt)
-    assert membership.all_receipts(people[0].store) == [kept]
 
 
 def test_the_others_follow_to_the_new_lineage(tmp_path: Path, make_person: Make) -> None:
@@ -389,23 +283,3 @@ def test_a_forgetting_round_replays_used_pages_and_its_progress_can_be_asked_for
         (now,) = people[0].joining().progress()
         assert now.receipt.state == "done"
         assert now.receipt.approximate
-
-
-def test_a_device_without_a_group_says_so(person: Person) -> None:
-    """Syncing or leaving without a membership is a clear error."""
-    with pytest.raises(FederationError, match="belongs to no group"):
-        person.sync()
-    with pytest.raises(FederationError, match="belongs to no group"):
-        person.joining().leave(forget=True)
-
-
-def test_stored_pages_are_taken_newest_last(person: Person) -> None:
-    """Of 30 pages the newest 7 come oldest first; `after` leaves out those that were used."""
-    made = pages(30)
-    adopted = newest_pages(person.store, "none of this kind", n=7)
-    assert adopted.interactions == ()
-    newest = newest_pages(person.store, MANIFEST_HASH, n=7)
-    for page, original in zip(newest.interactions, made[-7:], strict=True):
-        np.testing.assert_array_equal(page.ranking, original.ranking)
-    assert newest.last == 30
-    assert len(newest_pages(person.store, MANIFEST_HASH, after=28, n=7).interactions) == 2

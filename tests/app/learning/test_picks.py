@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import hashlib
-import stat
 import time
 from pathlib import Path
 
@@ -12,13 +11,12 @@ from app.learning import pick_keys
 from app.learning import picks as picks_module
 from app.learning.pick_keys import load_key
 from app.learning.picks import MAX_DOCUMENTS, MAX_PICKS, Document, Picks
-from app.store import StateError, Store
+from app.store import Store
 from indexer.retrieval.feature_values import Usage
 from indexer.retrieval.features import USAGE_NAMES
 
 DAY = 86400.0
 NOW = 1_800_000_000.0
-
 A: Document = ("/home/anna/notes/budget.md", "", "markdown")
 B: Document = ("/home/anna/notes/plan.md", "", "markdown")
 C: Document = ("/home/anna/work/report.pdf", "", "pdf")
@@ -257,23 +255,6 @@ def test_picks_of_a_lost_key_are_erased(store: Store, picks: Picks) -> None:
     pick(picks, A, ["budget"])
     renewed = Picks(store, bytes(32))
     assert renewed.count() == 0
-
-
-def test_the_key_is_private_random_and_kept(tmp_path: Path) -> None:
-    """32 bytes, 0600, different on each device, the same at each start."""
-    one, other = load_key(tmp_path / "key"), load_key(tmp_path / "key2")
-    assert len(one) == 32
-    assert one != other
-    assert load_key(tmp_path / "key") == one
-    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
-
-
-def test_a_damaged_key_is_an_error_that_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key of another length is refused."""
-    monkeypatch.setattr(pick_keys.time, "sleep", lambda _: None)
-    (tmp_path / "key").write_bytes(b"short")
-    with pytest.raises(StateError, match="5 bytes, not 32"):
-        load_key(tmp_path / "key")
 
 
 def fill(store: Store, picks: Picks, n: int) -> list[Document]:

@@ -6,16 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from textual import events
+from textual.command import CommandList
 
 from app.settings import ScreenSettings
-from app.tui.explain_pane import ExplainPane
-from app.tui.facet_bar import FacetBar
 from app.tui.hint_line import HintLine
-from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
-from app.tui.status_line import StatusLine
 from app.tui.welcome import Welcome
 
 Stages = Callable[..., Any]
@@ -131,24 +127,6 @@ async def test_snippets_are_made_for_visible_rows_only(stage: Stages, conftest_t
         assert len(one.engine.snippet_rows) == len(set(one.engine.snippet_rows))
 
 
-async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -> None:
-    """n and N go around the matches; the heading says which one and on which page."""
-    one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
-        await pilot.press("down")
-        body = one.app.search_screen.query_one(PreviewBody)
-        await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)
-        assert "match 1 of 4 · page 1 of 2" in one.text
-        await pilot.press("tab", "n", "n", "n")
-        assert "match 4 of 4 · page 2 of 2" in one.text
-        assert "── page 2" in one.text
-        await pilot.press("n")
-        assert body.current == 0
-        await pilot.press("N")
-        assert body.current == 3
-
-
 async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
     """At 80 columns the preview is out of the way until it is asked for, and then it is below."""
     one = stage()
@@ -190,21 +168,6 @@ async def test_the_order_changes_with_one_key(stage: Stages) -> None:
             await one.until(pilot, lambda wanted=wanted: one.engine.requests[-1].order == wanted)
             orders.append(wanted)
         assert orders == ["bm25", "modified", "name", "learned"]
-
-
-async def test_facets_narrow_and_open_again(stage: Stages) -> None:
-    """F4, a chip and Enter narrow; Enter on it again takes it away."""
-    one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
-        await pilot.press("f4", "right", "right", "enter")
-        await one.until(pilot, lambda: _rows(one) == ["turbine.md"], "only markdown")
-        assert one.engine.requests[-1].type == "markdown"
-        assert "markdown" in one.app.search_screen.query_one(StatusLine).text
-        bar = one.app.search_screen.query_one(FacetBar)
-        assert bar.active["type"] == "markdown"
-        await pilot.press("enter")
-        await one.until(pilot, lambda: len(_rows(one)) == 4, "all again")
 
 
 async def test_a_problem_points_at_its_place(stage: Stages) -> None:
@@ -256,23 +219,6 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
         await pilot.press("escape")
         assert one.app.is_running
         assert "documents ready" in one.text
-
-
-async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
-    """x shows what moved the selected result, F3 does so from the search box."""
-    one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
-        await pilot.press("f3")
-        pane = one.app.search_screen.query_one(ExplainPane)
-        await one.until(pilot, lambda: "words found in the title" in one.text)
-        assert "+2.25    +0.50" in one.text
-        assert "−0.25" in one.text
-        await pilot.press("down")
-        await one.until(pilot, lambda: "BM25 alone would put this at 5." in one.text)
-        await pilot.press("tab", "x")
-        assert not pane.display
-        assert one.app.search_screen.query_one(PreviewPane).display
 
 
 async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any) -> None:
@@ -363,32 +309,15 @@ async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_typ
         assert results.scroll_offset.y > before
 
 
-async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) -> None:
-    """Up in the empty box brings past queries back, newest first; Down returns to the empty box."""
-
-    class Past:
-        def queries(self) -> list[str]:
-            return ["solar", "wind sea"]
-
-        def add(self, query: str) -> None:
-            raise AssertionError(query)
-
-    one = stage(history=Past())
-    async with one.app.run_test(size=WIDE) as pilot:
-        box = one.app.search_screen.query_one(QueryInput)
-        await one.settle(pilot)
-        seen = []
-        for key in ("up", "up", "up", "down", "down"):
-            await pilot.press(key)
-            seen.append(box.value)
-        assert seen == ["solar", "wind sea", "wind sea", "solar", ""]
-
-
-async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
-    """Most terminals send the letter itself along with Alt; the search box must not take it."""
+async def test_the_palette_runs_actions(stage: Stages) -> None:
+    """Ctrl+P, a few letters, Enter."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
+    async with one.app.run_test(size=(110, 70)) as pilot:
         await one.search(pilot, "wind")
-        one.app.post_message(events.Key("alt+y", "y"))
-        await one.until(pilot, lambda: one.app.clipboard == "/home/anna/energy/turbine.md")
-        assert one.app.search_screen.query_one(QueryInput).value == "wind"
+        await pilot.press("ctrl+p")
+        await pilot.press(*"newest")
+        await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
+        assert "Order: newest first" in one.text
+        await pilot.press("enter")
+        await one.until(pilot, lambda: one.app.search_screen.order == "modified")
+        await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")

@@ -1,9 +1,12 @@
-"""The text of the statistics screen."""
+"""The statistics screen, and its text."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from app.learning.outcomes import Outcome
-from app.tui.stats_screen import columns_of, plot, stats_text, verdict
+from app.tui.stats_screen import StatsScreen, columns_of, plot, stats_text, verdict
 
 
 def _outcomes(*ranks: tuple[int, int]) -> list[Outcome]:
@@ -38,3 +41,14 @@ def test_the_text_shows_both_orders() -> None:
     won = [Outcome(0.0, 1, 2, "screen", "learned")] * 3
     assert "interleaved pages won: learned 3, BM25 0 (p = 0.25)" in stats_text(won, 60).plain
     assert "Nothing was opened yet" in stats_text([], 60).plain
+
+
+async def test_statistics_answer_whether_it_helps(stage: Callable[..., Any]) -> None:
+    """F6 shows the verdict, the numbers and a plot."""
+    rows = [Outcome(float(n), 1, 2, "screen") for n in range(40)]
+    one = stage(read_stats=lambda: rows)
+    async with one.app.run_test(size=(110, 70)) as pilot:
+        await pilot.press("f6")
+        await one.until(pilot, lambda: "It helps: over 40 opened results" in one.text and "█" in one.text)
+        await pilot.press("escape")
+        await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))

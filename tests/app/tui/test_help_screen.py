@@ -1,16 +1,12 @@
-"""Help for what has the focus, the command palette, the statistics."""
+"""Help for what has the focus."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from textual.command import CommandList
-
-from app.learning.outcomes import Outcome
 from app.settings import ScreenSettings
 from app.tui.help_screen import HelpScreen
-from app.tui.stats_screen import StatsScreen
 
 Stages = Callable[..., Any]
 TALL = (110, 70)
@@ -40,28 +36,3 @@ async def test_help_shows_the_keys_as_they_were_remapped(stage: Stages) -> None:
         line = next(line for line in one.text.splitlines() if "whether the learned order helps" in line)
         assert "F9" in line
         assert "F6" not in line
-
-
-async def test_the_palette_runs_actions(stage: Stages) -> None:
-    """Ctrl+P, a few letters, Enter."""
-    one = stage()
-    async with one.app.run_test(size=TALL) as pilot:
-        await one.search(pilot, "wind")
-        await pilot.press("ctrl+p")
-        await pilot.press(*"newest")
-        await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
-        assert "Order: newest first" in one.text
-        await pilot.press("enter")
-        await one.until(pilot, lambda: one.app.search_screen.order == "modified")
-        await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")
-
-
-async def test_statistics_answer_whether_it_helps(stage: Stages) -> None:
-    """F6 shows the verdict, the numbers and a plot."""
-    rows = [Outcome(float(n), 1, 2, "screen") for n in range(40)]
-    one = stage(read_stats=lambda: rows)
-    async with one.app.run_test(size=TALL) as pilot:
-        await pilot.press("f6")
-        await one.until(pilot, lambda: "It helps: over 40 opened results" in one.text and "█" in one.text)
-        await pilot.press("escape")
-        await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))

@@ -1,0 +1,43 @@
+"""`doctor` from the outside: content with what is sound, and what is broken is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def names(device: Device, query: str) -> list[str]:
+    return device.run("search", query, "--no-explore", "--format", "{name}").stdout.splitlines()
+
+
+def test_doctor_is_content_with_a_sound_device_and_finds_what_is_broken(device: Device) -> None:
+    """One line per check; exit code 2 for a damaged index, a bad setting or a damaged state, each named."""
+    assert device.run("doctor").returncode == 0
+    device.index()
+    sound = device.run("doctor")
+    assert sound.returncode == 0, sound.stdout
+    assert "broken" not in sound.stdout
+    assert "6 documents in 6 files" in sound.stdout
+    for toc in (device.data_dir / "index").glob("*.toc"):
+        toc.write_bytes(b"damaged")
+    device.config_file.write_text("[search]\nlimit = 0\n", encoding="utf-8")
+    damaged = device.run("doctor")
+    assert damaged.returncode == 2
+    broken = [line.split()[1] for line in damaged.stdout.splitlines() if line.startswith("broken")]
+    assert broken == ["settings:", "index:"]
+
+
+def test_a_damaged_index_is_rebuilt_and_searching_it_says_so(device: Device) -> None:
+    """A search over a damaged index is no traceback, and the next `index` makes it anew with a message."""
+    device.index()
+    for toc in (device.data_dir / "index").glob("*.toc"):
+        toc.write_bytes(b"damaged")
+    searched = device.run("search", "heron")
+    assert searched.returncode == 2
+    assert "`foltr-search index` makes it anew" in searched.stderr
+    assert len(searched.stderr.splitlines()) == 1
+    rebuilt = device.run("index")
+    assert rebuilt.returncode == 0, rebuilt.stderr
+    assert len(names(device, "heron")) == 3

@@ -1,0 +1,32 @@
+"""`history` from the outside: kept only when it is switched on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def test_history_is_kept_only_when_it_is_switched_on(device: Device) -> None:
+    """Off by default: nothing is listed; on: newest first; clear forgets."""
+    device.index()
+    device.run("search", "heron")
+    assert device.run("history").returncode == 1
+    on = {"FOLTR_HISTORY__ENABLED": "true"}
+    device.run("search", "boat", "rental", env=on)
+    device.run("search", "fish", env=on)
+    listed = [line.partition("\t")[2] for line in device.run("history", env=on).stdout.splitlines()]
+    assert listed == ["fish", "boat rental"]
+    assert device.run("history", "clear").returncode == 0
+    assert device.run("history", env=on).stdout == ""
+
+
+def test_no_query_is_kept_in_clear(device: Device) -> None:
+    """After searching and opening, no file of the data folder holds the query's words (of none of the documents)."""
+    device.index()
+    device.run("search", "kingfisher", "zeppelinfahrt")
+    device.run("open", "1", "--print")
+    device.run("search", "heron")
+    holding = [path.name for path in device.data_dir.rglob("*") if path.is_file() and b"zeppelin" in path.read_bytes()]
+    assert holding == []

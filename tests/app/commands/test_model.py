@@ -1,0 +1,73 @@
+"""`model` from the outside: export, reset, import, forget."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def names(device: Device, query: str) -> list[str]:
+    return device.run("search", query, "--no-explore", "--format", "{name}").stdout.splitlines()
+
+
+def model(device: Device) -> dict[str, object]:
+    shown: dict[str, object] = json.loads(device.run("model", "show", "--json").stdout)
+    return shown
+
+
+def pick(device: Device, query: str, name: str) -> None:
+    rank = names(device, query).index(name) + 1
+    done = device.run("open", str(rank), "--print")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip("\n").endswith(name)
+
+
+def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
+    """What was learned survives a reset in a file, and the day's version is kept."""
+    device.index()
+    for _ in range(2):
+        pick(device, "heron", names(device, "heron")[-1])
+    names(device, "anything")
+    file = device.home / "model.json"
+    learned = model(device)["learned"]
+    assert device.run("model", "export", str(file)).returncode == 0
+    assert file.stat().st_mode & 0o077 == 0
+    assert device.run("model", "reset").returncode == 0
+    assert model(device)["n_pages"] == 0
+    assert device.run("model", "import", str(file)).returncode == 0
+    assert (model(device)["n_pages"], model(device)["learned"]) == (2, learned)
+    assert model(device)["days"] == [date.today().isoformat()]
+    assert device.run("model", "reset", "--to", "yesterday").returncode == 0
+    assert model(device)["n_pages"] == 0
+    assert "wanted a day as" in device.run("model", "reset", "--to", "some day").stderr
+
+
+@pytest.mark.parametrize(("content", "said"), [("{}", "no model"), ("no JSON", "no model")])
+def test_a_file_that_is_no_model_is_refused(device: Device, content: str, said: str) -> None:
+    """Importing anything else is one line and changes nothing."""
+    file = device.home / "other.json"
+    file.write_text(content, encoding="utf-8")
+    done = device.run("model", "import", str(file))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_forget_leaves_nothing_of_what_was_learned(device: Device) -> None:
+    """`model forget` clears pages, picks, statistics and versions; without --yes and a terminal it does nothing."""
+    device.index()
+    for _ in range(3):
+        pick(device, "heron", names(device, "heron")[-1])
+    names(device, "anything")
+    assert device.run("model", "forget").returncode != 0
+    assert model(device)["n_pages"] == 3
+    assert device.run("model", "forget", "--yes").returncode == 0
+    forgotten = model(device)
+    assert (forgotten["n_pages"], forgotten["n_documents_remembered"], forgotten["days"]) == (0, 0, [])
+    assert device.run("stats").returncode == 1

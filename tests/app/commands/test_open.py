@@ -1,0 +1,101 @@
+"""`open` from the outside: what is opened, by what, and that it counts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def names(device: Device, query: str) -> list[str]:
+    return device.run("search", query, "--no-explore", "--format", "{name}").stdout.splitlines()
+
+
+def model(device: Device) -> dict[str, object]:
+    shown: dict[str, object] = json.loads(device.run("model", "show", "--json").stdout)
+    return shown
+
+
+def pick(device: Device, query: str, name: str) -> None:
+    rank = names(device, query).index(name) + 1
+    done = device.run("open", str(rank), "--print")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip("\n").endswith(name)
+
+
+def test_open_gives_the_result_of_that_rank_to_a_program(device: Device) -> None:
+    """`open N` starts the configured program with the path of result N, and gives an error when it fails."""
+    device.index()
+    rank = names(device, "fish").index("kingfisher.md") + 1
+    script = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+    log = device.home / "opened"
+    editor = f"{sys.executable} -c '{script}' {log} {{path}}"
+    done = device.run("open", str(rank), "--with", "editor", env={"FOLTR_OPEN__EDITOR": editor})
+    assert done.returncode == 0, done.stderr
+    assert log.read_text(encoding="utf-8") == str(device.notes / "birds" / "kingfisher.md")
+    failing = device.run("open", str(rank), "--with", "editor", env={"FOLTR_OPEN__EDITOR": "false"})
+    assert failing.returncode == 2
+    assert "exit code 1" in failing.stderr
+
+
+def test_a_pager_gets_the_text_of_what_it_could_not_show(device: Device) -> None:
+    """HTML goes to the pager as extracted text, in a file that is gone afterwards."""
+    device.index()
+    done = device.run("open", str(device.notes / "tax" / "invoice.html"), "--with", "pager", env={"PAGER": "cat"})
+    assert done.returncode == 0, done.stderr
+    assert "Boat rental: 120 euros" in done.stdout
+    assert "<body>" not in done.stdout
+    assert list(device.data_dir.glob("*.txt")) == []
+
+
+def test_open_refuses_what_it_cannot_open(device: Device) -> None:
+    """No last search, a rank beyond it, and a file that is gone are each one message."""
+    device.index()
+    assert "there is no last search" in device.run("open", "1").stderr
+    device.run("search", "boat")
+    assert "results 1 to 1, not 7" in device.run("open", "7").stderr
+    (device.notes / "tax" / "invoice.html").unlink()
+    gone = device.run("open", "1")
+    assert gone.returncode == 2
+    assert "it is gone" in gone.stderr
+
+
+def test_picks_raise_what_was_opened_and_count_as_lessons(device: Device) -> None:
+    """A result that is opened again and again comes first; each page is one lesson and each opening one statistic."""
+    device.index()
+    wanted = names(device, "heron")[-1]
+    for _ in range(4):
+        pick(device, "heron", wanted)
+    assert names(device, "heron")[0] == wanted
+    learned = model(device)
+    assert (learned["n_pages"], learned["n_picks"]) == (4, 4)
+    stats = json.loads(device.run("stats", "--json").stdout)
+    assert stats["overall"]["n"] == 4
+    assert 0 < stats["overall"]["mrr_bm25"] < stats["overall"]["mrr_learned"] <= 1
+    shown = device.run("stats")
+    assert shown.returncode == 0
+    assert "mean reciprocal rank" in shown.stdout
+
+
+def test_opening_by_path_counts_when_it_was_a_result(device: Device) -> None:
+    """A path that was on the last page is a pick as its rank would have been; another path just opens."""
+    device.index()
+    names(device, "heron")
+    assert device.run("open", str(device.notes / "birds" / "list.txt"), "--print").returncode == 0
+    assert device.run("open", str(device.notes / "code" / "fish_counter.py"), "--print").returncode == 0
+    names(device, "something else")
+    assert model(device)["n_picks"] == 1
+
+
+def test_learning_can_be_switched_off(device: Device) -> None:
+    """With learning off, opening teaches nothing and remembers nothing."""
+    device.config_file.write_text("[learning]\nenabled = false\n", encoding="utf-8")
+    device.index()
+    before = names(device, "heron")
+    for _ in range(3):
+        pick(device, "heron", before[-1])
+    assert names(device, "heron") == before
+    assert (model(device)["n_picks"], model(device)["n_documents_remembered"]) == (0, 0)

@@ -1,0 +1,60 @@
+"""Results for people: plain lines in a pipe, wrapped and coloured ones in a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def test_plain_lines_are_path_title_part_snippet(indexed: Device) -> None:
+    """Without a terminal each result is one line of four columns."""
+    done = indexed.run("search", "boat", "rental")
+    (line,) = done.stdout.splitlines()
+    path, title, part, snippet = line.split("\t")
+    assert path == str(indexed.notes / "tax" / "invoice.html")
+    assert (title, part) == ("Invoice 17", "")
+    assert "Boat rental" in snippet
+
+
+def test_explain_tells_why_on_plain_output(indexed: Device) -> None:
+    """--explain adds a sentence and the features that moved the result most."""
+    done = indexed.run("search", "boat", "--explain", "--no-explore")
+    assert "bm25" in done.stdout.lower()
+    assert "+" in done.stdout
+
+
+def test_a_terminal_gets_wrapped_and_coloured_lines(indexed: Device) -> None:
+    """On a terminal results have colour and fit its width; NO_COLOR takes the colour away."""
+    coloured = on_terminal(indexed, "search", "heron")
+    assert "\x1b[" in coloured
+    plain = on_terminal(indexed, "search", "heron", NO_COLOR="1")
+    assert "\x1b[" not in plain
+    assert "matches in 6 documents" in plain
+    results = [line for line in plain.splitlines() if not line.startswith("foltr-search:")]
+    assert max(map(len, results)) <= 60
+
+
+def on_terminal(device: Device, *arguments: str, **env: str) -> str:
+    """What a user of a 60-column terminal would see."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(device.home)
+        environment = device.environment(COLUMNS="60", LINES="24", TERM="xterm", **env)
+        os.execve(sys.executable, [sys.executable, "-m", "app", *arguments], environment)
+    output = b""
+    while True:
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not chunk:
+            break
+        output += chunk
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    return output.decode().replace("\r\n", "\n")

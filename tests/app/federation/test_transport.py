@@ -1,0 +1,175 @@
+"""The one door to the network: what is tried again, what is refused, and whom it never asks."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.federation import membership
+from app.federation.failures import Distrusted, FederationError, Unreachable
+from app.federation.membership import Membership
+from app.federation.transport import LARGEST_ANSWER, Patience, Transport
+from foltr.federated.envelope import Identity
+from tests.app.federation.groups import Group, Person, no_pause, serving
+from tests.ports import free_port
+
+
+def test_a_wrong_certificate(tmp_path: Path, person: Person) -> None:
+    """A server that shows another certificate than the invite's gets no request at all; the right one is let in."""
+    with serving(tmp_path / "tls", tls="self-signed") as group:
+        invite = group.invite()
+        other = msgspec.structs.replace(invite, certificate="0" * 64)
+        with pytest.raises(Distrusted, match="another certificate"):
+            person.joining().join(other, agrees=lambda lines: True)
+        unpinned = msgspec.structs.replace(invite, certificate="")
+        with pytest.raises(Distrusted, match="another certificate"):
+            person.joining().join(unpinned, agrees=lambda lines: True)
+        assert person.joining().join(invite, agrees=lambda lines: True).group == "herons"
+
+
+def test_an_address_without_encryption(group: Group, person: Person) -> None:
+    """http:// is for this machine alone; so is any other scheme."""
+    for address in ("http://192.0.2.1:8421", "ftp://127.0.0.1", "https://", "//x"):
+        with pytest.raises(FederationError, match="must begin with https://"):
+            person.joining().join(msgspec.structs.replace(group.invite(), address=address), agrees=lambda lines: True)
+        membership.erase(person.store)
+
+
+REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+def drip(connection: socket.socket) -> None:
+    """A body that never ends, a byte at a time."""
+    connection.sendall(HEAD + b"\r\n")
+    while True:
+        connection.sendall(b" ")
+        time.sleep(0.02)
+
+
+def flood(connection: socket.socket) -> None:
+    """A body that never ends, as fast as it is taken."""
+    connection.sendall(HEAD + b"\r\n")
+    while True:
+        connection.sendall(b" " * 65536)
+
+
+def says(answer: bytes) -> Callable[[socket.socket], None]:
+    return lambda connection: connection.sendall(answer)
+
+
+@contextmanager
+def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[bytes]]]:
+    """A server of sockets; its address, and what it was asked."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            with connection:
+                asked.append(connection.recv(65536))
+                try:
+                    answer(connection)
+                except OSError:
+                    continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+    finally:
+        listening.close()
+
+
+def door(address: str, *, retries: int = 0, seconds: float = 120.0) -> Transport:
+    member = Membership(address=address, fingerprint="", certificate="", seed=Identity.generate().seed)
+    return Transport(member, Patience(seconds, retries), sleep=no_pause)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        (says(REDIRECT), Distrusted, "elsewhere"),
+        (flood, Distrusted, f"longer than {LARGEST_ANSWER:,}"),
+        (says(HEAD + b"Content-Length: 99999999999\r\n\r\n" + b" " * (LARGEST_ANSWER + 1)), Distrusted, "longer than"),
+        (drip, Unreachable, "no answer within 0.5 seconds"),
+        (says(HEAD + b"Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\nxx"), Distrusted, "packed"),
+        (says(HEAD + b"Content-Length: 20\r\n\r\nshort"), Unreachable, "127.0.0.1"),
+        (says(b"nonsense\r\n\r\n"), Unreachable, "127.0.0.1"),
+        (says(b""), Unreachable, "127.0.0.1"),
+        (says(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), Unreachable, "status 503"),
+        (says(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\n\x1b[2J"), Unreachable, "status 500"),
+    ],
+)  # fmt: skip
+def test_answers_that_no_honest_server_gives(
+    answer: Callable[[socket.socket], None], kind: type[FederationError], said: str
+) -> None:
+    """Redirects, floods, drips, packed, broken and senseless answers end in one clear sentence, within their time."""
+    with raw_server(answer) as (address, _), pytest.raises(kind, match=said) as raised:
+        door(address, seconds=0.5 if answer is drip else 120.0).get("/v1/round")
+    assert "\n" not in str(raised.value)
+    assert "\x1b" not in str(raised.value)
+
+
+def test_what_fails_is_tried_again_with_a_fresh_nonce() -> None:
+    """Three retries are four requests, each with a nonce of its own."""
+    with raw_server(says(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")) as (address, asked):
+        with pytest.raises(Unreachable):
+            door(address, retries=3).get("/v1/round")
+        nonces = {line for request in asked for line in request.splitlines() if line.startswith(b"Foltr-Nonce")}
+    assert len(asked) == len(nonces) == 4
+
+
+def test_pauses_double_and_heed_the_server() -> None:
+    """Without jitter the pauses are 1, 2 and 4 seconds; Retry-After makes one longer, up to half a minute."""
+    paused: list[float] = []
+    answers = [b"", b"Retry-After: 7\r\n", b"Retry-After: 9999\r\n", b""]
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(b"HTTP/1.1 429 Slow\r\n" + answers[len(asked) - 1] + b"Content-Length: 0\r\n\r\n")
+
+    with raw_server(answer) as (address, asked):
+        transport = door(address, retries=3)
+        transport.sleep, transport.chance = paused.append, lambda: 1.0
+        with pytest.raises(Unreachable):
+            transport.get("/v1/round")
+    assert paused == [1.0, 7.0, 30.0]
+
+
+def test_nobody_there() -> None:
+    """A port where nobody listens is one sentence that names it."""
+    port = free_port()
+    with pytest.raises(Unreachable, match=f"127.0.0.1:{port}: nobody answers there"):
+        door(f"http://127.0.0.1:{port}").get("/v1/round")
+
+
+def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """HTTP_PROXY and .netrc have no say unless federation.proxy asks for the environment."""
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login a password b\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with raw_server(says(HEAD + b"Set-Cookie: a=b\r\nContent-Length: 2\r\n\r\n{}")) as (address, asked):
+        transport = door(address)
+        assert transport.get("/v1/round") == b"{}"
+        assert transport.get("/v1/round") == b"{}"
+        asking = Transport(transport.membership, Patience(120.0, 0, "environment"), sleep=no_pause)
+        with pytest.raises(Unreachable):
+            asking.get("/v1/round")
+    assert len(asked) == 2
+    assert b"Authorization" not in asked[0]
+    assert b"Cookie" not in asked[1]

@@ -1,0 +1,36 @@
+"""The question before the first sync."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.app.tui.fake_group import FakeGroup
+
+
+async def test_the_user_is_asked_before_the_first_sync(stage: Callable[..., Any]) -> None:
+    """The question and what it means are shown; No is preselected, and is kept as the answer."""
+    group = FakeGroup("Sync with herons by itself, daily?", "What leaves this device: numbers.")
+    group.gate.set()
+    one = stage(group=lambda: group)
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "Sync with herons by itself, daily?" in one.text)
+        assert "What leaves this device" in one.text
+        assert not group.reached.is_set()
+        await pilot.press("enter")
+        await one.until(pilot, lambda: group.answers == [False])
+
+
+async def test_agreeing_syncs_and_escape_leaves_the_question_open(stage: Callable[..., Any]) -> None:
+    """Agree is answered with a sync; Escape answers nothing."""
+    for keys, answers in ((("shift+tab", "enter"), [True]), (("escape",), [])):
+        group = FakeGroup("Sync with herons by itself, daily?", "What leaves.")
+        group.gate.set()
+        one = stage(group=lambda made=group: made)
+        async with one.app.run_test(size=(100, 30)) as pilot:
+            await one.until(pilot, lambda shown=one: "Sync with herons" in shown.text)
+            await pilot.press(*keys)
+            await one.until(pilot, lambda shown=one: "Sync with herons" not in shown.text)
+            await one.until(pilot, lambda told=group, wanted=answers: told.answers == wanted)
+            if answers:
+                await one.until(pilot, group.reached.is_set)

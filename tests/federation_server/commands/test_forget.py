@@ -1,0 +1,43 @@
+"""`foltr-server forget`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from federation_server import enrolment
+from federation_server.cli import main
+from federation_server.database import writing
+from federation_server.serve import open_installation
+from foltr.federated.envelope import Identity, pseudonym
+
+KEY = Identity(b"1" * 32).public
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A group that was made by `foltr-server init`."""
+    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
+    return tmp_path / "server"
+
+
+def joined(folder: Path) -> str:
+    with writing(open_installation(folder / "server.toml").engine) as connection:
+        token = enrolment.invite(connection, note="", seconds=60, now=1)
+        return enrolment.redeem(connection, token, KEY, lifetime=None, now=1).device
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main(["--folder", str(folder), *arguments])
+
+
+def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A unique beginning will do; an unknown one is an error, and leaves no request behind."""
+    device = joined(folder)
+    assert run(folder, "forget", "nobody", "--yes") == 2
+    assert "beginning of 0 pseudonyms" in capsys.readouterr().err
+    assert run(folder, "forget") == 1
+    assert run(folder, "forget", device[:6], "--yes") == 0
+    assert run(folder, "members") == 1
+    assert device == pseudonym(KEY)

@@ -1,0 +1,67 @@
+"""A server with history, and its dashboard."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import uvicorn
+from sqlalchemy import Engine
+
+from federation_server import forgetting, group
+from federation_server.application import Server
+from federation_server.closing import close_due
+from federation_server.dashboard.routes import Dashboard
+from federation_server.database import connect, reading, upgrade, writing
+from federation_server.service import Service
+from federation_server.settings import ForgettingSection, ServerSettings
+from federation_server.vault import hash_of
+from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, make_group, send
+
+NOW = int(time.time())
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Engine:
+    """A group with history: six rounds, one of them attacked, and one member forgotten."""
+    made = connect(f"sqlite:///{tmp_path}/server.sqlite")
+    upgrade(made)
+    make_group(made, settings=OPEN, n_members=12)
+    rng = np.random.default_rng(0)
+    for number in range(6):
+        theta = _theta(made)
+        for member in range(9):
+            send(made, member, theta + [0.3, 0.1, -0.2] + 0.05 * rng.standard_normal(3))
+        if number == 4:
+            send(made, 9, theta - np.array([30.0, 10.0, -20.0]))
+        with writing(made) as connection:
+            assert close_due(connection, VAULT, POLICY, now=NOW) is not None
+    with writing(made) as connection:
+        group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
+        settings = ForgettingSection(method="reaggregate")
+        forgetting.farewell(connection, VAULT, POLICY, settings, device(11), forget=True, now=NOW)
+    return made
+
+
+def _theta(engine: Engine) -> np.ndarray:
+    with reading(engine) as connection:
+        return group.newest(connection).model.theta
+
+
+@pytest.fixture
+def address(engine: Engine) -> Iterator[str]:
+    """The server on a free port of loopback."""
+    server = Server(Service(engine, VAULT, POLICY, ServerSettings()))
+    listener = socket.create_server(("127.0.0.1", 0))
+    application = server.application(*Dashboard(server).routes())
+    running = uvicorn.Server(uvicorn.Config(application, log_config=None))
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    running.should_exit = True
+    thread.join(120)

@@ -1,0 +1,107 @@
+"""Every refusal has its own code, status, sentence and counter."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+import numpy as np
+import pytest
+import requests
+
+from federation_server import enrolment
+from federation_server.authentication import CLOCK_SECONDS
+from federation_server.database import writing
+from federation_server.refusals import REASONS
+from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
+from tests.federation_server.client import (
+    Client,
+    Running,
+    make_server,
+    member,
+    running,
+    sealed,
+    token,
+    update_record,
+)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server whose rounds these tests never close."""
+    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
+        yield server
+
+
+@pytest.fixture
+def ada(live: Running) -> Client:
+    return member(live.made)
+
+
+def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Response]]:
+    """Each reason with a request that earns it."""
+    told, theta = ada.announcement(), ada.theta()
+    good = update_record(told, theta, ada.device)
+
+    def post(inner: object = good, **outside: object) -> requests.Response:
+        record = inner if isinstance(inner, Sealed) else sealed(told, inner)  # type: ignore[arg-type]
+        return ada.send("POST", "/v1/updates", encode(msgspec.structs.replace(record, **outside)))
+
+    def but(**inside: object) -> requests.Response:
+        return post(msgspec.structs.replace(good, **inside))
+
+    payload = good.payload
+    yield "malformed", ada.send("POST", "/v1/updates", b"{}")
+    yield "malformed", ada.send("POST", "/v1/members", b"[1]")
+    yield "malformed", ada.send("POST", "/v1/farewell", b"\xff")
+    yield "unsigned", ada.send("GET", "/v1/round", headers={})
+    yield "unknown-device", Client(ada.address).send("GET", "/v1/round")
+    for late in (-CLOCK_SECONDS - 5, CLOCK_SECONDS + 5):
+        headers = ada.headers("GET", "/v1/round", at=int(time.time()) + late)
+        yield "clock", ada.send("GET", "/v1/round", headers=headers)
+    yield "bad-invite", Client(ada.address).join("no such invite")
+    yield "bad-signature", ada.send("POST", "/v1/members", b'{"token":"t","device_key":"AAAA"}')
+    yield "stale-round", post(round=told.round + 1)
+    yield "wrong-lineage", post(lineage=told.lineage + 1)
+    yield "stale-round", but(round=told.round + 1)
+    yield "wrong-model", but(model_hash="0" * 64)
+    yield "wrong-manifest", but(manifest_hash="other")
+    yield "wrong-group", but(group_id="other")
+    yield "wrong-device", but(device="0" * 32)
+    yield "wrong-group", ada.send("POST", "/v1/farewell", encode(Farewell(group_id="other", forget=True)))
+    yield "sealed-wrongly", post(box=b"0" * 100)
+    yield "wrong-length", but(payload=payload[:-8])
+    yield "not-finite", but(payload=payload[:-8] + np.array([np.nan]).tobytes())
+    yield "over-norm", but(payload=payload[:-8] + np.array([1e9]).tobytes())
+    yield "malformed", post(sealed(told, Farewell(group_id="g", forget=False)))
+    yield "too-large", ada.send("POST", "/v1/updates", b"x" * 100_000)
+    assert post().status_code == 200
+    yield "already-reported", but(payload=payload[:-8] + np.array([0.5]).tobytes())
+    yield "not-found", ada.send("GET", "/v1/models/" + "0" * 64)
+    yield "not-found", ada.send("GET", "/v1/models/%00")
+    yield "not-found", ada.send("GET", "/v1/receipts/%00", headers={})
+    yield "not-found", ada.send("GET", "/v1/receipts/" + "0" * 32, headers={})
+    yield "not-found", ada.send("GET", "/v1/round/")
+    yield "not-found", ada.send("GET", "/elsewhere")
+    yield "wrong-verb", ada.send("PUT", "/v1/round")
+    with writing(live.made.engine) as connection:
+        enrolment.end_membership(connection, ada.device, now=int(time.time()))
+    yield "revoked", ada.send("GET", "/v1/round")
+    yield "revoked", post()
+    yield "bad-invite", ada.join(token(live.made))
+
+
+def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, ada: Client) -> None:
+    """Each answer is a Refusal of the announced status, and its counter rises by one."""
+    counts = {name: live.refused(name) for name in REASONS}
+    seen = set()
+    for wanted, answer in refusals(live, ada):
+        refusal = decode(answer.content, Refusal)
+        assert (refusal.reason, answer.status_code) == (wanted, REASONS[wanted][0]), (wanted, answer.text)
+        assert refusal.message.startswith(REASONS[wanted][1])
+        counts[wanted] += 1
+        assert live.refused(wanted) == counts[wanted], wanted
+        seen.add(wanted)
+    # The others have tests of their own: replays, floods, slow bodies, a database that is away, and the dashboard's.
+    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "not-admin"}

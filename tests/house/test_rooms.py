@@ -26,17 +26,9 @@ def rooms() -> dict[str, ast.Module]:
 
 
 def imported(module: ast.Module) -> set[str]:
-    """The product modules that a module imports when it runs, at its top or inside of functions."""
-    unread = {
-        id(inner)
-        for node in ast.walk(module)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
+    """The product modules that a module imports: at its top, inside of functions, or for its types alone."""
     found: set[str] = set()
     for node in ast.walk(module):
-        if id(node) in unread:
-            continue
         if isinstance(node, ast.ImportFrom) and node.module:
             of_package = {f"{node.module}.{alias.name}" for alias in node.names} & rooms().keys()
             found |= of_package or {node.module}

@@ -67,7 +67,7 @@ def says(answer: bytes) -> Callable[[socket.socket], None]:
 
 @contextmanager
 def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[bytes]]]:
-    """A server of sockets; its address, and what it was asked."""
+    """A server of sockets that takes one request a connection; its address, and what it was asked."""
     listening = socket.create_server(("127.0.0.1", 0))
     asked: list[bytes] = []
 
@@ -108,7 +108,7 @@ def door(address: str, *, retries: int = 0, seconds: float = 120.0) -> Transport
         (says(HEAD + b"Content-Length: 20\r\n\r\nshort"), Unreachable, "127.0.0.1"),
         (says(b"nonsense\r\n\r\n"), Unreachable, "127.0.0.1"),
         (says(b""), Unreachable, "127.0.0.1"),
-        (says(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"), Unreachable, "status 503"),
+        (says(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), Unreachable, "status 503"),
         (says(b"HTTP/1.1 500 Oops\r\nContent-Length: 4\r\n\r\n\x1b[2J"), Unreachable, "status 500"),
     ],
 )  # fmt: skip
@@ -124,7 +124,7 @@ def test_answers_that_no_honest_server_gives(
 
 def test_what_fails_is_tried_again_with_a_fresh_nonce() -> None:
     """Three retries are four requests, each with a nonce of its own."""
-    with raw_server(says(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")) as (address, asked):
+    with raw_server(says(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")) as (address, asked):
         with pytest.raises(Unreachable):
             door(address, retries=3).get("/v1/round")
         nonces = {line for request in asked for line in request.splitlines() if line.startswith(b"Foltr-Nonce")}
@@ -137,7 +137,8 @@ def test_pauses_double_and_heed_the_server() -> None:
     answers = [b"", b"Retry-After: 7\r\n", b"Retry-After: 9999\r\n", b""]
 
     def answer(connection: socket.socket) -> None:
-        connection.sendall(b"HTTP/1.1 429 Slow\r\n" + answers[len(asked) - 1] + b"Content-Length: 0\r\n\r\n")
+        head = b"HTTP/1.1 429 Slow\r\nConnection: close\r\n" + answers[len(asked) - 1]
+        connection.sendall(head + b"Content-Length: 0\r\n\r\n")
 
     with raw_server(answer) as (address, asked):
         transport = door(address, retries=3)

@@ -25,7 +25,8 @@ from app.paths import Paths
 from app.settings import Settings
 from app.tui.application import FoltrApp
 from app.tui.parts import Setup
-from app.tui.starting import Background, StoredHistory, show
+from app.tui.parts import Background, StoredHistory
+from app.tui.starting import show
 
 class Crashing(FoltrApp):
     async def action_quit(self) -> None:

@@ -9,12 +9,13 @@ import sys
 import threading
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from app import store as store_module
 from app.learning import models
-from app.store import MIGRATIONS, StateError, Store
+from app.store import MIGRATIONS, StateError, Store, decode_record
 from foltr.ranking.interaction import Interaction
 
 
@@ -167,6 +168,14 @@ def test_strange_and_damaged_files_are_refused(tmp_path: Path) -> None:
         Store(rubbish)
     with pytest.raises(StateError, match="cannot be opened"):
         Store(tmp_path)
+
+
+def test_a_record_is_read_or_said_to_be_damaged() -> None:
+    """What was kept comes back as what it is; other bytes are the error that was asked for, and what to do."""
+    assert decode_record(msgspec.msgpack.encode(("heron", 3)), tuple[str, int], StateError, "it") == ("heron", 3)
+    for stored in (b"", b"\xc1", msgspec.msgpack.encode((3, "heron"))):
+        with pytest.raises(StateError, match="^it is damaged: .*; begin anew$"):
+            decode_record(stored, tuple[str, int], StateError, "it", "; begin anew")
 
 
 LEARNING = """

@@ -8,6 +8,7 @@ import pytest
 
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import FederationError
+from app.store import Store
 from tests.app.federation.groups import Group, Person
 
 Make = Callable[..., Person]
@@ -56,3 +57,28 @@ def test_a_device_without_a_group_says_so(person: Person) -> None:
         person.sync()
     with pytest.raises(FederationError, match="belongs to no group"):
         person.joining().leave(forget=True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "read", "said"),
+    [
+        ("UPDATE membership SET record = x'c1'", membership.load, "the membership in .* is damaged: .*; leave --local"),
+        ("UPDATE group_ranker SET record = x'c1'", group_ranker.load, "the group's ranker in .* is damaged: "),
+        ("INSERT INTO receipts (request, record) VALUES ('', x'c1')", membership.all_receipts, "a receipt in .* is damaged: "),
+        (
+            "UPDATE meta SET value = x'c1' WHERE key = 'federation standing'",
+            membership.load_standing,
+            "what .* holds about the group is damaged: ",
+        ),
+    ],
+)
+def test_a_damaged_record_is_named(
+    group: Group, person: Person, sql: str, read: Callable[[Store], object], said: str
+) -> None:
+    """Each record that cannot be read is an error of one line that says which one, and in which file."""
+    person.join(group)
+    person.sync()
+    with person.store.transaction() as db:
+        assert db.execute(sql).rowcount == 1
+    with pytest.raises(FederationError, match=said):
+        read(person.store)

@@ -7,14 +7,18 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import msgspec
+import pytest
 
-from app.federation import membership
+from app.federation import membership, terms
+from app.federation.failures import FederationError
 from app.federation.terms import HEADERS
 from federation_server.database import reading
 from federation_server.rounds import present
 from foltr.federated.envelope import unseal
+from foltr.federated.registry import make_method
 from foltr.federated.wire import Enrolment, Farewell, Record, Sealed, Update, decode
 from tests.app.federation.groups import Group, Person
 
@@ -127,3 +131,32 @@ def test_two_updates_of_equal_pages_differ(group: Group, person: Person) -> None
     payloads = [decode(unseal(key, box), Update).payload for box in boxes]
     one, other = (np.frombuffer(payload[4:]) for payload in payloads)
     assert (one != other).all()
+
+
+def test_a_sync_makes_the_groups_method_once(group: Group, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consent, ledger, replay and adoption ask for the method of one and the same terms."""
+    made = []
+
+    def counting(*arguments: Any) -> object:
+        made.append(arguments)
+        return make_method(*arguments)
+
+    monkeypatch.setattr(terms, "make_method", counting)
+    person.see_pages(10)
+    person.join(group)
+    assert person.sync().sent
+    assert len(made) == 1
+
+
+def test_terms_that_cannot_be_followed_are_refused(group: Group, person: Person) -> None:
+    """Settings that the method does not have, and a method whose messages no group sends."""
+    person.join(group)
+    known = membership.load_standing(person.store).agreed_terms
+    assert known is not None
+    for changes, said in (
+        ({"settings": {"eta": 1}}, "the group's terms cannot be followed"),
+        ({"method": "dbgd", "settings": {}}, "the group learns by dbgd"),
+    ):
+        for _ in range(2):
+            with pytest.raises(FederationError, match=said):
+                terms.method_of(msgspec.structs.replace(known, **changes))

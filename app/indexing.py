@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.background import BackgroundIndexer
-from app.folders import RootSuggestion, suggest_roots
 from app.settings import Paths, Settings, index_roots
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
@@ -51,19 +49,6 @@ def _content(path: Path) -> str:
     except OSError:
         return ""
 
-
-__all__ = [
-    "BackgroundIndexer",
-    "Progress",
-    "RootSuggestion",
-    "UpdateSummary",
-    "Why",
-    "crawl_rules",
-    "suggest_roots",
-    "update_index",
-    "watch",
-    "why",
-]
 
 READER = 1
 """Raise it when the extractors have learnt to read what failed before: failed files are then read again."""

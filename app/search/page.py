@@ -23,7 +23,7 @@ from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
 from indexer.postings import Mask
 from indexer.prepare import folder_key
-from indexer.query.parse import Query
+from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, USAGE_NAMES

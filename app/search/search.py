@@ -44,7 +44,8 @@ from app.search.snippets import matches, snippet
 from app.settings import Settings
 from app.store import Store
 from indexer.errors import IndexerError
-from indexer.query.parse import Query, parse
+from indexer.query.nodes import Query
+from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES

@@ -222,8 +222,6 @@ def _overlaps_joined(parts: list[str]) -> list[str]:
     return joined
 
 
-__all__ = ["matches", "snippet"]
-
 CHUNK = 200_000
 """characters searched at a time: a long text is searched only until a good place was found"""
 MATCHES_PER_CHUNK = 400

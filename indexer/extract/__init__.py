@@ -1,25 +1,15 @@
 """Text out of files: one extractor per format, run in bounded worker processes.
 
-`document_type` decides from a name, `extract_file` reads one file, `WorkerPool` runs a reader over many.
+`extract_file` reads one file, `WorkerPool` runs a reader over many.
 """
 
 from __future__ import annotations
 
 from indexer.documents import Extraction
-from indexer.extract.kinds import MAX_FILE_BYTES, document_type, kind_of, size_cap
 from indexer.extract.pool import WorkerPool
-from indexer.extract.source import Limits, shown_size
+from indexer.extract.source import Limits
 
-__all__ = [
-    "MAX_FILE_BYTES",
-    "Limits",
-    "WorkerPool",
-    "document_type",
-    "extract_file",
-    "kind_of",
-    "shown_size",
-    "size_cap",
-]
+__all__ = ["Limits", "WorkerPool", "extract_file"]
 
 
 def extract_file(path: str, limits: Limits) -> Extraction:

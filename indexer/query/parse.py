@@ -28,11 +28,8 @@ from indexer.query.nodes import (
     Phrase,
     Problem,
     Query,
-    Range,
     Word,
     is_filter,
-    positive_words,
-    render,
 )
 from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
 from indexer.text.spelling import nearest
@@ -165,11 +162,6 @@ def _balanced(found: list[Token], problems: list[Problem], *, as_you_type: bool)
         problems.append(Problem(open_at[-1].start, 1, "this bracket is not closed"))
     return kept
 
-
-__all__ = [
-    "And", "Filter", "Node", "Not", "Or", "Phrase", "Problem", "Query", "Range", "Word",
-    "is_filter", "parse", "positive_words", "render",
-]  # fmt: skip
 
 MAX_CHARACTERS = 10_000
 """The rest of a longer query is not read."""

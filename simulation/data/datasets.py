@@ -26,7 +26,7 @@ from simulation.data.queries import Fold, OneDocument, QuerySet, join, select, w
 from simulation.data.synthetic import generated_fold
 from simulation.errors import DataFileError, DatasetError
 
-__all__ = ["DATASETS", "DatasetInfo", "folds_present", "load_fold"]
+__all__ = ["DATASETS", "folds_present", "load_fold"]
 
 
 def load_fold(

@@ -10,7 +10,8 @@ import pytest
 from app.search.page import highlight_words, query_terms, suggestion
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
-from indexer.query.parse import Query, parse
+from indexer.query.nodes import Query
+from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot

@@ -6,8 +6,7 @@ import pytest
 
 from indexer.documents import TYPES
 from indexer.errors import ExtractionError
-from indexer.extract import MAX_FILE_BYTES, document_type, size_cap
-from indexer.extract.kinds import TYPE_OF_KIND, kind_of
+from indexer.extract.kinds import MAX_FILE_BYTES, TYPE_OF_KIND, document_type, kind_of, size_cap
 from indexer.extract.registry import EXTRACTORS, NESTED
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.query.parse import And, Filter, Not, Or, Phrase, Query, Word, is_filter, parse, positive_words, render
+from indexer.query.nodes import And, Filter, Not, Or, Phrase, Query, Word, is_filter, positive_words, render
+from indexer.query.parse import parse
 
 NOW = 1_750_000_000.0
 

@@ -174,7 +174,7 @@ def test_a_record_is_read_or_said_to_be_damaged() -> None:
     """What was kept comes back as what it is; other bytes are the error that was asked for, and what to do."""
     assert decode_record(msgspec.msgpack.encode(("heron", 3)), tuple[str, int], StateError, "it") == ("heron", 3)
     for stored in (b"", b"\xc1", msgspec.msgpack.encode((3, "heron"))):
-        with pytest.raises(StateError, match="^it is damaged: .*; begin anew$"):
+        with pytest.raises(StateError, match=r"^it is damaged: .*; begin anew$"):
             decode_record(stored, tuple[str, int], StateError, "it", "; begin anew")
 
 

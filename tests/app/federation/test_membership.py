@@ -64,7 +64,11 @@ def test_a_device_without_a_group_says_so(person: Person) -> None:
     [
         ("UPDATE membership SET record = x'c1'", membership.load, "the membership in .* is damaged: .*; leave --local"),
         ("UPDATE group_ranker SET record = x'c1'", group_ranker.load, "the group's ranker in .* is damaged: "),
-        ("INSERT INTO receipts (request, record) VALUES ('', x'c1')", membership.all_receipts, "a receipt in .* is damaged: "),
+        (
+            "INSERT INTO receipts (request, record) VALUES ('', x'c1')",
+            membership.all_receipts,
+            "a receipt in .* is damaged: ",
+        ),
         (
             "UPDATE meta SET value = x'c1' WHERE key = 'federation standing'",
             membership.load_standing,

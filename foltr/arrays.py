@@ -17,5 +17,7 @@ Int64Vector = npt.NDArray[np.int64]
 """`[n]`: counts, offsets and grades, the same on every machine"""
 Int64Matrix = npt.NDArray[np.int64]
 """`[n, m]`"""
+ByteVector = npt.NDArray[np.uint8]
+"""`[n]`: a text as its bytes"""
 BoolVector = npt.NDArray[np.bool_]
 """`[n]`: which documents were opened, which rows count"""

@@ -13,9 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from foltr.arrays import BoolVector, Int64Vector
-
-Bytes = npt.NDArray[np.uint8]
+from foltr.arrays import BoolVector, ByteVector, Int64Vector
 
 DONE, WIDER, BAD_GRADE, BAD_QID, BAD_FEATURE, TWICE, BAD_NUMBER = range(7)
 """Statuses: all lines read; a feature id beyond the matrix; and what a bad line has at the place that comes back."""
@@ -71,7 +69,7 @@ class LinesRead(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def read_lines(
-    text: Bytes, start: int, features: npt.NDArray[np.float32], grades: npt.NDArray[np.int8], spans: Spans
+    text: ByteVector, start: int, features: npt.NDArray[np.float32], grades: npt.NDArray[np.int8], spans: Spans
 ) -> LinesRead:
     """Read the lines of `text` from `start`: values into `features` [n, n_features], zero before, and `grades` [n].
 
@@ -109,7 +107,7 @@ def _largest(seen: Int64Vector) -> int:
 
 @njit(cache=True, nogil=True)
 def _document(
-    text: Bytes,
+    text: ByteVector,
     at: int,
     row: int,
     features: npt.NDArray[np.float32],
@@ -152,7 +150,7 @@ def _document(
 
 
 @njit(cache=True, nogil=True)
-def _blank(text: Bytes, at: int) -> int:
+def _blank(text: ByteVector, at: int) -> int:
     """The first place from `at` on that is no space, tab or carriage return."""
     while text[at] == _SPACE or text[at] == _TAB or text[at] == _RETURN:
         at += 1
@@ -166,7 +164,7 @@ def _ends(byte: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _integer(text: Bytes, at: int, top: int) -> tuple[int, int]:
+def _integer(text: ByteVector, at: int, top: int) -> tuple[int, int]:
     """Digits as a number and the place behind them; -1 where there is no digit or the number is above `top`."""
     value = -1
     while _ZERO <= text[at] <= _NINE and value <= top:
@@ -176,7 +174,7 @@ def _integer(text: Bytes, at: int, top: int) -> tuple[int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _query(text: Bytes, at: int, row: int, spans: Spans) -> int:
+def _query(text: ByteVector, at: int, row: int, spans: Spans) -> int:
     """Note the id behind `qid:`: the place behind it, or the negative place where `qid:` and an id should be."""
     begin = at
     for byte in b"qid:":
@@ -194,7 +192,7 @@ def _query(text: Bytes, at: int, row: int, spans: Spans) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _same(text: Bytes, begin: int, end: int, former: int, former_end: int) -> bool:
+def _same(text: ByteVector, begin: int, end: int, former: int, former_end: int) -> bool:
     """Whether two spans hold the same bytes."""
     if end - begin != former_end - former:
         return False
@@ -205,7 +203,7 @@ def _same(text: Bytes, begin: int, end: int, former: int, former_end: int) -> bo
 
 
 @njit(cache=True, nogil=True)
-def _comment(text: Bytes, at: int, row: int, comments: Int64Vector) -> int:
+def _comment(text: ByteVector, at: int, row: int, comments: Int64Vector) -> int:
     """Note what stands behind the `#`, without the blanks around it: the place of the line feed."""
     begin = end = _blank(text, at + 1) if text[at] == _HASH else at
     at = begin
@@ -218,7 +216,7 @@ def _comment(text: Bytes, at: int, row: int, comments: Int64Vector) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _number(text: Bytes, at: int) -> tuple[float, int, int]:
+def _number(text: ByteVector, at: int) -> tuple[float, int, int]:
     """A decimal number: (its value or 0, the place behind it, _EXACT, _HARD or _BAD)."""
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:
@@ -253,7 +251,7 @@ def _number(text: Bytes, at: int) -> tuple[float, int, int]:
 
 
 @njit(cache=True, nogil=True)
-def _exponent(text: Bytes, at: int) -> tuple[int, int, bool]:
+def _exponent(text: ByteVector, at: int) -> tuple[int, int, bool]:
     """The power of ten behind an e, the place behind it, and whether it has a digit; beyond 9999 any power will do."""
     negative = text[at] == _MINUS
     if negative or text[at] == _PLUS:

@@ -62,13 +62,17 @@ def test_a_device_without_a_group_says_so(person: Person) -> None:
 @pytest.mark.parametrize(
     ("sql", "read", "said"),
     [
-        ("UPDATE membership SET record = x'c1'", membership.load, r"the membership in .* is damaged: .*leave"),
-        ("UPDATE group_ranker SET record = x'c1'", group_ranker.load, r"the group's ranker in .* is damaged: "),
-        ("INSERT INTO receipts (request, record) VALUES ('', x'c1')", membership.all_receipts, "a receipt in"),
+        ("UPDATE membership SET record = x'c1'", membership.load, "the membership in .* is damaged: .*; leave --local"),
+        ("UPDATE group_ranker SET record = x'c1'", group_ranker.load, "the group's ranker in .* is damaged: "),
+        (
+            "INSERT INTO receipts (request, record) VALUES ('', x'c1')",
+            membership.all_receipts,
+            "a receipt in .* is damaged: ",
+        ),
         (
             "UPDATE meta SET value = x'c1' WHERE key = 'federation standing'",
             membership.load_standing,
-            r"what .* holds about the group is damaged: ",
+            "what .* holds about the group is damaged: ",
         ),
     ],
 )

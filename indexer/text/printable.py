@@ -38,7 +38,7 @@ def safe_line(text: str) -> str:
 
 
 def display_path(path: str) -> str:
-    """`path` for people: undecodable bytes and whatever is unsafe made visible, so that no two names look alike."""
+    """`path` for people, of the same length: undecodable bytes and whatever is unsafe are made visible."""
     if path.isascii() and path.isprintable():
         return path
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace").translate(_NAME)
+    return path.translate(_NAME)

@@ -33,6 +33,7 @@ def test_nothing_unsafe_is_printed_and_no_offset_moves(text: str) -> None:
         assert safe.encode("utf-8").decode("utf-8") == safe
     assert not set(safe_line(text)) & set(UNSAFE)
     assert not set(display_path(text)) & set(UNSAFE)
+    assert len(display_path(text)) == len(text)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.integer[Any]]
 """document numbers, places, occurrences"""
 Bytes = npt.NDArray[np.uint8]
 """as they stand on the disk"""
-Counts = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float64]
 """occurrences, scores and values of features, `[n]` or `[n, m]`"""
 Mask = npt.NDArray[np.bool_]
 """`[n_numbers]` over the document numbers of a snapshot"""

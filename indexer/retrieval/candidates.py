@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.postings import Counts, Ints, Mask
+from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
 from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
@@ -40,17 +40,17 @@ class Candidates:
 
     docs: Ints
     """[n] document numbers, best BM25F first"""
-    bm25f: Counts
+    bm25f: Floats
     """[n] scores"""
     concepts: tuple[Concept, ...]
     """[n_concepts] what was asked for, function words left out where there are others"""
     words: tuple[str, ...]
     """the positive words of the query in order, one for each position, folded"""
-    tf: dict[str, Counts]
+    tf: dict[str, Floats]
     """field -> [n, n_concepts] occurrences; only fields in which anything occurs"""
-    df: dict[str, Counts]
+    df: dict[str, Floats]
     """field -> [n_concepts] documents of the whole index that hold the concept in the field"""
-    any_df: Counts
+    any_df: Floats
     """[n_concepts] documents that hold the concept in any field"""
     admitted: Mask
     n_matches: int
@@ -110,10 +110,10 @@ def _asked_for(concepts: tuple[Concept, ...]) -> tuple[Concept, ...]:
     return tuple(c for c in concepts if not c.function_word) or concepts
 
 
-Dense = list[dict[str, tuple[Ints, Counts]]]
+Dense = list[dict[str, tuple[Ints, Floats]]]
 
 
-def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Counts, Dense, Counts, Counts]:
+def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Floats, Dense, Floats, Floats]:
     n = snapshot.alive.size
     scores, covered = np.zeros(n), np.zeros(n)
     any_df = np.zeros(len(concepts))
@@ -135,13 +135,13 @@ def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Counts, D
     return scores, dense, any_df, covered
 
 
-def idf(n_documents: float, df: Counts | float) -> Counts:
+def idf(n_documents: float, df: Floats | float) -> Floats:
     """ln(1 + (N - df + 1/2) / (df + 1/2)), never negative."""
     df = np.minimum(df, n_documents)
     return np.asarray(np.log1p((n_documents - df + 0.5) / (np.asarray(df) + 0.5)))
 
 
-def best(scores: Counts, admitted: Mask, limit: int) -> Ints:
+def best(scores: Floats, admitted: Mask, limit: int) -> Ints:
     """The `limit` admitted numbers of highest score, ties by number."""
     numbers = np.flatnonzero(admitted)
     own = scores[numbers]
@@ -152,7 +152,7 @@ def best(scores: Counts, admitted: Mask, limit: int) -> Ints:
     return numbers[np.lexsort((numbers, -own))][:limit]
 
 
-def _with_titles(snapshot: Snapshot, docs: Ints, scores: Counts, admitted: Mask, words: list[str]) -> Ints:
+def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
     titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
     titled = np.setdiff1d(titled[admitted[titled]], docs)
@@ -161,9 +161,9 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Counts, admitted: Mask,
     return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
 
 
-def _counts(dense: Dense, docs: Ints, n_concepts: int) -> tuple[dict[str, Counts], dict[str, Counts]]:
-    tf: dict[str, Counts] = {}
-    df: dict[str, Counts] = {}
+def _counts(dense: Dense, docs: Ints, n_concepts: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    tf: dict[str, Floats] = {}
+    df: dict[str, Floats] = {}
     for field in TEXT_FIELDS:
         if not any(field in own for own in dense):
             continue

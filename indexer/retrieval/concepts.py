@@ -12,7 +12,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from indexer.postings import Counts, Ints
+from indexer.postings import Floats, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import Snapshot
@@ -163,7 +163,7 @@ def _common_prefix(a: str, b: str) -> str:
     return a[:n]
 
 
-def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Counts]:
+def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
     """The documents [n] (ascending) that hold the concept in `field`, and its occurrences in each [n].
 
     An alternative of several terms occurs as often as the rarest of them; alternatives add up, but for a
@@ -184,7 +184,7 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
     return docs, total
 
 
-def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[Ints, Counts]:
+def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[Ints, Floats]:
     first = snapshot.postings(field, run[0])
     docs, tf = first.docs, first.tf.astype(np.float64)
     for term in run[1:]:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from indexer.documents import TYPES
-from indexer.postings import Counts, Ints, Rows
+from indexer.postings import Floats, Ints, Rows
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept, field_counts
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -29,13 +29,13 @@ MAX_CONCEPTS = 8
 class Nearness:
     """Closeness of neighbouring query words in one field, each [n_docs] in [0, 1]."""
 
-    phrase: Counts
+    phrase: Floats
     """1 when all words stand next to each other in the query's order somewhere, else half the share of pairs that do"""
-    ordered: Counts
+    ordered: Floats
     """mean over neighbouring pairs of 1 / smallest gap with the second after the first"""
-    near: Counts
+    near: Floats
     """the same in either order"""
-    early: Counts
+    early: Floats
     """1 / (1 + first position / 50): how near the beginning the field first speaks of any word"""
 
 
@@ -71,12 +71,12 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
     return Nearness(*_in_order(docs, ascending, (phrase, ordered / len(steps), near / len(steps), early)))
 
 
-def _extra(gaps: Counts, step: int) -> Counts:
+def _extra(gaps: Floats, step: int) -> Floats:
     """1 for words as far apart as asked, one more for each word that they are nearer or farther; FAR stays FAR."""
     return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
-def _in_order(docs: Ints, ascending: Ints, columns: tuple[Counts, ...]) -> list[Counts]:
+def _in_order(docs: Ints, ascending: Ints, columns: tuple[Floats, ...]) -> list[Floats]:
     rows = np.searchsorted(ascending, docs)
     return [column[rows] for column in columns]
 
@@ -88,7 +88,7 @@ def _places(snapshot: Snapshot, concept: Concept, field: str, docs: Ints) -> Int
     return runs[0] if len(runs) == 1 else np.unique(np.concatenate(runs))
 
 
-def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Counts:
+def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
     """[n_docs] the smallest distance from a place of `left` to a later place of `right` in the same document."""
     gaps = np.full(docs.size, float(FAR))
     if not left.size or not right.size:
@@ -102,7 +102,7 @@ def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Counts:
     return gaps
 
 
-def _closeness(gaps: Counts) -> Counts:
+def _closeness(gaps: Floats) -> Floats:
     return np.where(gaps < FAR, 1 / np.maximum(gaps, 1), 0.0)
 
 
@@ -119,17 +119,17 @@ def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
 class Usage:
     """Six numbers for each candidate, all `[n_docs]` in [0, 1]; 0 means "nothing known"."""
 
-    opened: Counts
+    opened: Floats
     """how often this document was opened for any query, decayed and saturating"""
-    opened_recently: Counts
+    opened_recently: Floats
     """1 right after repeated opening, halved every two weeks"""
-    same_query: Counts
+    same_query: Floats
     """how often it was picked for exactly this set of query words, saturating: one pick counts little"""
-    similar_query: Counts
+    similar_query: Floats
     """the same added up over other queries, each times the squared share of words it has in common with this one"""
-    folder_share: Counts
+    folder_share: Floats
     """share of the user's picks that lie in its folder (or, at a quarter of the weight, next to that folder)"""
-    type_share: Counts
+    type_share: Floats
     """share of the user's picks that are of its type"""
 
     @classmethod
@@ -152,12 +152,12 @@ TYPE_GROUPS = {
 
 def feature_matrix(
     snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float
-) -> Counts:
+) -> Floats:
     """[n_docs, n_features] in [0, 1]; `titles` and `names` (file names) are in the order of the candidates.
 
     `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
     """
-    raw: dict[str, Counts] = {"bm25f": candidates.bm25f}
+    raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
     rows = snapshot.documents[candidates.docs]
     if candidates.concepts:
         weights = idf(snapshot.n_documents, candidates.any_df)
@@ -175,7 +175,7 @@ def feature_matrix(
     return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))
 
 
-def scaled(raw: Counts) -> Counts:
+def scaled(raw: Floats) -> Floats:
     """Scale raw values [n_docs, n_features] as the manifest says."""
     values = raw.copy()
     if not len(raw):
@@ -191,8 +191,8 @@ def scaled(raw: Counts) -> Counts:
 
 
 def _field_values(
-    snapshot: Snapshot, candidates: Candidates, field: str, rows: Rows, weights: Counts
-) -> dict[str, Counts]:
+    snapshot: Snapshot, candidates: Candidates, field: str, rows: Rows, weights: Floats
+) -> dict[str, Floats]:
     n_docs, n_concepts = candidates.docs.size, len(candidates.concepts)
     lengths = rows[f"n_{field}"].astype(np.float64)
     tf = candidates.tf.get(field, np.zeros((n_docs, n_concepts)))
@@ -212,7 +212,7 @@ def _field_values(
     }
 
 
-def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Counts, lengths: Counts) -> Counts:
+def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Floats, lengths: Floats) -> Floats:
     """sum_t ln(1 + tf / (mu p(t))) + n_t ln(mu / (mu + len)) (Zhai and Lafferty 2001, Eq. 6)."""
     total = max(snapshot.average_length[field] * snapshot.n_documents, 1.0)
     frequency = np.maximum(candidates.df.get(field, np.zeros(len(candidates.concepts))), 0.5)
@@ -220,12 +220,12 @@ def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Count
     return np.asarray(np.log1p(tf / (mu * frequency / total)).sum(axis=1) + tf.shape[1] * np.log(mu / (mu + lengths)))
 
 
-def _coverages(candidates: Candidates, weights: Counts) -> dict[str, Counts]:
+def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:
     shape = (candidates.docs.size, len(candidates.concepts))
     empty = np.zeros(shape)
     total = weights.sum()
 
-    def share(*fields: str) -> Counts:
+    def share(*fields: str) -> Floats:
         held = np.any([candidates.tf.get(field, empty) > 0 for field in fields], axis=0)
         return np.asarray((held * weights).sum(axis=1) / total)
 
@@ -238,7 +238,7 @@ def _coverages(candidates: Candidates, weights: Counts) -> dict[str, Counts]:
     }
 
 
-def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Counts:
+def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Floats:
     """Share of the occurrences in title and text that have the form that was typed."""
     typed = np.zeros(candidates.docs.size)
     total = np.zeros(candidates.docs.size)
@@ -255,8 +255,8 @@ def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Counts:
     return np.minimum(typed / np.maximum(total, 1.0), 1.0)
 
 
-def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Counts]:
-    found: dict[str, Counts] = {}
+def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
+    found: dict[str, Floats] = {}
     body = nearness(snapshot, candidates.concepts, "body", candidates.docs)
     title = nearness(snapshot, candidates.concepts, "title", candidates.docs)
     found["body_phrase"], found["body_ordered"] = body.phrase, body.ordered
@@ -265,7 +265,7 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Counts]:
     return found
 
 
-def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str, Counts]:
+def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str, Floats]:
     asked = list(candidates.words)
     asked_set = set(asked)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
@@ -290,7 +290,7 @@ def _stem_of(name: str) -> str:
     return stem if dot and stem else name
 
 
-def _document_values(rows: Rows, now: float) -> dict[str, Counts]:
+def _document_values(rows: Rows, now: float) -> dict[str, Floats]:
     age = np.maximum(now - rows["modified"], 0.0)
     values = {
         "recent_week": np.exp2(-age / WEEK),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.postings import Counts
+from indexer.postings import Floats
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import K1, B, Candidates, find, idf
 from indexer.retrieval.feature_values import HALF_YEAR, MU, WEEK, Usage, feature_matrix, scaled
@@ -27,7 +27,7 @@ DAY = 86_400.0
 
 def look(
     index: Index, text: str, documents: list[dict[str, Any]], *, usage: Usage | None = None, **options: Any
-) -> tuple[list[int], Counts]:
+) -> tuple[list[int], Floats]:
     """The ids of the candidates in order, and their features."""
     snapshot = index.snapshot()
     found = candidates(snapshot, text, **options)
@@ -45,7 +45,7 @@ def candidates(snapshot: Snapshot, text: str, **options: Any) -> Candidates:
     return find(snapshot, parse(text), **asked)
 
 
-def column(found: tuple[list[int], Counts], name: str) -> dict[int, float]:
+def column(found: tuple[list[int], Floats], name: str) -> dict[int, float]:
     """One feature by document id."""
     ids, matrix = found
     return dict(zip(ids, matrix[:, INDEX[name]].tolist(), strict=True))
@@ -61,12 +61,12 @@ BIRDS: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def birds(make_index: MakeIndex) -> Callable[[str], tuple[list[int], Counts]]:
+def birds(make_index: MakeIndex) -> Callable[[str], tuple[list[int], Floats]]:
     index = make_index(BIRDS)
     return lambda text: look(index, text, BIRDS)
 
 
-def test_sums_of_tf_idf_in_a_field_by_hand(birds: Callable[[str], tuple[list[int], Counts]]) -> None:
+def test_sums_of_tf_idf_in_a_field_by_hand(birds: Callable[[str], tuple[list[int], Floats]]) -> None:
     """Texts of 3, 2 and 4 words; heron in two of three of them, stork in one; the largest value becomes 1."""
     heron, stork = (log(1 + (3 - df + 0.5) / (df + 0.5)) for df in (2, 1))
     first, second = log1p(2) * heron + log1p(1) * stork, log1p(1) * heron
@@ -79,7 +79,7 @@ def test_sums_of_tf_idf_in_a_field_by_hand(birds: Callable[[str], tuple[list[int
     assert column(birds("heron OR stork"), "body_tf") == pytest.approx({0: 1.0, 1: log1p(1) / log1p(3), 2: 0.0})
 
 
-def test_bm25_of_a_field_by_hand(birds: Callable[[str], tuple[list[int], Counts]]) -> None:
+def test_bm25_of_a_field_by_hand(birds: Callable[[str], tuple[list[int], Floats]]) -> None:
     """The idf is common to both and falls out when the largest value becomes 1."""
     mean, b = (3 + 2 + 4) / 3, B["body"]
     scores = {
@@ -91,7 +91,7 @@ def test_bm25_of_a_field_by_hand(birds: Callable[[str], tuple[list[int], Counts]
     assert column(birds("heron"), "body_bm25") == pytest.approx({i: score / top for i, score in scores.items()})
 
 
-def test_language_model_by_hand(birds: Callable[[str], tuple[list[int], Counts]]) -> None:
+def test_language_model_by_hand(birds: Callable[[str], tuple[list[int], Floats]]) -> None:
     """heron is in 2 documents of 9 words: p = 2 / 9; moved and stretched over the three candidates."""
     p, mu = 2 / 9, MU["body"]
     raw = {i: log1p(tf / (mu * p)) + log(mu / (mu + n)) for i, (tf, n) in enumerate([(2, 3), (1, 2), (0, 4)])}
@@ -100,7 +100,7 @@ def test_language_model_by_hand(birds: Callable[[str], tuple[list[int], Counts]]
     assert column(birds("heron"), "body_language_model") == pytest.approx(expected)
 
 
-def test_coverage_weighs_rare_words_more(birds: Callable[[str], tuple[list[int], Counts]]) -> None:
+def test_coverage_weighs_rare_words_more(birds: Callable[[str], tuple[list[int], Floats]]) -> None:
     """heron is somewhere in all three documents, stork in two."""
     heron, stork = (log(1 + (3 - df + 0.5) / (df + 0.5)) for df in (3, 2))
     found = birds("heron OR stork")
@@ -113,7 +113,7 @@ def test_coverage_weighs_rare_words_more(birds: Callable[[str], tuple[list[int],
     assert column(found, "any_coverage") == pytest.approx({0: 1.0, 1: 1.0, 2: share})
 
 
-def test_the_rarest_word_over_all_fields(birds: Callable[[str], tuple[list[int], Counts]]) -> None:
+def test_the_rarest_word_over_all_fields(birds: Callable[[str], tuple[list[int], Floats]]) -> None:
     """heron 4 (text 2, title, name) and stork 2 (text, author): 2; heron 2 and stork 1: 1; no stork: 0."""
     assert column(birds("heron OR stork"), "least_tf") == pytest.approx({0: 1.0, 1: log1p(1) / log1p(2), 2: 0.0})
 

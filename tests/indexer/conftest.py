@@ -21,7 +21,7 @@ MakeIndex = Callable[..., Index]
 @pytest.fixture(scope="session")
 def pool() -> Iterator[WorkerPool[PreparedFile]]:
     """Real workers, with the limits that a test can wait for."""
-    with WorkerPool(prepare_file, n_workers=1, seconds=30, memory_mb=1024) as workers:
+    with WorkerPool(prepare_file, n_workers=1, seconds=300, memory_mb=1024) as workers:
         yield workers
 
 

@@ -42,7 +42,7 @@ def report(progress):
         print(progress.n_done, flush=True)
 
 print("ready", flush=True)
-with WorkerPool(prepare_file, n_workers=1, seconds=30, memory_mb=1024) as pool:
+with WorkerPool(prepare_file, n_workers=1, seconds=300, memory_mb=1024) as pool:
     Updater(job, pool, report).scan()
 print("done", flush=True)
 """

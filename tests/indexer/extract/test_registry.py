@@ -192,7 +192,7 @@ def test_all_odd_documents_go_through_the_pool_twice_alike(shared_files: Path) -
     """Every document gives text or one failure with a reason, in any order, twice the same."""
     wanted = entries(shared_files)
     runs = []
-    with WorkerPool(extract_file, n_workers=2, seconds=30, memory_mb=1024) as pool:
+    with WorkerPool(extract_file, n_workers=2, seconds=300, memory_mb=1024) as pool:
         for _ in range(2):
             found = {Path(entry.path).name: outcome for entry, outcome in pool.run(wanted)}
             runs.append({name: repr(outcome) for name, outcome in found.items()})

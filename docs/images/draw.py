@@ -91,7 +91,7 @@ async def draw(home: Path) -> None:
     from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.application import FoltrApp
-    from app.tui.parts import FolderChoice, ProgressLine, Setup
+    from app.tui.parts import FolderChoice, ProgressLine, Setup, StoredHistory
     from app.tui.query_input import QueryInput
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
@@ -122,7 +122,8 @@ async def draw(home: Path) -> None:
         place = fresh if indexing else paths
         settings = Settings(screen=ScreenSettings(theme=theme), learning=LearningSettings(exploration=0.0))
         setup = Setup(
-            settings, place.data_dir, lambda: Search(settings, place), indexing or Still(), now=NOW,
+            settings, place.data_dir, lambda: Search(settings, place), indexing or Still(),
+            StoredHistory(settings, place), now=NOW,
             read_stats=lambda: example_outcomes(Outcome),
         )  # fmt: skip
         app = FoltrApp(setup)

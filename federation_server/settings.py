@@ -147,29 +147,6 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     operations: OperationsSection = OperationsSection()
 
 
-SCHEME = Scheme(
-    struct=ServerSettings,
-    prefix="FOLTR_SERVER",
-    home="server",
-    error=ServerSettingsError,
-    header="# The settings of foltr-server. Lines that begin with `#` are defaults: take the `#` away to change one.\n",
-)
-
-
-def read(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
-    """The settings in force; ServerSettingsError names the key that does not fit, its file and line."""
-    effective = SCHEME.resolve(str(path), _text(path), environment, flags={}, hint="foltr-server config check")
-    for problem in contradictions(effective.settings):
-        raise ServerSettingsError(f"{path}: {problem}")
-    return effective.settings
-
-
-def examine(path: Path, environment: Mapping[str, str] = os.environ) -> tuple[Effective[ServerSettings], list[str]]:
-    """The settings in force without the values that cannot be used, and one line for each problem."""
-    effective, problems = SCHEME.examine(str(path), _text(path) if path.exists() else "", environment, flags={})
-    return effective, problems + [f"{path}: {problem}" for problem in contradictions(effective.settings)]
-
-
 def contradictions(settings: ServerSettings) -> Iterator[str]:
     """What cannot hold together, each in one line."""
     floor, quorum = settings.rounds.floor, settings.rounds.quorum
@@ -179,6 +156,31 @@ def contradictions(settings: ServerSettings) -> Iterator[str]:
         settings.aggregation.rule.combine(np.zeros((floor, 2)))
     except ValueRangeError as error:
         yield f"aggregation.rule with rounds.floor = {floor}: {error}"
+
+
+SCHEME = Scheme(
+    struct=ServerSettings,
+    prefix="FOLTR_SERVER",
+    home="server",
+    error=ServerSettingsError,
+    contradictions=contradictions,
+    header="# The settings of foltr-server. Lines that begin with `#` are defaults: take the `#` away to change one.\n",
+)
+
+
+def read(path: Path, environment: Mapping[str, str] = os.environ) -> ServerSettings:
+    """The settings in force; ServerSettingsError names the key that does not fit, its file and line."""
+    return resolve(path, _text(path), environment).settings
+
+
+def resolve(path: Path, text: str, environment: Mapping[str, str]) -> Effective[ServerSettings]:
+    """The settings of a file that holds `text`, each with its source; ServerSettingsError for the first problem."""
+    return SCHEME.resolve(str(path), text, environment, flags={}, hint="foltr-server config check")
+
+
+def text_if_any(path: Path) -> str:
+    """What the settings file holds, "" where there is none yet."""
+    return _text(path) if path.exists() else ""
 
 
 def _text(path: Path) -> str:

@@ -100,6 +100,8 @@ class Scheme(Generic[S]):
     """the entries that a table accepts, by dotted key; a table that is not named here accepts any"""
     checks: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
     """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
+    contradictions: Callable[[S], Iterable[str]] | None = None
+    """what cannot hold together in the settings as a whole, each in one line"""
 
     @cached_property
     def sections(self) -> dict[str, type[msgspec.Struct]]:
@@ -159,7 +161,10 @@ class Scheme(Generic[S]):
             # A table is completed, not replaced: a cap for PDF leaves the other caps as they are.
             values[key.name] = {**values[key.name], **value} if key.is_table else value
             sources[key.name] = assignment.source
-        return Effective(self._build(values), sources), problems
+        settings = self._build(values)
+        if self.contradictions is not None:
+            problems += [f"{file}: {problem}" for problem in self.contradictions(settings)]
+        return Effective(settings, sources), problems
 
     def _from_file(self, file: str, text: str) -> Iterator[Assignment]:
         try:

@@ -34,9 +34,10 @@ def show(prefix: str) -> int:
 @command.command("check")
 def check() -> int:
     """Check server.toml and the environment, and list every problem (exit code 2)."""
-    from federation_server.settings import examine
+    from federation_server.settings import SCHEME, text_if_any
 
-    _, problems = examine(folder() / SETTINGS_FILE, os.environ)
+    file = folder() / SETTINGS_FILE
+    _, problems = SCHEME.examine(str(file), text_if_any(file), os.environ, flags={})
     for problem in problems:
         click.echo(problem, err=True)
     return FAILED if problems else 0
@@ -52,13 +53,10 @@ def default() -> int:
 
 
 def _show(prefix: str) -> int:
-    from federation_server.settings import SCHEME, ServerSettingsError, examine
+    from federation_server.settings import SCHEME, resolve, text_if_any
 
-    effective, problems = examine(folder() / SETTINGS_FILE, os.environ)
-    if problems:
-        more = f" (and {len(problems) - 1} more: foltr-server config check)" if len(problems) > 1 else ""
-        raise ServerSettingsError(problems[0] + more)
-    lines = list(SCHEME.listing(effective, prefix))
+    file = folder() / SETTINGS_FILE
+    lines = list(SCHEME.listing(resolve(file, text_if_any(file), os.environ), prefix))
     if not lines:
         raise click.UsageError(f"no setting `{prefix}`; {SCHEME.nearest(prefix)}")
     click.echo("\n".join(lines))

@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 
 from benchmarks.postgresql import temporary_postgresql
 from federation_server.database import connect, upgrade
+from tests.federation_server.client import Client, Running, make_server, member, running
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +50,15 @@ def engine(database_url: str) -> Iterator[Engine]:
     upgrade(made)
     yield made
     made.dispose()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server whose rounds these tests never close."""
+    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
+        yield server
+
+
+@pytest.fixture
+def ada(live: Running) -> Client:
+    return member(live.made)

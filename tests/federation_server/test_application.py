@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,18 +29,6 @@ from tests.federation_server.client import (
     token,
     update_record,
 )
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server whose rounds these tests never close."""
-    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
-        yield server
-
-
-@pytest.fixture
-def ada(live: Running) -> Client:
-    return member(live.made)
 
 
 def test_a_group_from_joining_to_being_forgotten(tmp_path: Path, database_url: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import msgspec
 import numpy as np
-import pytest
 import requests
 
 from federation_server import enrolment
@@ -18,25 +17,10 @@ from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
 from tests.federation_server.client import (
     Client,
     Running,
-    make_server,
-    member,
-    running,
     sealed,
     token,
     update_record,
 )
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """A server whose rounds these tests never close."""
-    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
-        yield server
-
-
-@pytest.fixture
-def ada(live: Running) -> Client:
-    return member(live.made)
 
 
 def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Response]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, examine, read
+from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, read, resolve
 from foltr.federated.aggregation.krum import Krum
 
 
@@ -35,7 +35,7 @@ def test_a_variable_wins_over_the_file_and_that_over_the_default(tmp_path: Path)
     file = written(tmp_path, "[server]\nport = 9000\naddress = '::1'\n[rounds]\nquorum = 7\n")
     settings = read(file, {"FOLTR_SERVER__PORT": "9001", "FOLTR_SERVER_ROUNDS__QUORUM": "8", "FOLTR_INDEX__X": "1"})
     assert (settings.server.port, settings.server.address, settings.rounds.quorum) == (9001, "::1", 8)
-    effective, _ = examine(file, {"FOLTR_SERVER_ROUNDS__QUORUM": "8"})
+    effective = resolve(file, file.read_text(encoding="utf-8"), {"FOLTR_SERVER_ROUNDS__QUORUM": "8"})
     assert effective.sources["rounds.quorum"] == "FOLTR_SERVER_ROUNDS__QUORUM"
     assert effective.sources["server.port"] == f"{file}, line 2"
     assert effective.sources["rounds.floor"] == "default"

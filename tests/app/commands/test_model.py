@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.app.commands.picking import model, names, pick
+
 if TYPE_CHECKING:
     from tests.app.conftest import Device
-
-
-def names(device: Device, query: str) -> list[str]:
-    return device.run("search", query, "--no-explore", "--format", "{name}").stdout.splitlines()
-
-
-def model(device: Device) -> dict[str, object]:
-    shown: dict[str, object] = json.loads(device.run("model", "show", "--json").stdout)
-    return shown
-
-
-def pick(device: Device, query: str, name: str) -> None:
-    rank = names(device, query).index(name) + 1
-    done = device.run("open", str(rank), "--print")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip("\n").endswith(name)
 
 
 def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:

@@ -6,24 +6,10 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+from tests.app.commands.picking import model, names, pick
+
 if TYPE_CHECKING:
     from tests.app.conftest import Device
-
-
-def names(device: Device, query: str) -> list[str]:
-    return device.run("search", query, "--no-explore", "--format", "{name}").stdout.splitlines()
-
-
-def model(device: Device) -> dict[str, object]:
-    shown: dict[str, object] = json.loads(device.run("model", "show", "--json").stdout)
-    return shown
-
-
-def pick(device: Device, query: str, name: str) -> None:
-    rank = names(device, query).index(name) + 1
-    done = device.run("open", str(rank), "--print")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.rstrip("\n").endswith(name)
 
 
 def test_open_gives_the_result_of_that_rank_to_a_program(device: Device) -> None:

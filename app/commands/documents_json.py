@@ -38,6 +38,7 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "truncated": hit.truncated,
         "missing": hit.missing,
         "copies": [path_fields(copy) for copy in hit.copies],
+        "also_as": [path_fields(twin) for twin in hit.twins],
     }
     if snippet is not None:
         record["snippet"] = {

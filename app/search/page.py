@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.learning.learner import Learner
+from app.learning.learner import DECIMALS, Learner
 from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
@@ -38,7 +38,7 @@ from indexer.text.spelling import Vocabulary, suggest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Candidates in BM25F order, with what is needed to show and to learn from them."""
+    """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
     rows: Sequence[DocumentRow]
     """[n_docs]"""
@@ -46,8 +46,21 @@ class Ranked:
     """[n_docs, n_features]"""
     scores: FloatVector
     """[n_docs] the user's ranker"""
+    bm25f: FloatVector
+    """[n_docs]"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
+
+
+def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
+    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path, whatever the index's order."""
+    scores = np.round(bm25f, DECIMALS).tolist()
+    return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
+
+
+def end_of_day(now: float) -> float:
+    """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
+    return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
 
 
 def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:
@@ -201,7 +214,7 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, 
     )
 
 
-def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds) -> Mask | None:
+def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
     """The documents that the request's facets leave; None when it sets none."""
     if not (request.type or request.folder or request.time):
         return None
@@ -210,7 +223,7 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds)
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:
         seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= snapshot.documents["modified"] > time.time() - seconds.get(request.time, 0.0)
+        mask &= snapshot.documents["modified"] > now - seconds.get(request.time, 0.0)
     if request.folder:
         mask &= snapshot.having(folder_ids(request.folder))
     return mask

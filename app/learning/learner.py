@@ -283,7 +283,8 @@ class Learner:
     def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
         tau = self.settings.exploration
-        pairs = preference_pairs(scores, page, temperature=tau if tau >= SMALLEST_TEMPERATURE else self.pace.temperature)
+        tau = tau if tau >= SMALLEST_TEMPERATURE else self.pace.temperature
+        pairs = preference_pairs(scores, page, temperature=tau)
         r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))

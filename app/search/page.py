@@ -53,7 +53,7 @@ class Ranked:
 
 
 def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
-    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path, whatever the index's order."""
+    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
     scores = np.round(bm25f, DECIMALS).tolist()
     return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
 

@@ -25,6 +25,8 @@ from app.paths import Paths
 from app.search.page import (
     Ranked,
     bm25_ranks,
+    by_bm25f,
+    end_of_day,
     explanation,
     facets_of,
     highlight_words,
@@ -47,6 +49,7 @@ from app.store import Store
 from indexer.errors import IndexerError
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
+from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
@@ -96,15 +99,16 @@ class Search:
         """Answer one request."""
         started = time.perf_counter()
         now = time.time()
+        tonight = end_of_day(now)
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
-        candidates = self._candidates(reading, query, request)
+        candidates = self._candidates(reading, query, request, tonight)
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, now)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, candidates.bm25f))
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, ranked.bm25f))
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -117,16 +121,16 @@ class Search:
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
-                roots=self._catalogue.roots, now=now,
+                roots=self._catalogue.roots, now=tonight,
             ),
             features=ranked.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
         )  # fmt: skip
 
-    def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
+    def _candidates(self, reading: Reading, query: Query, request: SearchRequest, now: float) -> Candidates:
         settings = self._settings.search
-        narrow = narrowing(reading.snapshot, request, reading.folder_ids)
+        narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -158,10 +162,16 @@ class Search:
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        order = by_bm25f(rows, candidates.bm25f)
+        rows, features = [rows[i] for i in order], features[order]
         scores = self.learner.scores(features)
-        sketches = reading.snapshot.documents["sketch"][candidates.docs]
-        found = likeness(candidates, sketches, rows, scores, fixed=usage.same_query > 0)
-        return Ranked(rows, features, scores + found.moved, found, has_words=bool(candidates.concepts))
+        found = likeness(
+            evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
+            fixed=usage.same_query[order] > 0,
+        )  # fmt: skip
+        return Ranked(
+            rows, features, scores + found.moved, candidates.bm25f[order], found, has_words=bool(candidates.concepts)
+        )
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""

@@ -93,23 +93,29 @@ def interleave(
     return {i: shown[i] for i in (*drafted, *rest)}, owners
 
 
-def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
-    """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
+def make_hits(
+    ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int],
+    missing_words: Sequence[tuple[str, ...]],
+) -> tuple[Hit, ...]:  # fmt: skip
+    """One hit for each candidate that is shown; `bm25_rank` counts from 1, `missing_words` [n_docs]."""
     return tuple(
         make_hit(
             ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
-            copies=tuple(ranked.rows[j].path for j in copies),
+            copies=tuple(ranked.rows[j].path for j in copies), missing_words=missing_words[i],
         )
         for rank, (i, copies) in enumerate(shown.items(), start=1)
     )  # fmt: skip
 
 
-def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = ()) -> Hit:
+def make_hit(
+    row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
+    missing_words: tuple[str, ...] = (),
+) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        copies=copies, missing=not os.path.lexists(row.path),
+        copies=copies, missing_words=missing_words, missing=not os.path.lexists(row.path),
     )  # fmt: skip
 
 

@@ -103,12 +103,15 @@ class Search:
         ranked = self._ranked(reading, candidates, rows, terms, completions, now)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
+        hits = make_hits(
+            ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f), candidates.missing_words
+        )
         self._purge(hits)
         return ResultPage(
             request=request,
             hits=hits,
             n_matches=candidates.n_matches,
+            n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
             problems=tuple(query.problems),
@@ -132,7 +135,6 @@ class Search:
             reading.snapshot,
             query,
             limit=max(settings.limit, request.limit),
-            min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
             narrow=narrow,

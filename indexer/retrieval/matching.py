@@ -31,21 +31,17 @@ class Matcher:
         return self.snapshot.alive if node is None else self._mask(node) & self.snapshot.alive
 
     def relaxed(self, node: Node) -> Mask:
-        """As `admitted`, but one of the words is enough; conditions still hold."""
-        children = self._needed(node.children) if isinstance(node, And) else (node,)
-        mask = self.snapshot.alive.copy()
-        words: list[Mask] = []
-        for child in children:
-            if is_filter(child) or isinstance(child, Not):
-                mask &= self._mask(child)
-            else:
-                words.append(self._any_word(child))
-        return mask & reduce(np.logical_or, words) if words else mask
+        """As `admitted`, but one of the bare words is enough, or none where a phrase, a field or `=` is a must.
 
-    def _any_word(self, node: Node) -> Mask:
-        if isinstance(node, Word):
-            return self._union(self._concepts_of(node))
-        return self._mask(node)
+        Phrases, words of a field, words as written (`=`) and conditions hold as they do in `admitted`.
+        """
+        children = self._needed(node.children) if isinstance(node, And) else (node,)
+        bare = [child for child in children if isinstance(child, Word) and child.field is None and not child.exact]
+        musts = [child for child in children if child not in bare]
+        mask = reduce(np.logical_and, [self._mask(child) for child in musts], self.snapshot.alive)
+        asked = [concept for word in bare for concept in self._concepts_of(word)]
+        enough = any(not is_filter(child) and not isinstance(child, Not) for child in musts)
+        return mask & self._union(asked) if asked and not enough else mask
 
     def _mask(self, node: Node) -> Mask:
         match node:

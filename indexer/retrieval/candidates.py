@@ -16,7 +16,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
+from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -103,7 +103,7 @@ def find(
     if by_date and all_words.any():
         admitted = all_words
     concepts = _asked_for(concepts_of(query, lookup))
-    found = occurrences(snapshot, concepts)
+    found = occurrences(matcher, concepts)
     scores, any_df = bm25f(snapshot, found)
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
@@ -131,9 +131,9 @@ Occurrences = list[dict[str, tuple[Ints, Floats]]]
 """[n_concepts] field -> the documents that hold the concept there, ascending, and how often each does"""
 
 
-def occurrences(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Occurrences:
+def occurrences(matcher: Matcher, concepts: tuple[Concept, ...]) -> Occurrences:
     """Where the concepts stand; fields that lack one are left out."""
-    found = [{field: field_counts(snapshot, concept, field) for field in concept.fields} for concept in concepts]
+    found = [{field: matcher.counts(concept, field) for field in concept.fields} for concept in concepts]
     return [{field: counts for field, counts in own.items() if counts[0].size} for own in found]
 
 

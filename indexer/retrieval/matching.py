@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indexer.postings import Ints, Mask
+from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.retrieval.concepts import Concept, ConceptLookup, field_counts
 from indexer.schema import TAG_FIELD
@@ -25,6 +25,14 @@ class Matcher:
 
     def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds) -> None:
         self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
+        self._counted: dict[tuple[tuple[tuple[str, ...], ...], str], tuple[Ints, Floats]] = {}
+
+    def counts(self, concept: Concept, field: str) -> tuple[Ints, Floats]:
+        """As `field_counts`, each counted once however often it is asked for."""
+        key = (concept.forms, field)
+        if key not in self._counted:
+            self._counted[key] = field_counts(self.snapshot, concept, field)
+        return self._counted[key]
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
@@ -75,7 +83,7 @@ class Matcher:
         mask = np.zeros(self.snapshot.alive.size, dtype=bool)
         for concept in concepts:
             for field in concept.fields:
-                mask[field_counts(self.snapshot, concept, field)[0]] = True
+                mask[self.counts(concept, field)[0]] = True
         return mask
 
     def _phrase(self, phrase: Phrase) -> Mask:

@@ -33,7 +33,7 @@ QUESTION_WORDS: dict[str, str] = {
           "should shall i me my we our your he him his she her they them their these those than then there about into "
           "so if but",
     "de": "wie wann wo wer wen wem warum wieso wieviel welche welcher welches welchem welchen ich mir mich mein meine "
-          "wir uns ihr ihre haben hatte hatten waren wurde wurden kann soll muss über einem einen einer eines dass wenn",
+          "wir uns ihr ihre haben hatte hatten waren wurde wurden kann soll muss über einem einen einer eines dass",
     "fr": "quoi quel quelle quels quelles quand où comment pourquoi combien je mon ma mes nous notre nos ses leur "
           "leurs elle elles ils était étaient ont avait cette ces aux ou mais si",
     "es": "cuál cuáles cuándo dónde cómo quién quiénes cuánto cuántos cuántas cuánta mi mis nos le les ella ellos fue "

@@ -7,7 +7,9 @@ from dataclasses import replace
 from app.search.results import ResultPage, SearchRequest
 from app.tui.search_screen import is_unfinished
 
-TYPED = ResultPage(SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0, n_all_words=100)
+TYPED = ResultPage(
+    SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0, n_all_words=100
+)
 
 
 def _rested(n_all_words: int, **changes: object) -> ResultPage:

@@ -27,8 +27,6 @@ from benchmarks.whoosh_baseline import stemmed
 from foltr.ranking.metrics import ndcg_at_k
 from indexer.storage.catalogue import Catalogue
 
-ALL = (*collections.NAMES, *collections.NEWER)
-
 
 class Quality(NamedTuple):
     """One line of the table: means over queries."""
@@ -108,7 +106,7 @@ def measured(names: Iterable[str], *, whoosh: bool = True) -> list[Quality]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", nargs="+", choices=ALL, default=list(ALL))
+    parser.add_argument("--collections", nargs="+", choices=collections.ALL, default=list(collections.ALL))
     parser.add_argument("--no-whoosh", action="store_true", help="leave out the last column")
     wanted = parser.parse_args()
     ordinary_bm25.required()

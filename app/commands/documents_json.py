@@ -37,6 +37,7 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "bm25_rank": hit.bm25_rank,
         "truncated": hit.truncated,
         "missing": hit.missing,
+        "missing_words": list(hit.missing_words),
         "copies": [path_fields(copy) for copy in hit.copies],
         "also_as": [path_fields(twin) for twin in hit.twins],
     }

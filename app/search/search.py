@@ -114,6 +114,7 @@ class Search:
             request=request,
             hits=hits,
             n_matches=candidates.n_matches,
+            n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
             problems=tuple(query.problems),
@@ -137,7 +138,6 @@ class Search:
             reading.snapshot,
             query,
             limit=max(settings.limit, request.limit),
-            min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
             narrow=narrow,
@@ -170,8 +170,9 @@ class Search:
             fixed=usage.same_query[order] > 0,
         )  # fmt: skip
         return Ranked(
-            rows, features, scores + found.moved, candidates.bm25f[order], found, has_words=bool(candidates.concepts)
-        )
+            rows, features, scores + found.moved, candidates.bm25f[order], found,
+            [candidates.missing_words[i] for i in order], has_words=bool(candidates.concepts),
+        )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""

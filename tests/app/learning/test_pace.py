@@ -138,13 +138,13 @@ def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
 
     def features(text: str) -> np.ndarray:
         found = find(
-            snapshot, parse(text), limit=100, min_matches=100, languages=("en",), folder_ids=lambda folder: set(),
+            snapshot, parse(text), limit=100, languages=("en",), folder_ids=lambda folder: set(),
             by_date=True,
         )  # fmt: skip
         titles, stems = [names[i % 4] for i in range(12)], [f"{names[i % 3]}.txt" for i in range(12)]
         return feature_matrix(snapshot, found, usage, titles=titles, names=stems, now=NOW)
 
-    one, other = features("heron water"), features("stork lake")
+    one, other = features("heron OR water"), features("stork OR lake")
     assert one.shape == other.shape == (12, len(NAMES))
     alone = {name for name in NAMES if (one[:, INDEX[name]] == other[:, INDEX[name]]).all()}
     full = {name for name, rate in zip(NAMES, Pace.shipped(NAMES).rates, strict=True) if rate == 1.0}

@@ -27,6 +27,9 @@ WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "
 """how much an occurrence counts in each field"""
 B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
 """how far each field's occurrences are divided by its length"""
+NEAR = 0.75
+"""a document with this share of the best score is about as good"""
+MAX_NEWEST = 30
 MAX_TITLES = 20
 """candidates that are added because their title holds the query as a phrase"""
 COVERAGE_POWER = 1.0
@@ -110,6 +113,7 @@ def find(
     documents = snapshot.documents
     docs = best(documents["modified"] if by_date else scores, admitted, limit, documents)
     if not by_date:
+        docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
     return Candidates(
         docs,
@@ -180,6 +184,19 @@ def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
         numbers, own = numbers[kept], own[kept]
     rows = documents[numbers]
     return numbers[np.lexsort((numbers, rows["folder"], rows["content"], -rows["modified"], -own))][:limit]
+
+
+def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
+    """Where more documents than asked for score about as well as the best, also the newest of them.
+
+    Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
+    """
+    if docs.size < limit or scores[docs[limit - 1]] < NEAR * scores[docs[0]]:
+        return docs
+    near = admitted & (scores >= NEAR * scores[docs[0]])
+    near[docs] = False
+    newest = best(documents["modified"], near, MAX_NEWEST, documents)
+    return np.concatenate((docs, newest[np.argsort(-scores[newest], kind="stable")]))
 
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:

@@ -29,7 +29,6 @@ B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipi
 """how far each field's occurrences are divided by its length"""
 NEAR = 0.75
 """a document with this share of the best score is about as good"""
-MAX_NEWEST = 30
 MAX_TITLES = 20
 """candidates that are added because their title holds the query as a phrase"""
 COVERAGE_POWER = 1.0
@@ -187,15 +186,16 @@ def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
 
 
 def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
-    """Where more documents than asked for score about as well as the best, also the newest of them.
+    """Where more documents than asked for score about as well as the best, also the newest of them, a third more.
 
     Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
     """
-    if docs.size < limit or scores[docs[limit - 1]] < NEAR * scores[docs[0]]:
+    n_more = limit // 3
+    if not n_more or docs.size < limit or scores[docs[-1]] < NEAR * scores[docs[0]]:
         return docs
     near = admitted & (scores >= NEAR * scores[docs[0]])
     near[docs] = False
-    newest = best(documents["modified"], near, MAX_NEWEST, documents)
+    newest = best(documents["modified"], near, n_more, documents)
     return np.concatenate((docs, newest[np.argsort(-scores[newest], kind="stable")]))
 
 

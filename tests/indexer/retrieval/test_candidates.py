@@ -280,3 +280,12 @@ def test_a_word_that_stands_twice_keeps_both_places(make_index: MakeIndex) -> No
     snapshot = make_index([{"text": "heron crane"}]).snapshot()
     places = [(concept.node.position, concept.offset) for concept in search(snapshot, "heron crane heron").concepts]
     assert places == [(0, 0), (len("heron "), 1), (len("heron crane "), 2)]
+
+
+def test_of_many_that_score_alike_the_newest_are_there(make_index: MakeIndex) -> None:
+    """Twelve say it once in a text that grows from old to new: six are asked for, the two newest come along."""
+    texts = [{"text": "heron " + "x " * (20 + i), "changed": 100 + i} for i in range(12)]
+    snapshot = make_index(texts).snapshot()
+    assert ids(snapshot, search(snapshot, "heron", limit=6)) == [0, 1, 2, 3, 4, 5, 10, 11]
+    long = [{"text": "heron " + "x " * (20 if i < 6 else 2000), "changed": 100 + i} for i in range(12)]
+    assert len(search(make_index(long).snapshot(), "heron", limit=6).docs) == 6

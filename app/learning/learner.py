@@ -326,7 +326,7 @@ class Learner:
     def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
         tau = self.settings.exploration
-        tau = tau if tau >= SMALLEST_TEMPERATURE else self.pace.temperature
+        tau = tau if tau >= SMALLEST_TEMPERATURE else 1.0
         pairs = preference_pairs(scores, page, temperature=tau)
         r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound

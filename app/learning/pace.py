@@ -32,10 +32,8 @@ KEEP = 0.998
 """what each lesson leaves of what was learned before it: half is left after 346"""
 GATE = 2.0
 """standard errors that a learned weight must be away from the shipped one to count"""
-DOUBT = 0.15
+DOUBT = 0.2
 """points of error that it has before anything is known: of few queries the standard error says little"""
-TEMPERATURE = 0.2
-"""of the Plackett-Luce model by which a page that was not drawn by lot is learned from"""
 LONGEST = 0.15
 """points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
@@ -50,8 +48,6 @@ class Pace:
     gate: float = 0.0
     doubt: float = 0.0
     longest: float = np.inf
-    temperature: float = 1.0
-    """divides the scores of a page that was shown as they order it"""
 
     @classmethod
     def even(cls, n_features: int) -> Pace:
@@ -62,7 +58,7 @@ class Pace:
     def shipped(cls, names: Sequence[str]) -> Pace:
         """The pace of this program for features of these names."""
         rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
-        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), KEEP, GATE, DOUBT, LONGEST, TEMPERATURE)
+        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), KEEP, GATE, DOUBT, LONGEST)
 
     def seen(self, features: FloatMatrix) -> FloatMatrix:
         """The features as the learned part sees them."""

@@ -56,7 +56,7 @@ def test_the_even_pace_is_plain_gradient_ascent() -> None:
     """The step is the slope, every feature is seen, nothing fades and everything counts."""
     pace = Pace.even(2)
     assert pace.step(Linear(2), np.array([0.5, -0.5])).tolist() == [0.5, -0.5]
-    assert (pace.keep, pace.gate, pace.temperature) == (1.0, 0.0, 1.0)
+    assert (pace.keep, pace.gate, pace.doubt) == (1.0, 0.0, 0.0)
     assert pace.seen(np.ones((3, 2))).tolist() == [[1.0, 1.0]] * 3
 
 

@@ -115,7 +115,7 @@ class LearningSettings(Section, frozen=True):
     ] = "linear"
     learning_rate: Annotated[
         float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
-    ] = 0.2
+    ] = 0.5
     bound: Annotated[
         float,
         Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),

@@ -226,14 +226,14 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
     last = candidates.concepts[-1] if candidates.concepts else None
     if last is None or not getattr(last.node, "prefix", False):
         return terms, []
-    return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
+    return terms, list(dict.fromkeys(stem(run[0], language) for run in (*last.forms, *last.completions)))
 
 
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
     words: dict[str, None] = {}
     for concept in candidates.concepts:
-        if getattr(concept.node, "prefix", False):
+        if concept.is_beginning:
             words[concept.surface[0] + "*"] = None
         else:
             words.update(dict.fromkeys(" ".join(run) for run in concept.forms))

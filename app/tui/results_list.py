@@ -159,6 +159,13 @@ class ResultsList(ScrollView, can_focus=True):
         self._snippets: OrderedDict[SnippetKey, Snippet] = OrderedDict()
         self._asked: set[int] = set()
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self.moved = False
+        """the user put the cursor where it is"""
+
+    @property
+    def is_read(self) -> bool:
+        """The user has moved the cursor or scrolled on this page."""
+        return self.moved or self.scroll_offset.y > 0
 
     @property
     def selected(self) -> Hit | None:
@@ -168,6 +175,7 @@ class ResultsList(ScrollView, can_focus=True):
 
     def show_page(self, page: ResultPage | None, *, keep: Hit | None = None) -> None:
         """Show another page from its start, or with the cursor on the document of `keep` where it is still there."""
+        self.moved = keep is not None
         self.page = page
         self._asked.clear()
         self._lines.clear()
@@ -208,6 +216,7 @@ class ResultsList(ScrollView, can_focus=True):
     def move(self, rows: int) -> None:
         """Move the cursor by so many rows, stopping at both ends."""
         if self.page is not None and self.page.hits:
+            self.moved = True
             self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -233,7 +242,7 @@ class ResultsList(ScrollView, can_focus=True):
         row = (event.y + int(self.scroll_offset.y)) // self.row_height
         if self.page is None or not 0 <= row < len(self.page.hits):
             return
-        self.cursor = row
+        self.moved, self.cursor = True, row
         if event.chain == 2:
             self.post_message(HitChosen(self.page.hits[row]))
 

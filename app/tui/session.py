@@ -137,6 +137,11 @@ class Session:
             self._opened = self.page
             self._lanes["record"].put(partial(self._open_hit, self.page, hit))
 
+    @property
+    def has_opened(self) -> bool:
+        """Something was opened on a page that was not left yet."""
+        return self._opened is not None
+
     def leave(self) -> None:
         """Learn from the page on which something was opened, if there is one."""
         page, self._opened = self._opened, None

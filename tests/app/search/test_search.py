@@ -228,6 +228,14 @@ def test_narrowing_to_what_there_is_not_finds_nothing(open_search: Open, request
     assert ask(open_search(), "heron", **request_).hits == ()
 
 
+@pytest.mark.parametrize("text", ["heron", "grey heron", "the pangolin", "umbrella handle", "lake pond", "pangolin night"])
+def test_a_finished_word_gives_the_same_page_while_it_is_typed(open_search: Open, text: str) -> None:
+    """The same results, scores and marked words, so that nothing moves once the hand rests."""
+    typing, rested = ask(open_search(), text, as_you_type=True), ask(open_search(), text)
+    assert [(hit.doc_id, hit.score) for hit in typing.hits] == [(hit.doc_id, hit.score) for hit in rested.hits]
+    assert typing.words == rested.words
+
+
 def test_the_last_word_is_a_prefix_while_typing(open_search: Open) -> None:
     """Half a word finds what the whole word finds, and is highlighted as a beginning."""
     search = open_search()

@@ -56,7 +56,7 @@ class SearchCommand(Command):
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
 @click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
 @click.option("--no-explore", is_flag=True, help="Never let close results change places.")
-@click.option("--explain", is_flag=True, help="Tell for each result what moved it most.")
+@click.option("--explain", is_flag=True, help="Tell for each result why it stands there.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
 @setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
@@ -112,7 +112,7 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
 
         for hit in hits:
             explanation = search.explain(page, hit) if options["explain"] else None
-            click.echo(document_line(hit, search.snippet(page, hit), explanation))
+            click.echo(document_line(hit, search.snippet(page, hit), explanation, why=search.why(page, hit)))
     elif options["paths0"]:
         sys.stdout.flush()
         paths = (os.fsencode(hit.path) for hit in hits if not hit.missing)
@@ -140,7 +140,8 @@ def _print_terminal(search: Search, page: ResultPage, *, hits: Sequence[Hit], op
     colour = wants_colour(options["color"])
     for hit in hits:
         snippet = search.snippet(page, hit, width=SNIPPET_LINES * max(width - 6, 20))
-        for line in terminal_lines(hit, snippet, width=width, home=home):
+        why = search.why(page, hit)
+        for line in terminal_lines(hit, snippet, width=width, words=page.words, why=why, home=home):
             click.echo(line, color=colour)
         if options["explain"]:
             for line in explanation_lines(search.explain(page, hit), width=width):

@@ -10,14 +10,14 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from app.learning.learner import Learner
-from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
+from app.search.results import FacetCount, Facets, Hit, SearchRequest
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
@@ -26,7 +26,6 @@ from indexer.prepare import folder_key
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
-from indexer.retrieval.features import FEATURES, USAGE_NAMES
 from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
@@ -45,7 +44,13 @@ class Ranked:
     features: FloatMatrix
     """[n_docs, n_features]"""
     scores: FloatVector
-    """[n_docs] the user's ranker"""
+    """[n_docs] the user's ranker, and the extras"""
+    learner: Learner
+    """the ranker as it was at that moment"""
+    extra: Mapping[str, FloatVector] = field(default_factory=dict)
+    """part of `app.search.why.PARTS` -> [n_docs] points that were added to the ranker's"""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
 
@@ -111,38 +116,6 @@ def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copie
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         copies=copies, missing=not os.path.lexists(row.path),
     )  # fmt: skip
-
-
-LEAST = 0.005
-"""points; contributions smaller than this are left out"""
-
-
-def explanation(learner: Learner, page: ResultPage, hit: Hit) -> Explanation:
-    """The contributions of all features to one hit of a page, largest first."""
-    prior, learned = learner.contributions(page.features, hit.rank - 1)
-    values = page.features[hit.rank - 1]
-    contributions = [
-        Contribution(feature.name, feature.description, float(values[i]), float(prior[i]), float(learned[i]))
-        for i, feature in enumerate(FEATURES)
-        if abs(prior[i]) >= LEAST or abs(learned[i]) >= LEAST
-    ]
-    contributions.sort(key=lambda c: -abs(c.prior + c.learned))
-    return Explanation(hit, hit.score, tuple(contributions), _summary(hit, contributions))
-
-
-def _summary(hit: Hit, contributions: list[Contribution]) -> str:
-    from_picks = sum(c.prior + c.learned for c in contributions if c.feature in USAGE_NAMES)
-    learned = sum(c.learned for c in contributions if c.feature not in USAGE_NAMES)
-    if hit.rank == hit.bm25_rank:
-        place = f"Here at {hit.rank}, as plain BM25 would have it"
-    else:
-        place = f"Plain BM25 would put this at {hit.bm25_rank}, here it is at {hit.rank}"
-    parts = [place]
-    if abs(from_picks) >= LEAST:
-        parts.append(f"your picks move it by {from_picks:+.2f} points")
-    if abs(learned) >= LEAST:
-        parts.append(f"what was learned moves it by {learned:+.2f}")
-    return "; ".join(parts) + "."
 
 
 DAY = 86_400.0

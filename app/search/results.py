@@ -6,11 +6,15 @@ One query path serves both, so they always agree on the order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from foltr.arrays import FloatMatrix
 from indexer.query.nodes import Problem
+
+if TYPE_CHECKING:
+    from app.search.why import Reasons
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
@@ -102,6 +106,8 @@ class ResultPage:
     """the folded words and prefixes ("trans*") that results are highlighted by"""
     page_id: int = 0
     """names this page to `Search.open` and `Search.leave`"""
+    reasons: Reasons | None = None
+    """why its results stand where they stand; None where it is not ranked by the user's ranker"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +152,27 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a result's score."""
+
+    name: str
+    """one of app.search.why.PARTS"""
+    description: str
+    points: float
+    ahead: float
+    """points more than the other result has of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A result beside the one in the row above it (the first one: in the row below)."""
+
+    other: Hit
+    parts: tuple[Part, ...]
+    """those in which they differ most come first; `ahead` adds up to the difference of the scores, luck included"""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why one result stands where it stands."""
 
@@ -154,7 +181,9 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     """those that moved it most come first"""
     summary: str
-    """one sentence: "BM25 alone would put this at 8; opened 3 times for this query (+4.1)." """
+    """one sentence: "By its words alone it would stand at 8; it stands at 1: opened 3 times for this." """
+    contrast: Contrast | None = None
+    """None where nothing else was found, or the order is not that of the scores"""
 
 
 @dataclass(frozen=True, slots=True)

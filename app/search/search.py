@@ -13,6 +13,8 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -22,10 +24,10 @@ from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
+from app.search.explanation import explanation
 from app.search.page import (
     Ranked,
     bm25_ranks,
-    explanation,
     facets_of,
     highlight_words,
     interleave,
@@ -41,6 +43,7 @@ from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, snippet
+from app.search.why import Reasons
 from app.settings import Settings
 from app.store import Store
 from indexer.errors import IndexerError
@@ -121,6 +124,8 @@ class Search:
             features=ranked.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
+            reasons=self._reasons(ranked, shown, partial(self.picks.times, terms, completions=completions, now=now))
+            if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
     def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
@@ -157,7 +162,8 @@ class Search:
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        return Ranked(rows, features, self.learner.scores(features), has_words=bool(candidates.concepts))
+        learner = self.learner.as_it_is()
+        return Ranked(rows, features, learner.scores(features), learner, has_words=bool(candidates.concepts))
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
@@ -174,6 +180,17 @@ class Search:
             return shown, ()
         seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
         return interleave(shown, k=k, seed=seed)
+
+    @staticmethod
+    def _reasons(ranked: Ranked, shown: Iterable[int], times: Callable[[str, str], float]) -> Reasons:
+        def n_picks(candidate: int) -> float:
+            row = ranked.rows[candidate]
+            return times(row.path, row.part)
+
+        return Reasons(
+            ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
+            extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+        )  # fmt: skip
 
     def _visit(
         self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
@@ -260,7 +277,11 @@ class Search:
 
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
         """Why a result stands where it stands."""
-        return explanation(self.learner, page, hit)
+        return explanation(page, hit)
+
+    def why(self, page: ResultPage, hit: Hit) -> str:
+        """The same in two to five words; "" for a result that stands where its words alone would put it."""
+        return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""
 
     def status(self) -> IndexStatus:
         """What the index holds and who is writing to it."""

@@ -40,10 +40,11 @@ class Answered(Message):
 
 @dataclass
 class SnippetsMade(Message):
-    """Snippets of some rows of one page, by row index."""
+    """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
     page: ResultPage
     snippets: dict[int, Snippet]
+    reasons: dict[int, str]
 
 
 @dataclass

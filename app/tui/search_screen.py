@@ -3,8 +3,8 @@
 Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
 
 While the hand is typing, the last word may go on; when it rests, it is a whole word. A cursor that the user has not
-moved stays on the first row, and a page that is being read is never exchanged without a key press. Syncing with the group happens in a worker of its own, so that
-nothing else waits for the network.
+moved stays on the first row, and a page that is being read is never exchanged without a key press. Syncing with the
+group happens in a worker of its own, so that nothing else waits for the network.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ class SearchScreen(Screen[None]):
 
     @on(SnippetsMade)
     def _snippets_made(self, message: SnippetsMade) -> None:
-        self.query_one(ResultsList).add_snippets(message.page, message.snippets)
+        self.query_one(ResultsList).add_snippets(message.page, message.snippets, message.reasons)
 
     @on(HitSelected)
     def _selected(self, message: HitSelected) -> None:

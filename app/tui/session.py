@@ -204,7 +204,8 @@ class Session:
     def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         if self._engine is not None and page is self.page:
             made = {row: self._engine.snippet(page, page.hits[row], width) for row in rows}
-            self.tell(SnippetsMade(page, made))
+            reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
+            self.tell(SnippetsMade(page, made, reasons))
 
     def _make_preview(self, page: ResultPage, hit: Hit, width: int) -> None:
         if self._engine is not None:

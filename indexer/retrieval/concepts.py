@@ -24,7 +24,7 @@ MAX_FORMS = 12
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
 COMPLETED = 0.1
-"""what an occurrence of a completion counts where the typed word is a word itself: they fill in after its own matches"""
+"""what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
 WHOLE = 0.1
 """a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
 QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.learning.learner import Learner
 from app.search.page import Ranked, bm25_ranks, interleave, make_hit, make_hits, sort_rows, without_copies
+from app.settings import LearningSettings
+from app.store import Store
 from foltr.online.interleaving import FIRST, SECOND
 from indexer.storage.catalogue import DocumentRow
 
@@ -64,7 +67,11 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     os.symlink(tmp_path / "gone", tmp_path / "link")
     rows = [row(i, path=str(tmp_path / name)) for i, name in enumerate(("a.txt", "b.txt", "link"))]
-    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]))
+    with Store(tmp_path / "state.sqlite") as store:
+        learner = Learner(
+            store, theta0=[0.0, 0.0], feature_names=("a", "b"), manifest_hash="", settings=LearningSettings()
+        )
+        ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]), learner)
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
     assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [
         (1, 102, 2.0, 2, False), (2, 100, 0.5, 1, False),

@@ -228,7 +228,7 @@ def test_narrowing_to_what_there_is_not_finds_nothing(open_search: Open, request
     assert ask(open_search(), "heron", **request_).hits == ()
 
 
-@pytest.mark.parametrize("text", ["heron", "grey heron", "the pangolin", "umbrella handle", "lake pond", "pangolin night"])
+@pytest.mark.parametrize("text", ["heron", "grey heron", "the pangolin", "umbrella handle", "lake pond", "ants night"])
 def test_a_finished_word_gives_the_same_page_while_it_is_typed(open_search: Open, text: str) -> None:
     """The same results, scores and marked words, so that nothing moves once the hand rests."""
     typing, rested = ask(open_search(), text, as_you_type=True), ask(open_search(), text)

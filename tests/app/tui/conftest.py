@@ -16,12 +16,14 @@ from textual.pilot import Pilot
 from textual.timer import Timer
 
 from app.search.results import (
+    Contrast,
     Contribution,
     Explanation,
     FacetCount,
     Facets,
     Hit,
     IndexStatus,
+    Part,
     Preview,
     ResultPage,
     SearchRequest,
@@ -133,7 +135,13 @@ class FakeSearch:
             Contribution("title.coverage", "words found in the title", 1.0, 2.25, 0.5),
             Contribution("body.bm25", "BM25 of the text", 0.5, 1.5, -0.25),
         )
-        return Explanation(hit, 4.0, contributions, f"BM25 alone would put this at {hit.bm25_rank}.")
+        other = page.hits[hit.rank - 2 if hit.rank > 1 else 1]
+        parts = (Part("title", "the words in its title", 2.75, 1.5), Part("words", "its words", 1.25, -0.25))
+        summary = f"By its words alone it would stand at {hit.bm25_rank}."
+        return Explanation(hit, 4.0, contributions, summary, Contrast(other, parts))
+
+    def why(self, page: ResultPage, hit: Hit) -> str:
+        return "exact title" if hit.bm25_rank != hit.rank and page.request.order == "learned" else ""
 
     def status(self) -> IndexStatus:
         n = len(self.documents)

@@ -130,11 +130,13 @@ class Preview:
 
     text: str
     spans: tuple[tuple[int, int], ...]
-    """[start, end) offsets of all matches, ascending (at most 1,000)"""
+    """[start, end) offsets of all matches, ascending (the first 1,000, and those of the passage)"""
     pages: tuple[int, ...]
     """offsets at which pages begin; () where the format has none"""
     note: str
     """"" or one line: "first 2 MB", "the file is gone" """
+    best: int = 0
+    """index of the match at which the passage of the snippet begins"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -42,7 +43,7 @@ from app.search.page import (
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, snippet
+from app.search.snippets import matches, passage, snippet
 from app.search.why import Reasons
 from app.settings import Settings
 from app.store import Store
@@ -249,6 +250,12 @@ class Search:
         if visit is not None:
             self._visits.keep(visit)
 
+    def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
+        """Where (line, page) the passages are that were printed of the first results of the kept page."""
+        visit = self._visits.kept()
+        if visit is not None:
+            self._visits.keep(replace(visit, places=tuple(places)))
+
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
         visit = self._visits.kept()
@@ -268,12 +275,15 @@ class Search:
         text = self._catalogue.text(hit.doc_id)
         return snippet(text, page.words, width=width, pages=row.pages if row else ())
 
-    def preview(self, page: ResultPage, hit: Hit) -> Preview:
-        """The whole text of one result with its matches."""
+    def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
+        """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         note = "the file is gone" if hit.missing or row is None else row.truncated
         text = self._catalogue.text(hit.doc_id)
-        return Preview(text, tuple(matches(text, page.words)), row.pages if row else (), note)
+        shown, spans = passage(text, page.words, width=width), matches(text, page.words)
+        if shown and shown[0] not in spans:
+            spans = tuple(sorted({*spans, *shown}))
+        return Preview(text, spans, row.pages if row else (), note, spans.index(shown[0]) if shown else 0)
 
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
         """Why a result stands where it stands."""

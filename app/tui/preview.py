@@ -46,8 +46,8 @@ class PreviewBody(ScrollView, can_focus=True):
         """the user has gone elsewhere in this text"""
 
     def show_text(self, preview: Preview | None, layout: Layout | None, *, same: bool = False) -> None:
-        """Show a text at its first match; with `same`, it is the text shown before, wrapped anew."""
-        current = self.current if same else 0
+        """Show a text at the passage of its snippet; with `same`, it is the text shown before, wrapped anew."""
+        current = self.current if same else preview.best if preview else 0
         self.moved = self.moved and same
         self.preview, self._layout = preview, layout
         self._starts = [start for start, _ in preview.spans] if preview else []

@@ -225,7 +225,7 @@ class ResultsList(ScrollView, can_focus=True):
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
-            self.post_message(RowsShown(self.page, rows, max(20, self.size.width - 4)))
+            self.post_message(RowsShown(self.page, rows, self.snippet_width))
 
     def move(self, rows: int) -> None:
         """Move the cursor by so many rows, stopping at both ends."""
@@ -289,6 +289,11 @@ class ResultsList(ScrollView, can_focus=True):
 
     def action_list_page_up(self) -> None:
         self.move(-max(1, self.rows_in_view - 1))
+
+    @property
+    def snippet_width(self) -> int:
+        """Characters of a snippet."""
+        return max(20, self.size.width - 4)
 
     @property
     def row_height(self) -> int:

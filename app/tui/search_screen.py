@@ -514,7 +514,7 @@ class SearchScreen(Screen[None]):
         if self.query_one(ExplainPane).display:
             self.session.want_explanation(hit)
         elif width := self.query_one(PreviewBody).size.width:
-            self.session.want_preview(hit, width)
+            self.session.want_preview(hit, width, snippet_width=self.query_one(ResultsList).snippet_width)
 
     def action_wider(self) -> None:
         self._share = min(len(SIDE_SHARES) - 1, self._share + 1)

@@ -151,9 +151,10 @@ class Session:
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
 
-    def want_preview(self, hit: Hit, width: int) -> None:
+    def want_preview(self, hit: Hit, width: int, *, snippet_width: int) -> None:
+        """The text of a hit, wrapped at `width` cells, and where in it the snippet of that width is."""
         if self.page is not None:
-            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width))
+            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width, snippet_width))
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
@@ -207,9 +208,9 @@ class Session:
             reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
             self.tell(SnippetsMade(page, made, reasons))
 
-    def _make_preview(self, page: ResultPage, hit: Hit, width: int) -> None:
+    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int) -> None:
         if self._engine is not None:
-            preview = self._engine.preview(page, hit)
+            preview = self._engine.preview(page, hit, snippet_width)
             self.tell(PreviewMade(hit, preview, lay_out(preview.text, width, pages=preview.pages)))
 
     def _explain(self, page: ResultPage, hit: Hit) -> None:

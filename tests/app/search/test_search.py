@@ -266,6 +266,23 @@ def test_snippet_preview_and_status(open_search: Open, master: tuple[Path, Path]
     assert status.index_bytes > 0
 
 
+def test_the_preview_begins_where_the_snippet_is(tmp_path: Path) -> None:
+    """At the passage with most of the words, not at the first match of any."""
+    own = Paths(tmp_path / "config", tmp_path / "data")
+    (tmp_path / "notes").mkdir()
+    far = "heron\n" * 300 + "The heron met a pangolin.\n"
+    (tmp_path / "notes" / "a.txt").write_text(far)
+    update_index(INDEXING, own, roots=[str(tmp_path / "notes")])
+    search = Search(Settings(learning=QUIET), own)
+    page = ask(search, "heron pangolin")
+    snippet, preview = search.snippet(page, page.hits[0]), search.preview(page, page.hits[0])
+    start, _ = preview.spans[preview.best]
+    assert preview.text.count("\n", 0, start) + 1 == snippet.line
+    assert "pangolin" in [preview.text[a:b] for a, b in preview.spans]
+    assert list(preview.spans) == sorted(preview.spans)
+    search.close()
+
+
 def test_the_explanation_adds_up_to_the_score(open_search: Open) -> None:
     """Contributions are the score but for those too small to be shown."""
     search = open_search()

@@ -117,7 +117,7 @@ class FakeSearch:
         spans = tuple(m.span() for w in page.words for m in re.finditer(rf"\b{w}", text, re.IGNORECASE))
         return Snippet(text, tuple(sorted(spans)), 1, 1 if self.documents[hit.doc_id].pages else 0)
 
-    def preview(self, page: ResultPage, hit: Hit) -> Preview:
+    def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         document = self.documents[hit.doc_id]
         spans = sorted(m.span() for w in page.words for m in re.finditer(rf"\b{w}", document.text, re.IGNORECASE))
         return Preview(document.text, tuple(spans), document.pages, "the file is gone" if document.missing else "")

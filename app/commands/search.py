@@ -92,7 +92,8 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     try:
         page = search.search(request)
         search.keep(page)  # for `open N`
-        SearchHistory(search.store, context.settings.history).add(text, now=time.time())
+        if not search.unkept:
+            SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
             say(f"{search.trouble}; `foltr-search index` makes it anew")
@@ -101,6 +102,8 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
             _count(page, len(hits))
+        if search.unkept:
+            say(search.unkept)
     finally:
         search.close()
     return FOUND if hits else NOTHING_FOUND

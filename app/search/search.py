@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -46,7 +46,7 @@ from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, passage, snippet
 from app.search.why import Reasons
 from app.settings import Settings
-from app.store import Store
+from app.store import StateError, Store
 from indexer.errors import IndexerError
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
@@ -55,7 +55,9 @@ from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
+from indexer.storage.unwritable import is_unwritable
 
+UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -68,9 +70,12 @@ class Search:
         self._settings, self._paths = settings, paths
         self._catalogue = Catalogue.open(paths.catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
-        self.store = Store(paths.state)
+        self.store = Store.for_searching(paths.state)
+        self.unkept = "" if self.store.is_kept else UNKEPT
+        """why nothing is learned or remembered now, as one line; "" when all is well"""
         learning = settings.learning
-        self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
+        key = load_key(paths.key, keep=self.store.is_kept)
+        self.picks = Picks(self.store, key, enabled=learning.enabled and learning.remember_picks)
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
             pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
@@ -231,30 +236,34 @@ class Search:
 
     def opened(self, page: ResultPage, hit: Hit) -> None:
         """Record that a result of a page was opened: a pick at once, a click when the page is left."""
-        with self._lock:
+        with self._lock, self._unless_unkept():
             visit = self._shown.get(page.page_id)
-            if visit is not None:
+            if visit is not None and not self.unkept:
                 self._shown[page.page_id] = self._visits.opened(visit, hit)
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
         with self._lock:
             visit = self._shown.pop(page.page_id, None)
-        return self._visits.leave(visit, source="screen") if visit is not None else None
+        with self._unless_unkept():
+            return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
+        return None
 
     def keep(self, page: ResultPage) -> None:
         """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
-        self._visits.settle()
         with self._lock:
             visit = self._shown.get(page.page_id)
-        if visit is not None:
-            self._visits.keep(visit)
+        with self._unless_unkept():
+            self._visits.settle()
+            if visit is not None:
+                self._visits.keep(visit)
 
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Where (line, page) the passages are that were printed of the first results of the kept page."""
         visit = self._visits.kept()
         if visit is not None:
-            self._visits.keep(replace(visit, places=tuple(places)))
+            with self._unless_unkept():
+                self._visits.keep(replace(visit, places=tuple(places)))
 
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
@@ -266,8 +275,19 @@ class Search:
         if row is None:
             return None
         hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
-        self._visits.keep(self._visits.opened(visit, hit))
+        with self._unless_unkept():
+            self._visits.keep(self._visits.opened(visit, hit))
         return hit
+
+    @contextlib.contextmanager
+    def _unless_unkept(self) -> Iterator[None]:
+        """When the disk gets full meanwhile, what cannot be kept is left out, and `unkept` says so."""
+        try:
+            yield
+        except StateError as error:
+            if not is_unwritable(error.__cause__):
+                raise
+            self.unkept = UNKEPT
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""

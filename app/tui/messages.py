@@ -20,6 +20,8 @@ class EngineReady(Message):
     """The index is open and questions can be answered."""
 
     status: IndexStatus
+    unkept: str = ""
+    """why nothing is learned, as one line; "" when all is well"""
 
 
 @dataclass

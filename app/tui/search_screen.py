@@ -329,6 +329,9 @@ class SearchScreen(Screen[None]):
     @on(EngineReady)
     def _ready(self, message: EngineReady) -> None:
         self.status = message.status
+        if message.unkept:
+            self.query_one(StatusLine).show_unkept()
+            self.notify(message.unkept, severity="warning", timeout=10, markup=False)
         if self.query_one(QueryInput).value.strip():
             self.ask(as_you_type=True)
         else:

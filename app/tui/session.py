@@ -193,7 +193,7 @@ class Session:
         engine = self._open_engine()
         status = engine.status()
         self._engine = engine
-        self.tell(EngineReady(status))
+        self.tell(EngineReady(status, engine.unkept))
 
     def _answer(self, sequence: int, request: SearchRequest) -> None:
         if self._engine is None or sequence != self.sequence:

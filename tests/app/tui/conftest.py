@@ -76,6 +76,7 @@ class FakeSearch:
         self.left: list[ResultPage] = []
         self.snippet_rows: list[int] = []
         self.closed = False
+        self.unkept = ""
         self.generation = 1
         self.seen_generation = 1
         self.gate: dict[str, threading.Event] = {}

@@ -44,12 +44,15 @@ def _contributions(reasons: Reasons, place: int) -> tuple[Contribution, ...]:
 
 def _summary(reasons: Reasons, hit: Hit) -> str:
     place = hit.rank - 1
-    alone = reasons.place_without(place, float(reasons.beyond(place).sum()))
-    words = reasons.words(place, hit.type)
-    if alone == place:
-        held = f", and {words} keeps it there" if words else ""
-        return f"It stands at {hit.rank}, where its words alone would put it{held}."
-    return f"By its words alone it would stand at {alone + 1}; it stands at {hit.rank}{': ' + words if words else ''}."
+    if hit.rank == hit.bm25_rank:
+        return f"It stands at {hit.rank}, where its words alone (BM25) would put it."
+    why = reasons.words(place, hit.type)
+    causes = reasons.causes(place)
+    if not why and causes:
+        why = PARTS[causes[0]]
+    elif not why:
+        why = "others rose past it" if hit.rank > hit.bm25_rank else "small things together"
+    return f"Its words alone (BM25) would put it at {hit.bm25_rank}; it stands at {hit.rank}: {why}."
 
 
 def _in_another_order(page: ResultPage) -> str:

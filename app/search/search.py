@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -112,7 +112,8 @@ class Search:
         ranked = self._ranked(reading, candidates, rows, terms, completions, now)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
+        by_words = bm25_ranks(ranked.rows, candidates.bm25f)
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -130,8 +131,10 @@ class Search:
             features=ranked.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
-            reasons=self._reasons(ranked, shown, partial(self.picks.times, terms, completions=completions, now=now))
-            if request.order == "learned" and ranked.has_words else None,
+            reasons=self._reasons(
+                ranked, {i: by_words[i] for i in shown},
+                partial(self.picks.times, terms, completions=completions, now=now),
+            ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
     def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
@@ -188,13 +191,16 @@ class Search:
         return interleave(shown, k=k, seed=seed)
 
     @staticmethod
-    def _reasons(ranked: Ranked, shown: Iterable[int], times: Callable[[str, str], float]) -> Reasons:
+    def _reasons(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, str], float]) -> Reasons:
+        """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
+
         def n_picks(candidate: int) -> float:
             row = ranked.rows[candidate]
             return times(row.path, row.part)
 
         return Reasons(
             ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
+            np.fromiter(shown.values(), dtype=np.int64) - 1,
             extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
         )  # fmt: skip
 

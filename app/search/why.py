@@ -1,8 +1,9 @@
 """Why a result stands where it stands: its score in named parts, and in a few words what put it there.
 
-The parts of a result add up to its score, and with its luck to what it is shown by. A part is the cause of a result's
-place when without it (with what the page's middle result has of it) the result would stand elsewhere. What the words
-themselves do is no cause: it is what all others are held against.
+The parts of a result add up to its score, and with its luck to what it is shown by. A result was moved when it does not
+stand where its words alone (BM25F) would put it. A part is the cause of that when without it (with what the middle one
+of the others has of it) the result would stand nearer to there. What the words themselves are worth is no cause: it is
+what all others are held against.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class Reasons:
     """[n_docs] the ranker's scores and the extras"""
     shown: IntVector
     """[n_shown] the candidates in the order shown, copies left out"""
+    by_words: IntVector
+    """[n_shown] where each would stand by BM25F alone, from 0"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -127,23 +130,25 @@ class Reasons:
         before = np.arange(len(others)) < place
         return int(np.sum((others > mine) & ~ties) + np.sum(ties & before))
 
-    def cause(self, place: int) -> str:
-        """The part that moved the result at `place` (from 0) farthest; "" when none moved it."""
-        moved = []
+    def causes(self, place: int) -> list[str]:
+        """The parts that moved the result at `place` (from 0) to where it is, the strongest first."""
+        way = int(np.sign(self.by_words[place] - place))
+        found = []
         for name, points in zip(PARTS, self.beyond(place).tolist(), strict=True):
-            steps = abs(self.place_without(place, points) - place) if abs(points) >= LEAST else 0
-            moved.append((steps, abs(points), name))
-        steps, _, name = max(moved)
-        return name if steps else ""
+            steps = abs(self.place_without(place, points) - place)
+            if steps and abs(points) >= LEAST and np.sign(points) == way:
+                found.append((steps, abs(points), name))
+        return [name for _, _, name in sorted(found, reverse=True)]
 
     def words(self, place: int, type_: str) -> str:
         """Why the result at `place` (from 0) stands there, in two to five words; "" where its words alone put it.
 
-        `type_` is the document's.
+        `type_` is the document's. What only tells of the words once more (that they stand near each other, say) is
+        left out.
         """
-        name = self.cause(place)
-        if not name:
-            return ""
+        return next((words for name in self.causes(place) if (words := self._told(name, place, type_))), "")
+
+    def _told(self, name: str, place: int, type_: str) -> str:
         candidate = int(self.shown[place])
         if name in self.notes and self.notes[name][candidate]:
             return self.notes[name][candidate]
@@ -166,15 +171,12 @@ class Reasons:
 
 def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
     if name == "title":
-        return "exact title" if value["title_exact"] == 1 else (
-            "all words in the title" if value["title_coverage"] > 0.999 else "words in its title"
-        )  # fmt: skip
-    if name == "nearness":
-        return "words side by side" if value["body_phrase"] == 1 else "words close together"
+        all_words = "all words in the title" if value["title_coverage"] > 0.999 else ""
+        return "exact title" if value["title_exact"] == 1 else all_words
     if name == "opened":
         return "opened recently" if value["opened_recently"] > value["opened"] else "opened often"
     return {
-        "name": "exact file name" if value["name_exact"] == 1 else "words in its name",
+        "name": "exact file name" if value["name_exact"] == 1 else "",
         "type": f"you often open {kind}",
         "type_picks": f"you often open {kind}",
         "similar_query": "opened for similar searches",
@@ -183,24 +185,18 @@ def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
         "group": "ranked higher by your group",
         "alike": "newest of those alike",
         "luck": "drawn by lot",
-    }[name]
+    }.get(name, "")
 
 
 def _lowered(name: str, kind: str) -> str:
     return {
-        "title": "words not in its title",
-        "name": "words not in its name",
-        "nearness": "words far apart",
         "type": f"you seldom open {kind}",
         "type_picks": f"you seldom open {kind}",
-        "similar_query": "others opened for this",
-        "opened": "opened less than others",
         "folder": "you seldom open this folder",
-        "meaning": "far in meaning",
         "group": "ranked lower by your group",
         "alike": "older of those alike",
         "luck": "drawn by lot",
-    }[name]
+    }.get(name, "")
 
 
 def times(n_picks: float) -> str:

@@ -59,7 +59,7 @@ def test_parts_add_up_to_scores_and_their_differences(store: Store, seed: int, n
     alike = rng.normal(size=n)
     scores = still.scores(features) + alike
     shown = rng.permutation(n)[: max(2, n - 2)]
-    reasons = Reasons(still, features, scores, shown, extra={"alike": alike})
+    reasons = Reasons(still, features, scores, shown, np.arange(len(shown)), extra={"alike": alike})
     learner.learn(features, np.arange(n), np.arange(n) == 0)  # later lessons change nothing
     page = page_of(reasons)
     luck = list(PARTS).index("luck")
@@ -80,9 +80,9 @@ def test_a_page_of_the_scores_has_no_luck(store: Store) -> None:
     features = np.random.default_rng(1).uniform(size=(5, len(NAMES)))
     still = learner_of(store).as_it_is()
     scores = still.scores(features)
-    reasons = Reasons(still, features, scores, np.argsort(-scores))
+    reasons = Reasons(still, features, scores, np.argsort(-scores), np.arange(5))
     assert not reasons.parts[:, list(PARTS).index("luck")].any()
-    alone = Reasons(still, features, scores, np.array([3]))
+    alone = Reasons(still, features, scores, np.array([3]), np.array([0]))
     assert alone.words(0, "text") == ""
     assert contrast(page_of(alone), page_of(alone).hits[0]) is None
 
@@ -96,10 +96,11 @@ def test_a_cause_is_what_the_place_hangs_on(store: Store) -> None:
     features[2, INDEX["body_phrase"]] = 1.0
     still = learner_of(store).as_it_is()
     scores = still.scores(features)
-    reasons = Reasons(still, features, scores, np.argsort(-scores))
+    reasons = Reasons(still, features, scores, np.argsort(-scores), np.array([1, 0, 2]))
     assert reasons.shown.tolist() == [1, 0, 2]
-    assert [reasons.cause(place) for place in range(3)] == ["title", "", ""]
+    assert [reasons.causes(place) for place in range(3)] == [["title"], [], []]
     assert reasons.words(0, "text") == "exact title"
+    assert Reasons(still, features, scores, reasons.shown, np.arange(3)).words(0, "text") == ""
     assert reasons.place_without(0, LEAST) == 0
 
 
@@ -111,9 +112,10 @@ def test_extras_bring_their_own_words(store: Store) -> None:
     alike = np.array([0.0, 1.0, 0.0])
     notes = {"alike": ["older of 2 alike", "newest of 2 alike", ""]}
     scores = still.scores(features) + alike
-    first = Reasons(still, features, scores, np.argsort(-scores), extra={"alike": alike}, notes=notes)
+    places = np.array([1, 0, 2])
+    first = Reasons(still, features, scores, np.argsort(-scores), places, extra={"alike": alike}, notes=notes)
     assert [first.words(place, "text") for place in range(3)] == ["newest of 2 alike", "", ""]
-    drawn = Reasons(still, features, still.scores(features), np.array([2, 0, 1]))
+    drawn = Reasons(still, features, still.scores(features), np.array([2, 0, 1]), np.array([2, 0, 1]))
     assert drawn.words(0, "text") == "drawn by lot"
 
 

@@ -40,7 +40,7 @@ START = {
 }  # fmt: skip
 PICKS = {
     # Three picks (strength .84) outdo any BM25F score; one (.06) is worth less than a phrase in the text.
-    "same_query": 10.0, "similar_query": 1.5, "folder_share": 0.5,
+    "same_query": 10.0, "similar_query": 1.5, "folder_share": 0.25,
     # "opened" and "opened_recently" start at nothing: even .02 cost 2 % on held-out queries.
 }  # fmt: skip
 """weights of the user's own picks"""

@@ -239,7 +239,7 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
     the beginning of the text, and both are 0.
     """
     width = max(width, 20)
-    spans = _best_window(text, tuple(words), width * 2 // 3)
+    spans = passage(text, words, width=width)
     if not spans:
         line = _squeezed(text[: 8 * width]).strip()
         cut = line if len(line) <= width and len(text) <= 8 * width else _cut(line, width - 1) + "…"
@@ -247,6 +247,11 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
     first = spans[0][0]
     shown, marks = _compose(text, spans, width)
     return Snippet(shown, marks, text.count("\n", 0, first) + 1, max(1, bisect_right(pages, first)) if pages else 0)
+
+
+def passage(text: str, words: Sequence[str], *, width: int = 160) -> tuple[Span, ...]:
+    """The matches in the place that a snippet of this width shows; () where there is none."""
+    return tuple(_best_window(text, tuple(words), max(width, 20) * 2 // 3))
 
 
 def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:

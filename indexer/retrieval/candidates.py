@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
@@ -27,6 +27,8 @@ WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "
 """how much an occurrence counts in each field"""
 B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
 """how far each field's occurrences are divided by its length"""
+NEAR = 0.75
+"""a document with this share of the best score is about as good"""
 MAX_TITLES = 20
 """candidates that are added because their title holds the query as a phrase"""
 COVERAGE_POWER = 1.0
@@ -107,8 +109,10 @@ def find(
     scores, any_df = bm25f(snapshot, found)
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
-    docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)
+    documents = snapshot.documents
+    docs = best(documents["modified"] if by_date else scores, admitted, limit, documents)
     if not by_date:
+        docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
     return Candidates(
         docs,
@@ -168,15 +172,33 @@ def idf(n_documents: float, df: Floats | float) -> Floats:
     return np.asarray(np.log1p((n_documents - df + 0.5) / (np.asarray(df) + 0.5)))
 
 
-def best(scores: Floats, admitted: Mask, limit: int) -> Ints:
-    """The `limit` admitted numbers of highest score, ties by number."""
+def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
+    """The `limit` admitted numbers of highest score.
+
+    Of equal ones the newest, then by what is in them and where they lie: the same in whatever order they were indexed.
+    """
     numbers = np.flatnonzero(admitted)
     own = scores[numbers]
     if numbers.size > limit:
         threshold = np.partition(own, numbers.size - limit)[numbers.size - limit]
         kept = own >= threshold
         numbers, own = numbers[kept], own[kept]
-    return numbers[np.lexsort((numbers, -own))][:limit]
+    rows = documents[numbers]
+    return numbers[np.lexsort((numbers, rows["folder"], rows["content"], -rows["modified"], -own))][:limit]
+
+
+def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
+    """Where more documents than asked for score about as well as the best, also the newest of them, a third more.
+
+    Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
+    """
+    n_more = limit // 3
+    if not n_more or docs.size < limit or scores[docs[-1]] < NEAR * scores[docs[0]]:
+        return docs
+    near = admitted & (scores >= NEAR * scores[docs[0]])
+    near[docs] = False
+    newest = best(documents["modified"], near, n_more, documents)
+    return np.concatenate((docs, newest[np.argsort(-scores[newest], kind="stable")]))
 
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
@@ -184,7 +206,8 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
     titled = np.setdiff1d(titled[admitted[titled]], docs)
     lengths = snapshot.documents["n_title"][titled]
-    extra = titled[np.lexsort((titled, lengths))][:MAX_TITLES]
+    rows = snapshot.documents[titled]
+    extra = titled[np.lexsort((titled, rows["folder"], rows["content"], -rows["modified"], lengths))][:MAX_TITLES]
     return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
 
 

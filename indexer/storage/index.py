@@ -87,7 +87,8 @@ class Index:
         IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.chmod(folder, 0o700)
+        if folder.stat().st_mode & 0o077:
+            os.chmod(folder, 0o700)
         others = [p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")]
         if others:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")

@@ -15,6 +15,7 @@ from indexer.query.nodes import Phrase, Word
 from indexer.query.parse import parse
 from indexer.retrieval import concepts
 from indexer.retrieval.candidates import COVERAGE_POWER, K1, WEIGHTS, B, Candidates, best, find, idf
+from indexer.schema import DOCUMENT
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
@@ -112,11 +113,13 @@ def test_idf_is_never_negative(n: int, df: int, expected: float) -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.data())
 def test_the_best_are_those_of_a_full_sort(scores: list[int], data: st.DataObject) -> None:
-    """Highest first, ties by number, only what is admitted, at most `limit`."""
+    """Highest first, ties by date and then by number, only what is admitted, at most `limit`."""
     mask = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
     limit = data.draw(st.integers(1, 12))
-    expected = sorted((i for i in range(len(scores)) if mask[i]), key=lambda i: (-scores[i], i))[:limit]
-    assert best(np.array(scores, dtype=float), np.array(mask), limit).tolist() == expected
+    expected = sorted((i for i in range(len(scores)) if mask[i]), key=lambda i: (-scores[i], -(i % 3), i))[:limit]
+    documents = np.zeros(len(scores), dtype=DOCUMENT)
+    documents["modified"] = np.arange(len(scores)) % 3
+    assert best(np.array(scores, dtype=float), np.array(mask), limit, documents).tolist() == expected
 
 
 def test_counts_are_those_of_the_documents(make_index: MakeIndex) -> None:
@@ -277,3 +280,12 @@ def test_a_word_that_stands_twice_keeps_both_places(make_index: MakeIndex) -> No
     snapshot = make_index([{"text": "heron crane"}]).snapshot()
     places = [(concept.node.position, concept.offset) for concept in search(snapshot, "heron crane heron").concepts]
     assert places == [(0, 0), (len("heron "), 1), (len("heron crane "), 2)]
+
+
+def test_of_many_that_score_alike_the_newest_are_there(make_index: MakeIndex) -> None:
+    """Twelve say it once in a text that grows from old to new: six are asked for, the two newest come along."""
+    texts = [{"text": "heron " + "x " * (20 + i), "changed": 100 + i} for i in range(12)]
+    snapshot = make_index(texts).snapshot()
+    assert ids(snapshot, search(snapshot, "heron", limit=6)) == [0, 1, 2, 3, 4, 5, 10, 11]
+    long = [{"text": "heron " + "x " * (20 if i < 6 else 2000), "changed": 100 + i} for i in range(12)]
+    assert len(search(make_index(long).snapshot(), "heron", limit=6).docs) == 6

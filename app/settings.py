@@ -90,10 +90,6 @@ class SearchSettings(Section, frozen=True):
     page_size: Annotated[
         int, Meta(ge=1, le=100, description="Results on one page: what is explored and learned from.")
     ] = 10
-    min_matches: Annotated[
-        int,
-        Meta(ge=0, le=1000, description="With fewer documents holding all words, those holding some are added."),
-    ] = 5
     languages: Annotated[
         list[str],
         Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
@@ -111,14 +107,15 @@ class LearningSettings(Section, frozen=True):
         float, Meta(ge=0, le=2, description="How far learning may move results; 0 not at all, 1 as shipped.")
     ] = 1.0
     exploration: Annotated[
-        float, Meta(ge=0, le=10, description="Temperature at which results of close score change places; 0 never.")
-    ] = 0.2
+        float,
+        Meta(ge=0, le=10, description="Temperature at which results of close score change places by lot; 0 never."),
+    ] = 0.0
     ranker: Annotated[
         Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
     ] = "linear"
     learning_rate: Annotated[
         float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
-    ] = 0.2
+    ] = 0.5
     bound: Annotated[
         float,
         Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
@@ -242,6 +239,7 @@ SCHEME = Scheme(
     others=("FOLTR_SERVER_",),
     error=SettingsError,
     entries={"index.max_file_mb": TYPES},
+    retired={"search.min_matches": "documents with some of the words are always found, below those with more of them"},
     checks={"search.languages": _known_languages, "index.roots": _absolute},
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.

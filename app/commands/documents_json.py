@@ -38,7 +38,9 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "why": why,
         "truncated": hit.truncated,
         "missing": hit.missing,
+        "missing_words": list(hit.missing_words),
         "copies": [path_fields(copy) for copy in hit.copies],
+        "also_as": [path_fields(twin) for twin in hit.twins],
     }
     if snippet is not None:
         record["snippet"] = {

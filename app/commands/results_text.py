@@ -11,7 +11,7 @@ import click
 
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import matches
-from app.wording import columns, fit, fit_left, iso_day, wrap
+from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
@@ -114,6 +114,7 @@ def _marked(text: str, words: tuple[str, ...], **style: Any) -> str:
 def _notes(hit: Hit, why: str) -> str:
     notes = [why, safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
+    notes.append(also_as(hit.twins))
     return "".join(f"  ({note})" for note in notes if note)
 
 

@@ -7,23 +7,25 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.learning.learner import Learner
+from app.learning.learner import DECIMALS, Learner
 from app.search.results import FacetCount, Facets, Hit, SearchRequest
+from app.wording import count
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
-from indexer.postings import Mask
+from indexer.postings import Bytes, Ints, Mask
 from indexer.prepare import folder_key
 from indexer.query.nodes import Query
+from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.matching import FolderIds
@@ -32,21 +34,28 @@ from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.printable import display_path
+from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Candidates in BM25F order, with what is needed to show and to learn from them."""
+    """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
     rows: Sequence[DocumentRow]
     """[n_docs]"""
     features: FloatMatrix
     """[n_docs, n_features]"""
     scores: FloatVector
-    """[n_docs] the user's ranker, and the extras"""
+    """[n_docs] what they are ranked by: the ranker's scores and the extras"""
+    bm25f: FloatVector
+    """[n_docs]"""
     learner: Learner
     """the ranker as it was at that moment"""
+    contents: Sequence[int]
+    """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
+    missing_words: Sequence[tuple[str, ...]]
+    """[n_docs] words of a plain query that each does not hold"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part of `app.search.why.PARTS` -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -55,12 +64,65 @@ class Ranked:
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
 
 
-def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:
-    """The candidates to show, in order, each with the later ones that have the same content."""
+def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
+    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
+    scores = np.round(bm25f, DECIMALS).tolist()
+    return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
+
+
+def end_of_day(now: float) -> float:
+    """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
+    return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeness:
+    """Which candidates are the same, and which are alike as regards the query."""
+
+    contents: Sequence[int]
+    """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
+    moved: FloatVector
+    """[n_docs] points by which a document gains or loses because the newest of those alike come first"""
+    notes: Sequence[str]
+    """[n_docs] "newest of 44 alike", else "" """
+
+
+def likeness(
+    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask, by_age: bool
+) -> Likeness:
+    """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
+    [n_docs, BUCKETS] of their texts, `scores` [n_docs].
+
+    Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
+    """
+    pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
+    names = [os.path.basename(row.path) for row in rows]
+    twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
+    if not by_age:
+        return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
+    members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
+    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
+    dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names)
+    notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
+    return Likeness(contents_of(rows, twinned), dealt - scores, notes)
+
+
+def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]]) -> list[int]:
+    """The content of each candidate, as `Likeness` numbers them, from equal texts and pairs of twins."""
     first: dict[bytes, int] = {}
+    contents = [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(rows)]
+    for i, j in twinned:
+        own, other = contents[j], contents[i]
+        contents = [other if content == own else content for content in contents]
+    return contents
+
+
+def without_copies(contents: Sequence[int], order: Sequence[int]) -> dict[int, list[int]]:
+    """The candidates to show, in order, each with the later ones that have the same content."""
+    first: dict[int, int] = {}
     shown: dict[int, list[int]] = {}
     for i in order:
-        leader = first.setdefault(rows[i].content_hash, i) if rows[i].n_words else i
+        leader = first.setdefault(contents[i], i)
         if leader == i:
             shown[i] = []
         else:
@@ -76,11 +138,11 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(rows: Sequence[DocumentRow], scores: FloatVector) -> dict[int, int]:
+def bm25_ranks(contents: Sequence[int], scores: FloatVector) -> dict[int, int]:
     """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
     ranks: dict[int, int] = {}
     order = np.argsort(-scores, kind="stable").tolist()
-    for rank, (leader, copies) in enumerate(without_copies(rows, order).items(), start=1):
+    for rank, (leader, copies) in enumerate(without_copies(contents, order).items(), start=1):
         ranks.update(dict.fromkeys((leader, *copies), rank))
     return ranks
 
@@ -100,21 +162,24 @@ def interleave(
 
 def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
     """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
-    return tuple(
-        make_hit(
-            ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
-            copies=tuple(ranked.rows[j].path for j in copies),
-        )
-        for rank, (i, copies) in enumerate(shown.items(), start=1)
-    )  # fmt: skip
+    hits = []
+    for rank, (i, others) in enumerate(shown.items(), start=1):
+        row, rest = ranked.rows[i], [ranked.rows[j] for j in others]
+        hits.append(replace(
+            make_hit(row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i]),
+            copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
+            twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
+            missing_words=ranked.missing_words[i],
+        ))  # fmt: skip
+    return tuple(hits)
 
 
-def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = ()) -> Hit:
+def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int) -> Hit:
     """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        copies=copies, missing=not os.path.lexists(row.path),
+        missing=not os.path.lexists(row.path),
     )  # fmt: skip
 
 
@@ -174,7 +239,7 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, 
     )
 
 
-def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds) -> Mask | None:
+def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
     """The documents that the request's facets leave; None when it sets none."""
     if not (request.type or request.folder or request.time):
         return None
@@ -183,7 +248,7 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds)
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:
         seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= snapshot.documents["modified"] > time.time() - seconds.get(request.time, 0.0)
+        mask &= snapshot.documents["modified"] > now - seconds.get(request.time, 0.0)
     if request.folder:
         mask &= snapshot.having(folder_ids(request.folder))
     return mask

@@ -29,9 +29,12 @@ from app.search.explanation import explanation
 from app.search.page import (
     Ranked,
     bm25_ranks,
+    by_bm25f,
+    end_of_day,
     facets_of,
     highlight_words,
     interleave,
+    likeness,
     make_hit,
     make_hits,
     narrowing,
@@ -50,6 +53,7 @@ from app.store import StateError, Store
 from indexer.errors import IndexerError
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
+from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
@@ -104,21 +108,23 @@ class Search:
         """Answer one request."""
         started = time.perf_counter()
         now = time.time()
+        tonight = end_of_day(now)
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
-        candidates = self._candidates(reading, query, request)
+        candidates = self._candidates(reading, query, request, tonight)
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, now)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows, candidates.bm25f)
+        by_words = bm25_ranks(ranked.contents, ranked.bm25f)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
             request=request,
             hits=hits,
             n_matches=candidates.n_matches,
+            n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
             problems=tuple(query.problems),
@@ -126,27 +132,26 @@ class Search:
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
-                roots=self._catalogue.roots, now=now,
+                roots=self._catalogue.roots, now=tonight,
             ),
             features=ranked.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
             reasons=self._reasons(
                 ranked, {i: by_words[i] for i in shown},
-                partial(self.picks.times, terms, completions=completions, now=now),
+                partial(self.picks.times, terms, completions=completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
-    def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
+    def _candidates(self, reading: Reading, query: Query, request: SearchRequest, now: float) -> Candidates:
         settings = self._settings.search
-        narrow = narrowing(reading.snapshot, request, reading.folder_ids)
+        narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
             reading.snapshot,
             query,
             limit=max(settings.limit, request.limit),
-            min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
             narrow=narrow,
@@ -171,19 +176,29 @@ class Search:
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        learner = self.learner.as_it_is()
-        return Ranked(rows, features, learner.scores(features), learner, has_words=bool(candidates.concepts))
+        order = by_bm25f(rows, candidates.bm25f)
+        rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
+        scores = learner.scores(features)
+        found = likeness(
+            evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
+            fixed=usage.same_query[order] > 0, by_age=not learner.prefers_older(),
+        )  # fmt: skip
+        return Ranked(
+            rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
+            [candidates.missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
+            has_words=bool(candidates.concepts),
+        )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.rows, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.contents, sort_rows(ranked.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.rows, range(len(ranked.rows))), ()
+            return without_copies(ranked.contents, range(len(ranked.rows))), ()
         keys = [row.doc_id for row in ranked.rows]
         k = self._settings.search.page_size
-        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore)
-        shown = without_copies(ranked.rows, order.tolist())
+        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
+        shown = without_copies(ranked.contents, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()

@@ -183,7 +183,7 @@ def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
         "folder": "you often open this folder",
         "meaning": "close in meaning",
         "group": "ranked higher by your group",
-        "alike": "newest of those alike",
+        "alike": "newer of those alike",
         "luck": "drawn by lot",
     }.get(name, "")
 

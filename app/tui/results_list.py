@@ -27,7 +27,7 @@ from app.search.results import Hit, ResultPage, Snippet
 from app.search.snippets import matches
 from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
-from app.wording import day, fit, fit_path, short_path
+from app.wording import also_as, day, fit, fit_path, short_path
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
@@ -57,9 +57,10 @@ def title_of(hit: Hit) -> str:
 
 
 def marks_of(hit: Hit, why: str) -> str:
-    """What is special about a result: why it stands where it stands, copies, a file that is gone."""
+    """What is special about a result: why it stands where it stands, copies, other formats, a file that is gone."""
     copies = f"+{len(hit.copies)}" if hit.copies else ""
-    return "  ".join(mark for mark in ("file is gone" if hit.missing else "", why, copies) if mark)
+    marks = ("file is gone" if hit.missing else "", why, copies, also_as(hit.twins))
+    return "  ".join(mark for mark in marks if mark)
 
 
 def row_lines(

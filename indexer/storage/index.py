@@ -25,6 +25,7 @@ from indexer.storage import whoosh_codec
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
+from indexer.storage.unwritable import is_unwritable
 from indexer.storage.whoosh_codec import INDEX_NAME, ArrayCodec, Segment
 
 if TYPE_CHECKING:
@@ -47,6 +48,9 @@ def lock_holder(folder: Path) -> str:
         return ""
     except BlockingIOError:
         return path.read_text(errors="replace").strip() or "another process"
+    except OSError as error:
+        if not is_unwritable(error):  # else nobody can be writing there
+            raise
     return ""
 
 

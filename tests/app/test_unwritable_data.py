@@ -62,6 +62,14 @@ def test_a_folder_that_was_never_searched_works_too(device: Device) -> None:
     assert "kingfisher.md" in done.stdout
 
 
+def test_the_state_of_the_index_can_be_told(device: Device) -> None:
+    """`status` works, and with it the screen, which asks the same at its start."""
+    device.index()
+    done = run_on(device, READ_ONLY, "status")
+    assert done.returncode == 0, done.stderr
+    assert "6" in done.stdout
+
+
 def test_open_works_and_is_not_remembered(device: Device) -> None:
     """A result of the last search that could be kept opens; nothing counts it."""
     device.index()

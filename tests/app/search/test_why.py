@@ -194,7 +194,7 @@ def test_without_its_picks_it_falls(device: Open) -> None:
 
 def test_without_its_name_it_falls(device: Open) -> None:
     """A file that is named like the query stands higher for that."""
-    text = "Notes\n\n" + LINES.format(hour=9) + "quay " * 300
+    text = "Notes\n\nThe ferry takes tickets of paper only.\n" + " ".join(f"gull{i} rope{i}" for i in range(300))
     named = device(**{"ferry tickets.txt": text})
     other = device(name="b", **{"notes.txt": text})
     rank, why = place(named, "ferry tickets", "ferry tickets.txt")

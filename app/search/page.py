@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -240,7 +240,7 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     return tuple(words)
 
 
-def suggestion(query: Query, candidates: Candidates, vocabulary: Callable[[], Vocabulary]) -> str:
+def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> str:
     """The query with its misspelt words replaced; "" when enough was found, or nothing better is known."""
     if candidates.n_matches and not candidates.relaxed:
         return ""
@@ -248,7 +248,7 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Callable[[], Vo
         c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
         if df <= 1 and c.surface[0].isalpha()
     ]  # fmt: skip
-    better = suggest([c.surface[0] for c in unknown], vocabulary()) if unknown else {}
+    better = suggest([c.surface[0] for c in unknown], vocabulary) if unknown else {}
     text = query.text
     for concept in reversed(unknown):
         word = better.get(concept.surface[0])

@@ -135,6 +135,7 @@ class Search:
             min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
+            texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
         )

@@ -15,8 +15,10 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
-from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
+from indexer.retrieval.adjacency import phrase_starts
+from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
+from indexer.retrieval.matching import FolderIds, Matcher
+from indexer.retrieval.written import Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -65,6 +67,7 @@ def find(
     min_matches: int,
     languages: tuple[str, ...],
     folder_ids: FolderIds,
+    texts: Texts = nothing_written,
     narrow: Mask | None = None,
     by_date: bool = False,
 ) -> Candidates:
@@ -73,7 +76,7 @@ def find(
     A plain query that all words find in fewer than `min_matches` documents is answered by those with some of
     the words. `narrow` [n_numbers] restricts the answer without touching the words.
     """
-    lookup = ConceptLookup(snapshot, languages)
+    lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids)
     admitted = matcher.admitted(query.root)
     if narrow is not None:
@@ -85,7 +88,7 @@ def find(
         relaxed = bool((wider & ~admitted).any())
         admitted = wider
     concepts = _asked_for(concepts_of(query, lookup))
-    scores, dense, any_df, covered = _bm25f(snapshot, concepts)
+    scores, dense, any_df, covered = _bm25f(lookup, concepts)
     if concepts:
         scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER / len(concepts))
     by_date = by_date or not concepts
@@ -113,7 +116,8 @@ def _asked_for(concepts: tuple[Concept, ...]) -> tuple[Concept, ...]:
 Dense = list[dict[str, tuple[Ints, Floats]]]
 
 
-def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Floats, Dense, Floats, Floats]:
+def _bm25f(lookup: ConceptLookup, concepts: tuple[Concept, ...]) -> tuple[Floats, Dense, Floats, Floats]:
+    snapshot = lookup.snapshot
     n = snapshot.alive.size
     scores, covered = np.zeros(n), np.zeros(n)
     any_df = np.zeros(len(concepts))
@@ -121,12 +125,10 @@ def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Floats, D
     for i, concept in enumerate(concepts):
         weight = np.zeros(n)
         dense.append({})
-        for field in concept.fields:
-            docs, tf = field_counts(snapshot, concept, field)
-            if docs.size:
-                dense[i][field] = (docs, tf)
-                lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
-                weight[docs] += WEIGHTS[field] * tf / (1 - B[field] + B[field] * lengths)
+        for field, (docs, tf) in lookup.counts(concept).items():
+            dense[i][field] = (docs, tf)
+            lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
+            weight[docs] += WEIGHTS[field] * tf / (1 - B[field] + B[field] * lengths)
         holders = np.flatnonzero(weight)
         any_df[i] = holders.size
         own = weight[holders]

@@ -18,8 +18,8 @@ from indexer.text.printable import display_path
 VERSION = 1
 
 
-def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None) -> str:
-    """One document as one line of JSON."""
+def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None, *, searched: str = "") -> str:
+    """One document as one line of JSON; `searched` is the correction that was searched for in place of the query."""
     path = Path(hit.path)
     record: dict[str, Any] = {
         "v": VERSION,
@@ -48,6 +48,8 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         }
     if explanation is not None:
         record["explanation"] = explanation_fields(explanation)
+    if searched:
+        record["searched"] = searched
     return json.dumps(record, ensure_ascii=False)
 
 

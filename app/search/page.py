@@ -257,6 +257,15 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
     return text if text != query.text else ""
 
 
+_CAMEL = re.compile(r"[a-z][A-Z]")
+
+
+def is_surely_meant(typed: str, better: str) -> bool:
+    """Whether a suggestion may be searched for unasked: it replaces no name as GeoLite, which may be in no file yet."""
+    kept = set(better.split())
+    return not any(_CAMEL.search(word) for word in typed.split() if word not in kept)
+
+
 def _with_word(text: str, concept: Concept, word: str) -> str:
     """The query with the place where the concept stands in its node replaced."""
     start = concept.node.position

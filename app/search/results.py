@@ -77,6 +77,8 @@ class SearchRequest:
     """narrow to this folder and all below it; "" for everywhere"""
     time: str = ""
     """narrow to a time facet's value; "" for any time"""
+    as_typed: bool = False
+    """never search for a correction in place of the text"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +95,8 @@ class ResultPage:
     problems: tuple[Problem, ...] = ()
     suggestion: str = ""
     """the query with its misspelt words replaced, "" when there is nothing to suggest"""
+    searched: str = ""
+    """the correction that was searched for, because nothing holds all the words as typed; "" for the text itself"""
     relaxed: bool = False
     """too few documents held all words, so documents with some of them were added"""
     facets: Facets = field(default_factory=Facets)

@@ -29,6 +29,7 @@ from app.search.page import (
     facets_of,
     highlight_words,
     interleave,
+    is_surely_meant,
     make_hit,
     make_hits,
     narrowing,
@@ -98,6 +99,14 @@ class Search:
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
         candidates = self._candidates(reading, query, request)
+        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
+        problems, searched = query.problems, ""
+        unfound = not request.as_typed and not candidates.n_all_words
+        if better and unfound and is_surely_meant(request.text, better):
+            meant = parse(better, now=now)
+            instead = self._candidates(reading, meant, request)
+            if instead.n_all_words:
+                query, candidates, searched, better = meant, instead, better, ""
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, now)
@@ -111,8 +120,9 @@ class Search:
             n_matches=candidates.n_matches,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=tuple(query.problems),
-            suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
+            problems=problems,
+            suggestion=better,
+            searched=searched,
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,

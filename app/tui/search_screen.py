@@ -138,6 +138,8 @@ class SearchScreen(Screen[None]):
         self._resting: Timer | None = None
         self._group: BackgroundSync | None = None
         self._last_key = 0.0
+        self._as_typed = ""
+        """the text whose correction the user does not want"""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -268,6 +270,7 @@ class SearchScreen(Screen[None]):
                     type=narrowed["type"],
                     folder=narrowed["folder"],
                     time=narrowed["time"],
+                    as_typed=text == self._as_typed,
                 )
             )
 
@@ -521,9 +524,13 @@ class SearchScreen(Screen[None]):
         self.query_one(PreviewPane).step_match(-1)
 
     def action_suggestion(self) -> None:
-        suggestion = self.query_one(HintLine).suggestion
-        if suggestion:
-            self.set_query(suggestion)
+        """Take the suggested spelling; where it was searched for already, search for what was typed."""
+        page = self.session.page
+        if page is not None and page.suggestion:
+            self.set_query(page.suggestion)
+        elif page is not None and page.searched:
+            self._as_typed = page.request.text
+            self.ask()
 
     def action_search(self) -> None:
         box = self.query_one(QueryInput)

@@ -56,6 +56,8 @@ class Candidates:
     """[n_concepts] documents that hold the concept in any field"""
     admitted: Mask
     n_matches: int
+    n_all_words: int
+    """how many hold all the words; n_matches where operators were written"""
     relaxed: bool
 
 
@@ -81,7 +83,8 @@ def find(
     admitted = matcher.admitted(query.root)
     if narrow is not None:
         admitted = admitted & narrow
-    relaxed = query.root is not None and query.plain and int(admitted.sum()) < min_matches
+    n_all_words = int(admitted.sum())
+    relaxed = query.root is not None and query.plain and n_all_words < min_matches
     if relaxed and query.root is not None:
         wider = matcher.relaxed(query.root)
         wider = wider if narrow is None else wider & narrow
@@ -105,6 +108,7 @@ def find(
         any_df,
         admitted,
         int(admitted.sum()),
+        n_all_words,
         relaxed,
     )
 

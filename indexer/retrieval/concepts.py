@@ -28,7 +28,7 @@ MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
-QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
+QUERY_FIELDS = {"from": ("author",), "to": ("recipients",), "path": ("path", "name"), None: TEXT_FIELDS}
 """where a query field looks; any other name is the index field itself"""
 NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""

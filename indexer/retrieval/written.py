@@ -60,12 +60,10 @@ def is_code(word: str) -> bool:
     return _CODE.fullmatch(word) is not None
 
 
-def holders(
-    snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False
-) -> Ints:
-    """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it; ascending.
+def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False) -> Ints:
+    """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it.
 
-    With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then those in
+    Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then those in
     which the pieces are densest.
     """
     pattern = re.compile(rf"(?<!\w){re.escape(written)}" + r"(?!\w)" * (not prefix))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.search.page import highlight_words, query_terms, suggestion
+from app.search.page import highlight_words, is_surely_meant, query_terms, suggestion
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
 from indexer.query.nodes import Query
@@ -93,3 +93,10 @@ VOCABULARY = Vocabulary(
 def test_misspelt_words_are_replaced_in_their_place(snapshot: Snapshot, text: str, better: str) -> None:
     """Everything around a corrected word stays as it was typed."""
     assert suggestion(*asked(snapshot, text), VOCABULARY) == better
+
+
+def test_a_name_in_camel_case_is_never_replaced_unasked() -> None:
+    """Another word of the same query may be."""
+    assert not is_surely_meant("GeoLite setup", "getline setup")
+    assert is_surely_meant("GeoLite setpu", "GeoLite setup")
+    assert is_surely_meant("SETPU", "setup")

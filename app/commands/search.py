@@ -164,7 +164,7 @@ def _diagnose(page: ResultPage) -> None:
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
     if page.searched:
-        say(f"nothing has all the words; showing results for: {page.searched} (--as-typed keeps to {page.request.text})")
+        say(f"nothing has all the words; showing results for: {page.searched} (--as-typed: {page.request.text})")
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:

@@ -128,8 +128,8 @@ def _next_to_each_other(
     whole = whole_term(raws[0]) if len(raws) == 1 else ""
     if not parts or not (written or whole):
         return None
-    pieces = tuple((part,) for part in parts)
-    wholes = (whole,) if whole else ()
+    pieces: tuple[tuple[str, ...], ...] = tuple((part,) for part in parts)
+    wholes: tuple[str, ...] = (whole,) if whole else ()
     if node.prefix:
         pieces = (*pieces[:-1], _completions(snapshot, parts[-1], fields))
         wholes = _completions(snapshot, whole, fields) if whole else ()

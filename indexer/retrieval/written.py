@@ -63,8 +63,8 @@ def is_code(word: str) -> bool:
 def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False) -> Ints:
     """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it.
 
-    Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then those in
-    which the pieces are densest.
+    Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then
+    those in which the pieces are densest.
     """
     pattern = re.compile(rf"(?<!\w){re.escape(written)}" + r"(?!\w)" * (not prefix))
     numbers = _to_read(snapshot, found, written)
@@ -91,4 +91,5 @@ def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:
     lengths = snapshot.documents["n_body"][numbers].astype(np.int64)
     density = occurrences / (1 + lengths / snapshot.average_length["body"])
     order = np.lexsort((numbers, -density, ~as_term))[:MAX_DOCUMENTS]
-    return numbers[order[np.cumsum(lengths[order]) - lengths[order] <= MAX_WORDS]]
+    chosen: Ints = numbers[order[np.cumsum(lengths[order]) - lengths[order] <= MAX_WORDS]]
+    return chosen

@@ -34,6 +34,7 @@ from app.search.page import (
     facets_of,
     highlight_words,
     interleave,
+    is_surely_meant,
     likeness,
     make_hit,
     make_hits,
@@ -112,6 +113,14 @@ class Search:
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
         candidates = self._candidates(reading, query, request, tonight)
+        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
+        problems, searched = query.problems, ""
+        unfound = not request.as_typed and not candidates.n_all_words
+        if better and unfound and is_surely_meant(request.text, better):
+            meant = parse(better, now=now)
+            instead = self._candidates(reading, meant, request, tonight)
+            if instead.n_all_words:
+                query, candidates, searched, better = meant, instead, better, ""
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight)
@@ -127,8 +136,9 @@ class Search:
             n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=tuple(query.problems),
-            suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
+            problems=problems,
+            suggestion=better,
+            searched=searched,
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -154,6 +164,7 @@ class Search:
             limit=max(settings.limit, request.limit),
             languages=reading.languages,
             folder_ids=reading.folder_ids,
+            texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
         )

@@ -22,6 +22,7 @@ from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
+from app.search.meaning import Meaning, nearest_documents
 from app.search.page import (
     Ranked,
     bm25_ranks,
@@ -44,6 +45,7 @@ from app.search.snippets import matches, snippet
 from app.settings import Settings
 from app.store import Store
 from indexer.errors import IndexerError
+from indexer.meaning.nearest import Closeness, shares
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
@@ -59,11 +61,13 @@ KEPT_PAGES = 50
 class Search:
     """Searches one index and learns from what is opened; safe to call from several threads."""
 
-    def __init__(self, settings: Settings, paths: Paths) -> None:
+    def __init__(self, settings: Settings, paths: Paths, *, resident: bool = False) -> None:
+        """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
         paths.create_data_dir()
         self._settings, self._paths = settings, paths
         self._catalogue = Catalogue.open(paths.catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self.store = Store(paths.state)
         learning = settings.learning
         self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
@@ -97,10 +101,11 @@ class Search:
         now = time.time()
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
-        candidates = self._candidates(reading, query, request)
+        closeness = self._closeness(reading, query, request)
+        candidates = self._candidates(reading, query, request, closeness)
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, now)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, now, closeness)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
@@ -123,7 +128,14 @@ class Search:
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
         )  # fmt: skip
 
-    def _candidates(self, reading: Reading, query: Query, request: SearchRequest) -> Candidates:
+    def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
+        if request.order != "learned":
+            return None
+        return self._meaning.closeness(reading, query, wait=not request.as_you_type)
+
+    def _candidates(
+        self, reading: Reading, query: Query, request: SearchRequest, closeness: Closeness | None
+    ) -> Candidates:
         settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids)
         if query.root is None and query.text.strip():
@@ -137,6 +149,7 @@ class Search:
             folder_ids=reading.folder_ids,
             narrow=narrow,
             by_date=request.order == "modified",
+            near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
         )
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
@@ -147,7 +160,7 @@ class Search:
 
     def _ranked(
         self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
-        completions: list[str], now: float,
+        completions: list[str], now: float, closeness: Closeness | None,
     ) -> Ranked:  # fmt: skip
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
@@ -155,6 +168,7 @@ class Search:
         features = feature_matrix(
             reading.snapshot, candidates, usage,
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+            meaning=shares(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
         return Ranked(rows, features, self.learner.scores(features), has_words=bool(candidates.concepts))

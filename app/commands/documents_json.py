@@ -37,6 +37,7 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "bm25_rank": hit.bm25_rank,
         "truncated": hit.truncated,
         "missing": hit.missing,
+        "by_meaning": hit.by_meaning,
         "copies": [path_fields(copy) for copy in hit.copies],
     }
     if snippet is not None:

@@ -89,7 +89,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
 
 
 def _notes(hit: Hit) -> str:
-    notes = [safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
+    notes = [safe_line(hit.part), hit.truncated, "gone" if hit.missing else "", "by meaning" if hit.by_meaning else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
     return "".join(f"  ({note})" for note in notes if note)
 

@@ -20,6 +20,7 @@ from indexer.meaning import encoder, vectors
 from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, conditions
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
+from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import ConceptLookup
 from indexer.retrieval.matching import Matcher
 
@@ -93,9 +94,9 @@ def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narr
     return closeness.best(eligible, N_NEAREST, LEAST)
 
 
-def without_words(tf: dict[str, np.ndarray], n_docs: int) -> Mask:  # type: ignore[type-arg]
-    """[n_docs] the candidates that hold none of the words in any field."""
-    held = np.zeros(n_docs, dtype=bool)
-    for counts in tf.values():
+def passages_without_words(closeness: Closeness, candidates: Candidates) -> dict[int, tuple[int, int]]:
+    """Candidate -> its closest passage, for the candidates that hold none of the words in any field."""
+    held = np.isnan(closeness.similarity[candidates.docs])
+    for counts in candidates.tf.values():
         held |= counts.any(axis=1)
-    return ~held
+    return {i: closeness.passage(int(candidates.docs[i])) for i in np.flatnonzero(~held).tolist()}

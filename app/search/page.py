@@ -10,7 +10,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Ranked:
     """[n_docs] the user's ranker"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
+    passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """candidate -> the passage by which it was found, for those that hold none of the words"""
 
 
 def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:
@@ -98,18 +100,21 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
     return tuple(
         make_hit(
             ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
-            copies=tuple(ranked.rows[j].path for j in copies),
+            copies=tuple(ranked.rows[j].path for j in copies), passage=ranked.passages.get(i),
         )
         for rank, (i, copies) in enumerate(shown.items(), start=1)
     )  # fmt: skip
 
 
-def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = ()) -> Hit:
+def make_hit(
+    row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
+    passage: tuple[int, int] | None = None,
+) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        copies=copies, missing=not os.path.lexists(row.path),
+        copies=copies, missing=not os.path.lexists(row.path), passage=passage,
     )  # fmt: skip
 
 

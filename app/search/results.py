@@ -42,6 +42,12 @@ class Hit:
     """paths of other files with the same content, collapsed into this result"""
     missing: bool = False
     """the file is gone since it was indexed"""
+    passage: tuple[int, int] | None = None
+    """found by its meaning alone, it holds none of the words: [start, end) in its text of what is close to the query"""
+
+    @property
+    def by_meaning(self) -> bool:
+        return self.passage is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +92,8 @@ class ResultPage:
     request: SearchRequest
     hits: tuple[Hit, ...]
     n_matches: int
-    """all matching documents; `hits` holds the first `limit` after duplicates were collapsed"""
+    """all documents that match by their words; `hits` holds the first `limit` after duplicates were collapsed, and may
+    hold others that are close in meaning"""
     n_documents: int
     """documents in the index at that moment"""
     seconds: float

@@ -22,7 +22,7 @@ from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
-from app.search.meaning import Meaning, nearest_documents
+from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
     bm25_ranks,
@@ -41,7 +41,7 @@ from app.search.page import (
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, snippet
+from app.search.snippets import matches, passage_snippet, snippet
 from app.settings import Settings
 from app.store import Store
 from indexer.errors import IndexerError
@@ -171,7 +171,10 @@ class Search:
             meaning=shares(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        return Ranked(rows, features, self.learner.scores(features), has_words=bool(candidates.concepts))
+        return Ranked(
+            rows, features, self.learner.scores(features), has_words=bool(candidates.concepts),
+            passages=passages_without_words(closeness, candidates) if closeness else {},
+        )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
@@ -262,8 +265,10 @@ class Search:
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        text = self._catalogue.text(hit.doc_id)
-        return snippet(text, page.words, width=width, pages=row.pages if row else ())
+        text, pages = self._catalogue.text(hit.doc_id), row.pages if row else ()
+        if hit.passage:
+            return passage_snippet(text, hit.passage, width=width, pages=pages)
+        return snippet(text, page.words, width=width, pages=pages)
 
     def preview(self, page: ResultPage, hit: Hit) -> Preview:
         """The whole text of one result with its matches."""

@@ -30,12 +30,10 @@ class Making:
         chosen = settings.meaning
         self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
         self._began, self._done_before = time.monotonic(), -1
-        self.why_not = "" if chosen.enabled else "switched off (meaning.enabled)"
-        self.why_not = self.why_not or encoder.why_none(chosen.model)
         self.maker: VectorMaker | None = None
         if not chosen.enabled:
             vectors.destroy(paths.index)
-        if not self.why_not:
+        elif not encoder.why_none(chosen.model):
             self.maker = VectorMaker(
                 catalogue, paths.index, encoder.kind_of(chosen.model),
                 lambda: encoder.load(chosen.model, threads=threads), _opened_first(settings, paths, catalogue),
@@ -54,7 +52,9 @@ class Making:
         except LockedError:
             return False  # another process makes them
         except encoder.NoEncoder as error:
-            self.maker, self.why_not = None, str(error)
+            self.close()
+            self.maker = None
+            self._report("idle", note=f"cannot read for meaning: {error}")
             return False
         if more:
             self._report("meaning", n_done=self.maker.n_done, n_total=self.maker.n_total, eta_seconds=self._left())

@@ -17,6 +17,7 @@ from app.paths import Paths
 from app.search.reading import Reading
 from app.settings import MeaningSettings
 from indexer.meaning import encoder, vectors
+from indexer.meaning.making import n_with_vectors
 from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, conditions
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
@@ -33,13 +34,18 @@ FRESH_SECONDS = 10.0
 """vectors that are made meanwhile are taken in after so long"""
 
 
+def why_without(settings: MeaningSettings) -> str:
+    """Why this device has no meaning, "" when it has."""
+    return encoder.why_none(settings.model) if settings.enabled else "switched off (meaning.enabled)"
+
+
 class Meaning:
     """How close documents are to a query; safe to call from several threads."""
 
     def __init__(self, settings: MeaningSettings, paths: Paths, *, resident: bool) -> None:
         """`resident`: this process answers many queries, so that the encoder is worth its .4 s."""
         self._settings, self._folder = settings, paths.index
-        self._on = settings.enabled and (resident or settings.one_shot) and not encoder.why_none(settings.model)
+        self._on = (resident or settings.one_shot) and not why_without(settings)
         self._encoder: encoder.Encoder | None = None
         self._vector_of: Callable[[str], Vectors] | None = None
         self._loading: threading.Thread | None = None
@@ -56,6 +62,13 @@ class Meaning:
         self._load().join(None if wait else 0)
         nearest = self._nearest(reading)
         return nearest.to(self._vector_of(text)) if nearest and self._vector_of else None
+
+    def coverage(self, reading: Reading) -> tuple[str, int, int]:
+        """Why there is no encoder, or ""; how many different documents have vectors, and how many can have them."""
+        why = why_without(self._settings)
+        if why:
+            return why, 0, 0
+        return why, *n_with_vectors(reading.snapshot, self._folder, encoder.kind_of(self._settings.model))
 
     def _load(self) -> threading.Thread:
         with self._lock:

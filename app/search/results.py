@@ -180,3 +180,9 @@ class IndexStatus:
     """"" or who holds the write lock: "foltr-search watch (process 4711, since 10:02)" """
     last_update: float
     """seconds since the epoch, 0 for never"""
+    n_read_for_meaning: int = 0
+    """different documents with vectors"""
+    n_for_meaning: int = 0
+    """different documents that can have them: those in a language that the encoder knows; 0 where there is no encoder"""
+    why_no_meaning: str = ""
+    """why there is no encoder, "" when there is one"""

@@ -32,7 +32,7 @@ class Closeness:
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
         """The `limit` eligible documents that are closest, if they are at least so close; ties by number."""
-        numbers = np.flatnonzero(eligible & (np.nan_to_num(self.similarity, nan=-1.0) >= least))
+        numbers = np.flatnonzero(eligible & (self.similarity >= least))
         own = self.similarity[numbers]
         if numbers.size > limit:
             kept = own >= np.partition(own, numbers.size - limit)[numbers.size - limit]
@@ -98,8 +98,14 @@ def asked_plainly(query: Query) -> str:
     if query.root is None or not query.plain:
         return ""
     words = [child for child in _parts(query.root) if not is_filter(child)]
-    plain = [child.text for child in words if isinstance(child, Word) and not (child.field or child.exact)]
+    plain = [child.text for child in words if isinstance(child, Word) and _is_plain(child, query.text)]
     return " ".join(plain) if len(plain) == len(words) else ""
+
+
+def _is_plain(word: Word, text: str) -> bool:
+    """A word that is still being typed is; one that ends in a star is a wish for its letters."""
+    starred = word.prefix and text[word.position + len(word.text) :].startswith("*")
+    return not (word.field or word.exact or starred)
 
 
 def conditions(query: Query) -> Iterable[Node]:

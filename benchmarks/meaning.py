@@ -45,7 +45,7 @@ from indexer.retrieval.features import NAMES
 from indexer.storage.index import Index
 
 ALL = (*collections.NAMES, *collections.NEWER)
-WEIGHTS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0)
+WEIGHTS = (0.0, 2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0)
 ENOUGH = 0.8
 """share of the best mean gain that the smallest weight must have"""
 COLUMN = NAMES.index("meaning")

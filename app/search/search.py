@@ -45,7 +45,7 @@ from app.search.snippets import matches, passage_snippet, snippet
 from app.settings import Settings
 from app.store import Store
 from indexer.errors import IndexerError
-from indexer.meaning.nearest import Closeness, shares
+from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
@@ -168,7 +168,7 @@ class Search:
         features = feature_matrix(
             reading.snapshot, candidates, usage,
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
-            meaning=shares(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
+            meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
         return Ranked(

@@ -33,11 +33,12 @@ Wanted = Callable[[Ints], Floats]
 
 
 def understood(snapshot: Snapshot, kind: Kind) -> Rows:
-    """The living documents in a language of the encoder's, or in none that was recognised; each content once.
+    """The living documents with words in a language of the encoder's, or in none that was recognised; each content once.
 
     Of copies the newest stands for all; the newest come first.
     """
     rows = snapshot.documents[snapshot.alive]
+    rows = rows[rows["n_body"] + rows["n_title"] > 0]
     if kind.languages:
         codes = [LANGUAGES.index(code) for code in kind.languages]
         rows = rows[np.isin(rows["language"], [0, *codes])]

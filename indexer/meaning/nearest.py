@@ -117,19 +117,17 @@ def _parts(root: Node) -> tuple[Node, ...]:
     return root.children if isinstance(root, And) else (root,)
 
 
-def shares(similarity: Floats, text: Floats) -> Floats:
-    """[n_docs] the feature: similarities stretched so that the candidates span [0, 1].
+def filled(similarity: Floats, text: Floats) -> Floats:
+    """[n_docs] the feature: similarities in [0, 1], those below 0 as 0.
 
     A document without vectors (nan) gets what one of its text score (`text`, any scale) has by the line of least
     squares through the others, so that it stands where its words put it.
     """
     known = ~np.isnan(similarity)
-    if np.count_nonzero(known) < 2:
+    if not known.any():
         return np.zeros(similarity.size)
-    filled = similarity.copy()
     x, y = text[known], similarity[known]
     spread = float(np.var(x))
     slope = max(float(np.mean((x - x.mean()) * (y - y.mean()))) / spread, 0.0) if spread > 0 else 0.0
-    filled[~known] = np.clip(y.mean() + slope * (text[~known] - x.mean()), y.min(), y.max())
-    span = float(y.max() - y.min())
-    return np.asarray((filled - y.min()) / span) if span > 1e-9 else np.zeros(similarity.size)
+    expected = np.clip(y.mean() + slope * (text - x.mean()), y.min(), y.max())
+    return np.clip(np.where(known, similarity, expected), 0.0, 1.0)

@@ -156,9 +156,8 @@ def feature_matrix(
 ) -> Floats:  # fmt: skip
     """[n_docs, n_features] in [0, 1]; `titles` and `names` (file names) are in the order of the candidates.
 
-    `meaning` [n_docs] in [0, 1] says how close each is to the query in meaning; None where nobody knows.
-
-    `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
+    `meaning` [n_docs] in [0, 1] says how close each is to the query in meaning; None where nobody
+    knows. `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
     """
     raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
     rows = snapshot.documents[candidates.docs]

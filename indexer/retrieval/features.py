@@ -60,7 +60,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("body_ordered", "absolute", "has the words close together and in order in its text"),
     Feature("body_near", "absolute", "has the words close together in its text"),
     Feature("body_early", "absolute", "speaks of the words near its beginning"),
-    Feature("meaning", "absolute", "is close to the query in meaning"),
+    Feature("meaning", "absolute", "is close to the query in meaning (the encoder's similarity)"),
     Feature("title_phrase", "absolute", "has the words next to each other in its title"),
     Feature("title_ordered", "absolute", "has the words in order in its title"),
     Feature("title_exact", "absolute", "has exactly the words as its title"),

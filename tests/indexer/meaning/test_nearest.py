@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from indexer.meaning import nearest as room
-from indexer.meaning.nearest import Nearest, asked_plainly, conditions, shares
+from indexer.meaning.nearest import Nearest, asked_plainly, conditions, filled
 from indexer.meaning.passages import Passage
 from indexer.meaning.vectors import records_of
 from indexer.query.parse import parse
@@ -80,23 +80,20 @@ def test_the_conditions_are_the_filters() -> None:
     assert list(conditions(parse("mend"))) == []
 
 
-def test_similarities_are_stretched_over_the_candidates() -> None:
-    """.2, .5, .8 -> 0, 1/2, 1; equal ones say nothing."""
-    np.testing.assert_allclose(shares(np.array([0.5, 0.2, 0.8]), np.zeros(3)), [0.5, 0, 1])
-    assert not shares(np.array([0.5, 0.5]), np.zeros(2)).any()
+def test_a_similarity_is_the_feature_and_below_nothing_is_nothing() -> None:
+    np.testing.assert_allclose(filled(np.array([0.5, -0.2, 0.8]), np.zeros(3)), [0.5, 0, 0.8])
 
 
 def test_a_document_without_vectors_gets_what_its_text_score_lets_expect() -> None:
-    """The line through (0, .2), (1, .4), (2, .6) is .2 + .2 x: at x = 1.5 it says .5, stretched (.5 - .2) / .4."""
-    found = shares(np.array([0.2, 0.4, 0.6, np.nan, np.nan]), np.array([0.0, 1.0, 2.0, 1.5, 9.0]))
-    np.testing.assert_allclose(found, [0, 0.5, 1, 0.75, 1])
+    """The line through (0, .2), (1, .4), (2, .6) is .2 + .2 x: at x = 1.5 it says .5, at 9 no more than was seen."""
+    found = filled(np.array([0.2, 0.4, 0.6, np.nan, np.nan]), np.array([0.0, 1.0, 2.0, 1.5, 9.0]))
+    np.testing.assert_allclose(found, [0.2, 0.4, 0.6, 0.5, 0.6])
 
 
 def test_a_falling_line_is_not_believed() -> None:
     """Better words never mean less: with similarities that fall, the mean is expected of all."""
-    found = shares(np.array([0.6, 0.2, np.nan]), np.array([0.0, 1.0, 5.0]))
-    np.testing.assert_allclose(found, [1, 0, 0.5])
+    np.testing.assert_allclose(filled(np.array([0.6, 0.2, np.nan]), np.array([0.0, 1.0, 5.0])), [0.6, 0.2, 0.4])
 
 
-def test_one_known_document_says_nothing_about_the_others() -> None:
-    assert not shares(np.array([0.6, np.nan]), np.array([0.0, 1.0])).any()
+def test_where_nothing_is_known_all_are_equal() -> None:
+    assert not filled(np.array([np.nan, np.nan]), np.array([0.0, 1.0])).any()

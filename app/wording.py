@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -16,6 +17,12 @@ def count(number: int, noun: str = "") -> str:
     if not noun:
         return f"{number:,}"
     return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def also_as(paths: Sequence[str]) -> str:
+    """The other formats of one text: "also as pdf, txt"; "" for none."""
+    endings = sorted({Path(path).suffix.removeprefix(".").lower() or display_path(Path(path).name) for path in paths})
+    return f"also as {', '.join(endings)}" if endings else ""
 
 
 def day(seconds: float, now: float | None = None) -> str:

@@ -33,7 +33,7 @@ class JudgedPage:
 def graded(page: ResultPage, files: dict[str, str], grades: dict[str, int]) -> FloatVector:
     """The grade of each hit `[n_hits]`; a hit has the best grade of the copies that it stands for."""
     return np.array([
-        max(grades.get(files[path], 0) for path in (hit.path, *hit.copies)) for hit in page.hits
+        max(grades.get(files[path], 0) for path in hit.paths) for hit in page.hits
     ], dtype=np.float64)  # fmt: skip
 
 

@@ -49,7 +49,7 @@ def ranks(search: Search, items: Items, corpus: Path, *, order: str, explore: bo
     for text, answer in items:
         page = search.search(SearchRequest(text, order=order, explore=explore))
         wanted = str(corpus / answer)
-        found.append(next((hit.rank for hit in page.hits[:10] if wanted in (hit.path, *hit.copies)), 0))
+        found.append(next((hit.rank for hit in page.hits[:10] if wanted in hit.paths), 0))
     return found
 
 

@@ -106,7 +106,7 @@ class Person:
 
 def page_grades(page: ResultPage, grades: dict[str, int]) -> npt.NDArray[np.float64]:
     """The grade of each hit."""
-    return np.array([max(grades.get(path, 0) for path in (hit.path, *hit.copies)) for hit in page.hits], dtype=float)
+    return np.array([max(grades.get(path, 0) for path in hit.paths) for hit in page.hits], dtype=float)
 
 
 def judge(search: Search, person: Person, queries: list[str], *, order: str, wanted: bool = True) -> float:

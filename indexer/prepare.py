@@ -21,6 +21,7 @@ from indexer.postings import FieldPostings
 from indexer.schema import TEXT_FIELDS
 from indexer.text.analysis import Analyzer, fold
 from indexer.text.language import LANGUAGES, detect
+from indexer.text.sketch import sketch
 
 
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +41,8 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """16 bytes over type, title and text: equal for copies"""
     text_z: bytes
     """zlib of the text in UTF-8"""
+    sketch: bytes
+    """of the text, see indexer.text.sketch"""
     fields: dict[str, FieldPostings]
     """title, body, author, recipients"""
 
@@ -85,6 +88,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),
         text_z=zlib.compress(raw, 4),
+        sketch=sketch(body.terms),
         fields={
             "title": analyse(title),
             "body": body,
@@ -152,5 +156,5 @@ def document_row(
     return (
         doc_id, modified, entry.size, folder_key(folder),
         int.from_bytes(document.content_hash[:8], "little") >> 1, TYPES.index(document.type),
-        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths,
+        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths, tuple(document.sketch),
     )  # fmt: skip

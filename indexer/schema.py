@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from indexer.text.sketch import BUCKETS
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from whoosh import fields, formats
 
-VERSION = 1
+VERSION = 2
 
 TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients")
 """`name` is the file's name, `path` the names of the folders above it; all hold positions"""
@@ -33,6 +35,7 @@ DOCUMENT = np.dtype(
         ("language", "u1"),  # position in indexer.text.language.LANGUAGES
         ("depth", "<u2"),  # folders above the file
         *((f"n_{field}", "<u4") for field in TEXT_FIELDS),  # length in words
+        ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.sketch
     ]
 )
 """One row for each document; the columns that filters and features read as arrays."""

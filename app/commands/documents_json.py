@@ -39,6 +39,7 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "missing": hit.missing,
         "by_meaning": hit.by_meaning,
         "copies": [path_fields(copy) for copy in hit.copies],
+        "also_as": [path_fields(twin) for twin in hit.twins],
     }
     if snippet is not None:
         record["snippet"] = {

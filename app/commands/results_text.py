@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from app.search.results import Explanation, Hit, Snippet
-from app.wording import columns, fit, fit_left, iso_day, wrap
+from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
@@ -91,6 +91,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
 def _notes(hit: Hit) -> str:
     notes = [safe_line(hit.part), hit.truncated, "gone" if hit.missing else "", "by meaning" if hit.by_meaning else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
+    notes.append(also_as(hit.twins))
     return "".join(f"  ({note})" for note in notes if note)
 
 

@@ -167,13 +167,14 @@ class Learner:
         k: int,
         explore: bool = True,
         now: float | None = None,
+        scores: FloatVector | None = None,
     ) -> IntVector:
         """All rows, best first, as they should be shown: `[n_docs]`.
 
         `documents` name the rows (document ids or hashes): the same document has the same luck all session. The
         first k places explore at the settings' temperature unless `explore` is off.
         """
-        scores = self.scores(features)
+        scores = self.scores(features) if scores is None else scores
         temperature = self.settings.exploration if explore and self.settings.enabled else 0.0
         if temperature < SMALLEST_TEMPERATURE or not len(scores):
             return explored_order(scores, np.zeros(len(scores)), k=k, temperature=0.0)

@@ -21,9 +21,10 @@ from app.search.results import Contribution, Explanation, FacetCount, Facets, Hi
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
-from indexer.postings import Mask
+from indexer.postings import Bytes, Ints, Mask
 from indexer.prepare import folder_key
 from indexer.query.nodes import Query
+from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, evidence, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, USAGE_NAMES
@@ -33,6 +34,7 @@ from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.printable import display_path
+from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 
 
@@ -45,19 +47,59 @@ class Ranked:
     features: FloatMatrix
     """[n_docs, n_features]"""
     scores: FloatVector
-    """[n_docs] the user's ranker"""
+    """[n_docs] what they are ranked by: the user's ranker, and among documents that are alike the newest first"""
+    likeness: Likeness
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """candidate -> the passage by which it was found, for those that hold none of the words"""
 
 
-def without_copies(rows: Sequence[DocumentRow], order: Sequence[int]) -> dict[int, list[int]]:
-    """The candidates to show, in order, each with the later ones that have the same content."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Likeness:
+    """Which candidates are the same, and which are alike as regards the query."""
+
+    contents: Sequence[int]
+    """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
+    moved: FloatVector
+    """[n_docs] points by which a document gains or loses because the newest of those alike come first"""
+    newest_of: Ints
+    """[n_docs] how many documents that are alike this is the newest of, else 0"""
+
+
+def likeness(
+    candidates: Candidates, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask
+) -> Likeness:
+    """Compare the candidates with each other; `sketches` [n_docs, BUCKETS] of their texts, `scores` [n_docs].
+
+    Those that are `fixed` [n_docs] keep their own place: a person has chosen them before.
+    """
+    pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
+    names = [os.path.basename(row.path) for row in rows]
+    members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
+    classes = alike(evidence(candidates), pairs[~fixed[pairs].any(axis=1)], members_of, scores)
+    modified = np.array([row.modified for row in rows])
+    twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
+    dealt, newest_of = newest_first(scores, classes, modified, names)
+    return Likeness(contents_of(rows, twinned), dealt - scores, newest_of)
+
+
+def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]]) -> list[int]:
+    """The content of each candidate, as `Likeness` numbers them, from equal texts and pairs of twins."""
     first: dict[bytes, int] = {}
+    contents = [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(rows)]
+    for i, j in twinned:
+        own, other = contents[j], contents[i]
+        contents = [other if content == own else content for content in contents]
+    return contents
+
+
+def without_copies(contents: Sequence[int], order: Sequence[int]) -> dict[int, list[int]]:
+    """The candidates to show, in order, each with the later ones that have the same content."""
+    first: dict[int, int] = {}
     shown: dict[int, list[int]] = {}
     for i in order:
-        leader = first.setdefault(rows[i].content_hash, i) if rows[i].n_words else i
+        leader = first.setdefault(contents[i], i)
         if leader == i:
             shown[i] = []
         else:
@@ -73,11 +115,11 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(rows: Sequence[DocumentRow], scores: FloatVector) -> dict[int, int]:
+def bm25_ranks(contents: Sequence[int], scores: FloatVector) -> dict[int, int]:
     """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
     ranks: dict[int, int] = {}
     order = np.argsort(-scores, kind="stable").tolist()
-    for rank, (leader, copies) in enumerate(without_copies(rows, order).items(), start=1):
+    for rank, (leader, copies) in enumerate(without_copies(contents, order).items(), start=1):
         ranks.update(dict.fromkeys((leader, *copies), rank))
     return ranks
 
@@ -97,24 +139,27 @@ def interleave(
 
 def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
     """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
-    return tuple(
-        make_hit(
-            ranked.rows[i], rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
-            copies=tuple(ranked.rows[j].path for j in copies), passage=ranked.passages.get(i),
-        )
-        for rank, (i, copies) in enumerate(shown.items(), start=1)
-    )  # fmt: skip
+    hits = []
+    for rank, (i, others) in enumerate(shown.items(), start=1):
+        row, rest = ranked.rows[i], [ranked.rows[j] for j in others]
+        hits.append(make_hit(
+            row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
+            copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
+            twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
+            newest_of=int(ranked.likeness.newest_of[i]), passage=ranked.passages.get(i),
+        ))  # fmt: skip
+    return tuple(hits)
 
 
 def make_hit(
     row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
-    passage: tuple[int, int] | None = None,
+    twins: tuple[str, ...] = (), newest_of: int = 0, passage: tuple[int, int] | None = None,
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        copies=copies, missing=not os.path.lexists(row.path), passage=passage,
+        copies=copies, twins=twins, newest_of=newest_of, missing=not os.path.lexists(row.path), passage=passage,
     )  # fmt: skip
 
 

@@ -40,6 +40,10 @@ class Hit:
     """where plain BM25F would have put it, 1 for the first"""
     copies: tuple[str, ...] = ()
     """paths of other files with the same content, collapsed into this result"""
+    twins: tuple[str, ...] = ()
+    """paths of the same text in other formats, collapsed into this result"""
+    newest_of: int = 0
+    """how many documents answer the query alike, where this is the newest of several; else 0"""
     missing: bool = False
     """the file is gone since it was indexed"""
     passage: tuple[int, int] | None = None
@@ -48,6 +52,11 @@ class Hit:
     @property
     def by_meaning(self) -> bool:
         return self.passage is not None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All files that this result stands for, its own first."""
+        return (self.path, *self.copies, *self.twins)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from app.search.page import (
     facets_of,
     highlight_words,
     interleave,
+    likeness,
     make_hit,
     make_hits,
     narrowing,
@@ -108,7 +109,7 @@ class Search:
         ranked = self._ranked(reading, candidates, rows, terms, completions, now, closeness)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.rows, candidates.bm25f))
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, candidates.bm25f))
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -171,21 +172,26 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        scores = self.learner.scores(features)
+        sketches = reading.snapshot.documents["sketch"][candidates.docs]
+        passages = passages_without_words(closeness, candidates) if closeness else {}
+        fixed = usage.same_query > 0
+        fixed[list(passages)] = True  # words make documents alike, and these hold none
+        found = likeness(candidates, sketches, rows, scores, fixed=fixed)
         return Ranked(
-            rows, features, self.learner.scores(features), has_words=bool(candidates.concepts),
-            passages=passages_without_words(closeness, candidates) if closeness else {},
-        )  # fmt: skip
+            rows, features, scores + found.moved, found, has_words=bool(candidates.concepts), passages=passages
+        )
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.rows, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.likeness.contents, sort_rows(ranked.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.rows, range(len(ranked.rows))), ()
+            return without_copies(ranked.likeness.contents, range(len(ranked.rows))), ()
         keys = [row.doc_id for row in ranked.rows]
         k = self._settings.search.page_size
-        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore)
-        shown = without_copies(ranked.rows, order.tolist())
+        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
+        shown = without_copies(ranked.likeness.contents, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()

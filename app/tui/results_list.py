@@ -26,7 +26,7 @@ from textual.strip import Strip
 from app.search.results import Hit, ResultPage, Snippet
 from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
-from app.wording import day, fit, fit_path, short_path
+from app.wording import also_as, day, fit, fit_path, short_path
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
@@ -60,6 +60,8 @@ def marks_of(hit: Hit, order: str) -> str:
         marks.append("file is gone")
     if hit.copies:
         marks.append(f"+{len(hit.copies)}")
+    if hit.twins:
+        marks.append(also_as(hit.twins))
     moved = hit.bm25_rank - hit.rank
     if order == "learned" and moved and hit.bm25_rank > 0:
         marks.append(f"↑{moved}" if moved > 0 else f"↓{-moved}")

@@ -153,7 +153,7 @@ class Sides:
             pages = [search.search(SearchRequest(title, explore=False)).hits[:10] for title, _ in items]
         finally:
             search.close()
-        return mrr([[{hit.path, *hit.copies} for hit in hits] for hits in pages], items)
+        return mrr([[set(hit.paths) for hit in hits] for hits in pages], items)
 
     def their_mrr(self, items: Sequence[tuple[str, frozenset[str]]]) -> Sample:
         pages = [self._theirs("recollq", "-a", "-b", "-n", "10", title).output for title, _ in items]

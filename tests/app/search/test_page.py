@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.page import Ranked, bm25_ranks, interleave, make_hit, make_hits, sort_rows, without_copies
+from app.search.page import (
+    Likeness,
+    Ranked,
+    bm25_ranks,
+    contents_of,
+    interleave,
+    make_hit,
+    make_hits,
+    sort_rows,
+    without_copies,
+)
 from foltr.online.interleaving import FIRST, SECOND
 from indexer.storage.catalogue import DocumentRow
 
@@ -25,14 +35,15 @@ def row(i: int, content: str = "", *, path: str = "", modified: float = 0.0, n_w
 
 def test_later_copies_go_under_the_first() -> None:
     """0 and 2 are one content; asked in the order 2, 1, 0, it is 2 that stands for both."""
-    rows = [row(0, "same"), row(1), row(2, "same")]
-    assert without_copies(rows, [0, 1, 2]) == {0: [2], 1: []}
-    assert list(without_copies(rows, [2, 1, 0]).items()) == [(2, [0]), (1, [])]
+    assert without_copies([0, 1, 0], [0, 1, 2]) == {0: [2], 1: []}
+    assert list(without_copies([0, 1, 0], [2, 1, 0]).items()) == [(2, [0]), (1, [])]
 
 
-def test_empty_documents_are_no_copies_of_each_other() -> None:
-    """Two files without a word have the same content and nothing in common."""
-    assert without_copies([row(0, "same", n_words=0), row(1, "same", n_words=0)], [0, 1]) == {0: [], 1: []}
+def test_contents_join_copies_and_twins() -> None:
+    """2 is a copy of 0, 3 the same text as 2 in another format; files without a word have nothing in common."""
+    rows = [row(0, "same"), row(1), row(2, "same"), row(3), row(4, "none", n_words=0), row(5, "none", n_words=0)]
+    assert contents_of(rows, [(2, 3)]) == [0, 1, 0, 0, 4, 5]
+    assert contents_of(rows, []) == [0, 1, 0, 3, 4, 5]
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.randoms())
@@ -40,7 +51,7 @@ def test_collapsing_keeps_every_document_once(contents: list[str], random: objec
     """In any order each candidate is shown or is a copy, and no two that are shown are the same."""
     order = list(range(len(contents)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    shown = without_copies([row(i, content) for i, content in enumerate(contents)], order)
+    shown = without_copies([ord(content) for content in contents], order)
     assert sorted([*shown, *(copy for copies in shown.values() for copy in copies)]) == sorted(order)
     assert len({contents[i] for i in shown}) == len(shown)
     assert list(shown) == [i for i in order if i in shown]
@@ -55,8 +66,7 @@ def test_sorting_by_date_and_by_name() -> None:
 
 def test_ranks_of_bm25_pass_over_copies() -> None:
     """Scores 1, 3, 2, 3: candidates 1, 3, 2, 0; 3 is a copy of 1 and shares its rank."""
-    rows = [row(0), row(1, "same"), row(2), row(3, "same")]
-    assert bm25_ranks(rows, np.array([1.0, 3.0, 2.0, 3.0])) == {1: 1, 3: 1, 2: 2, 0: 3}
+    assert bm25_ranks([0, 1, 2, 1], np.array([1.0, 3.0, 2.0, 3.0])) == {1: 1, 3: 1, 2: 2, 0: 3}
 
 
 def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
@@ -64,12 +74,16 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     os.symlink(tmp_path / "gone", tmp_path / "link")
     rows = [row(i, path=str(tmp_path / name)) for i, name in enumerate(("a.txt", "b.txt", "link"))]
-    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]))
+    rows[1] = row(0, path=rows[1].path)
+    found = Likeness([0, 0, 2], np.zeros(3), np.array([0, 0, 2]))
+    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]), found)
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
     assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [
         (1, 102, 2.0, 2, False), (2, 100, 0.5, 1, False),
     ]  # fmt: skip
-    assert hits[1].copies == (str(tmp_path / "b.txt"),)
+    assert (hits[1].copies, hits[1].twins) == ((str(tmp_path / "b.txt"),), ())
+    assert hits[1].paths == (str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
+    assert [hit.newest_of for hit in hits] == [2, 0]
     assert make_hit(rows[1], 1, score=0.0, bm25_rank=1).missing
 
 

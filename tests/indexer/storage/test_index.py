@@ -51,7 +51,7 @@ def content(snapshot: Snapshot) -> dict[int, tuple[object, ...]]:
             for place in snapshot.places(field, term, docs).tolist():
                 places[ids[place >> 32]].add((field, term, place & (1 << 32) - 1))
     living = np.flatnonzero(snapshot.alive).tolist()
-    return {ids[i]: (*snapshot.documents[i].tolist()[1:], frozenset(places[ids[i]])) for i in living}
+    return {ids[i]: (snapshot.documents[i].tobytes()[8:], frozenset(places[ids[i]])) for i in living}
 
 
 def segment_files(folder: Path) -> set[str]:

@@ -1,0 +1,65 @@
+"""How much two texts have in common, from a few bytes of each: one-permutation min-hashing.
+
+The resemblance of two texts is the Jaccard index of their sets of words, words with digits left out: two bills of one
+firm resemble each other, whatever their numbers. Each word is hashed once; the hashes fall into BUCKETS buckets by
+their highest bits, and each bucket keeps eight bits of its smallest (0: no word fell there). Then
+
+    resemblance ~ buckets that agree / buckets that are used by either text
+
+is unbiased but for the chance of 1/255 that two different words agree, with standard error sqrt(J (1 - J) / buckets
+used) (Li, Owen and Zhang 2012, One Permutation Hashing, Eq. 2 to 6).
+"""
+
+from __future__ import annotations
+
+from binascii import crc32
+
+import numpy as np
+
+from indexer.postings import Bytes, Floats, Ints
+
+BUCKETS = 128
+"""a sketch is so many bytes; at a resemblance of .9 the standard error is .027"""
+_FIRST = 32
+"""buckets that are compared for all pairs"""
+_BITS = 64 - BUCKETS.bit_length() + 1
+_HAS_DIGIT = frozenset("0123456789")
+
+
+def sketch(words: str) -> bytes:
+    """The sketch `[BUCKETS]` of distinct words, joined by line feeds as in `FieldPostings.terms`."""
+    hashes = [
+        crc32(word.encode("utf-8", "surrogatepass")) for word in words.split("\n") if _HAS_DIGIT.isdisjoint(word)
+    ]
+    codes = np.zeros(BUCKETS, dtype=np.uint8)
+    if words and hashes:
+        mixed = np.sort(_mixed(np.array(hashes, dtype=np.uint64)))
+        buckets, first = np.unique(mixed >> np.uint64(_BITS), return_index=True)
+        codes[buckets.astype(np.int64)] = mixed[first] % np.uint64(255) + np.uint64(1)
+    return codes.tobytes()
+
+
+def _mixed(values: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    """Each of the 64 bits depends on all of a value's: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
+    with np.errstate(over="ignore"):
+        values = values + np.uint64(0x9E3779B97F4A7C15)
+        values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return values ^ values >> np.uint64(31)
+
+
+def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
+    """The pairs `[n_pairs, 2]` (earlier, later) of sketches `[n, BUCKETS]` that resemble each other at least so much,
+    in order, and their estimated resemblance `[n_pairs]`.
+
+    Pairs that agree in far fewer of the first buckets than `least` are not looked at further: below a quarter of them
+    a pair of resemblance .5 falls once in five hundred.
+    """
+    columns = np.ascontiguousarray(sketches[:, :_FIRST].T)
+    agree = (columns[:, :, None] == columns[:, None, :]).view(np.uint8).sum(axis=0, dtype=np.uint8)
+    pairs = np.argwhere(np.triu(agree >= least * _FIRST / 2, k=1))
+    one, other = sketches[pairs[:, 0]], sketches[pairs[:, 1]]
+    used = (one > 0) | (other > 0)
+    values = ((one == other) & used).sum(axis=1) / np.maximum(used.sum(axis=1), 1)
+    kept = values >= least
+    return pairs[kept], values[kept]

@@ -1,0 +1,103 @@
+"""Near-equal files on a real disk: the newest first, the one that is named, the one that was picked; twins in one row."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.indexing import update_index
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
+from app.settings import IndexSettings, LearningSettings, Paths, Settings
+
+DAY = 86_400.0
+SETTINGS = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
+LETTER = "Dear customer, please find below what you used and what it costs; thank you for your payment in good time."
+GUIDE = "How to prune an apple tree in winter without harm to its buds, with a sharp saw and a steady ladder beside it. "
+OTHERS = {
+    "letters/garden.txt": "A letter about the garden and the pond; the electricity of spring is in the air.",
+    "letters/sea.txt": "A letter about the sea, its invoice of salt and wind and what the gulls make of it all.",
+    "letters/hill.txt": "A letter about the hill where larks rise before dawn and nobody asks for anything.",
+}
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Iterator[Search]:
+    """Ten bills of two firms, seven years apart; a guide as web page and as text; some letters."""
+    now, files = time.time(), dict[str, tuple[str, float]]()
+    for i, year in enumerate(range(2019, 2024)):
+        for firm in ("electricity", "water"):
+            total = f"{firm} {37 * (i + 3)} units, {19 * (i + 2)} to pay. " * (1 + i % 3)
+            files[f"bills/{firm}-{year}.txt"] = (f"Invoice for {firm} {year}\n{total}{LETTER}", 365 * (2024 - year))
+    files["guide.txt"] = (GUIDE * 3, 10)
+    files["guide.html"] = (f"<html><body><p>{GUIDE * 3}</p></body></html>", 400)
+    files |= {name: (text, 50.0 + i) for i, (name, text) in enumerate(OTHERS.items())}
+    for name, (text, age) in files.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (now - age * DAY, now - age * DAY))
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    update_index(SETTINGS, paths, roots=[str(tmp_path / "files")])
+    opened = Search(SETTINGS, paths)
+    yield opened
+    opened.close()
+
+
+def ask(search: Search, text: str) -> ResultPage:
+    return search.search(SearchRequest(text))
+
+
+def names(page: ResultPage) -> list[str]:
+    return [os.path.basename(hit.path) for hit in page.hits]
+
+
+NEWEST_FIRST = [f"electricity-{year}.txt" for year in range(2023, 2018, -1)]
+
+
+def test_the_newest_of_like_files_comes_first(search: Search) -> None:
+    """All of the firm's bills, newest first, before the other firm's; the first says of how many; scores descend."""
+    page = ask(search, "invoice electricity")
+    assert names(page)[:5] == NEWEST_FIRST
+    assert [hit.newest_of for hit in page.hits[:5]] == [5, 0, 0, 0, 0]
+    scores = [hit.score for hit in page.hits]
+    assert scores == sorted(scores, reverse=True) and len(set(scores)) == len(scores)
+
+
+def test_a_year_in_the_query_comes_before_a_newer_file(search: Search) -> None:
+    for year in range(2019, 2024):
+        assert names(ask(search, f"invoice electricity {year}"))[0] == f"electricity-{year}.txt"
+
+
+def test_what_was_opened_for_the_query_comes_before_a_newer_file(search: Search) -> None:
+    """It is no longer one of many; the rest stay newest first."""
+    for _ in range(2):
+        page = ask(search, "invoice electricity")
+        search.opened(page, page.hits[names(page).index("electricity-2020.txt")])
+        search.leave(page)
+    page = ask(search, "invoice electricity")
+    assert names(page)[0] == "electricity-2020.txt"
+    assert names(page)[1:5] == [name for name in NEWEST_FIRST if "2020" not in name]
+    assert names(ask(search, "invoice water"))[:2] == ["water-2023.txt", "water-2022.txt"]
+
+
+def test_openings_for_other_queries_leave_like_files_newest_first(search: Search) -> None:
+    """Old files opened twenty times for other words."""
+    for text in ("letter garden", "letter sea", "letter hill", "guide apple") * 5:
+        page = ask(search, text)
+        search.opened(page, page.hits[-1])
+        search.leave(page)
+    assert names(ask(search, "invoice electricity"))[:5] == NEWEST_FIRST
+
+
+def test_one_text_in_two_formats_is_one_row(search: Search) -> None:
+    """It names the other file, whichever of them stands for both."""
+    page = ask(search, "prune apple tree")
+    hit = page.hits[0]
+    assert sorted(os.path.basename(path) for path in hit.paths) == ["guide.html", "guide.txt"]
+    assert (len(hit.twins), hit.copies) == (1, ())
+    assert [other for other in page.hits if "guide" in other.path] == [hit]

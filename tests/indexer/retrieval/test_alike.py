@@ -1,0 +1,135 @@
+"""Documents that answer a query alike, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from indexer.query.parse import parse
+from indexer.retrieval.alike import ABSENT, IN_TEXT, OUTSIDE, alike, evidence, newest_first, numbers, series, twins
+from indexer.retrieval.candidates import find
+from tests.indexer.retrieval.test_candidates import MakeIndex
+
+DAY = 86_400.0
+NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("Minutes, 3 May 2024", "2024-05-03 board.md"), ("Minutes, 7 Mai 2025", "2025-05-07 board.md"), True),
+        (("Release notes 2.3", "notes-2.3.html"), ("Release notes 2.10", "notes-2.10.html"), True),
+        (("", "essay draft 1.md"), ("", "essay draft 2.odt"), True),
+        (("Minutes of the choir", "minutes.md"), ("Minutes of the board", "minutes.md"), False),
+        (("", "letter.md"), ("", "letters.md"), False),
+    ],
+)  # fmt: skip
+def test_a_series_is_a_title_and_a_name_but_for_numbers_and_months(
+    one: tuple[str, str], other: tuple[str, str], same: bool
+) -> None:
+    assert (series(*one) == series(*other)) == same
+
+
+def test_names_of_numbers_alone_make_no_series() -> None:
+    """Daily notes "2024-03-01.md" share nothing that a query could name."""
+    assert series("", "2024-03-01.md") == "" == series("March 2024", "2024-03.md")
+
+
+def test_numbers_of_a_name_in_order() -> None:
+    """The ending is not looked at; versions compare number by number."""
+    assert numbers("v2.10-draft3.mp3") == (2, 10, 3) > numbers("v2.9-draft7.mp3")
+    assert numbers("notes.md") == ()
+
+
+def test_evidence_says_where_each_concept_stands(make_index: MakeIndex) -> None:
+    """Outside the text counts more than in it, whichever field it is."""
+    snapshot = make_index([
+        {"text": "heron heron", "title": "", "path": "/a/b.txt"}, {"text": "stork", "title": "Heron"},
+        {"text": "heron", "title": "", "path": "/stork/b.txt"},
+    ]).snapshot()  # fmt: skip
+    found = find(snapshot, parse("heron stork"), limit=9, min_matches=9, languages=("en",), folder_ids=lambda _: set())
+    levels = dict(zip(snapshot.documents["doc_id"][found.docs].tolist(), evidence(found).tolist(), strict=True))
+    ids = snapshot.documents["doc_id"].tolist()
+    assert [levels[i] for i in ids] == [[IN_TEXT, ABSENT], [OUTSIDE, IN_TEXT], [IN_TEXT, OUTSIDE]]
+
+
+def test_like_texts_are_alike_where_the_words_stand_in_the_same_places() -> None:
+    """0, 1 and 2 resemble each other; the year asked for stands in the name of 1 alone, so 1 keeps its place."""
+    levels = np.array([[OUTSIDE, ABSENT], [OUTSIDE, OUTSIDE], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
+    near = np.array([[0, 1], [0, 2], [1, 2]])
+    assert alike(levels, near, [""] * 4, np.array([1.0, 3.0, 2.0, 4.0])).tolist() == [2, 1, 2, 3]
+
+
+def test_members_of_a_series_are_alike_for_what_their_titles_say() -> None:
+    """Four minutes of one board, one of another: their texts need have nothing in common."""
+    levels = np.full((5, 2), OUTSIDE)
+    names = ["board", "board", "choir", "board", "board"]
+    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0])).tolist() == [3, 3, 2, 3, 3]
+
+
+def test_what_some_texts_of_a_series_say_tells_them_apart() -> None:
+    """ "Board" is in all titles, "budget" in two of five texts: those two are about it, the others are alike."""
+    levels = np.array([[OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
+    scores = np.array([5.0, 3.0, 4.0, 2.0, 1.0])
+    assert alike(levels, NO_PAIRS, ["board"] * 5, scores).tolist() == [0, 1, 2, 1, 1]
+
+
+def test_what_all_texts_of_a_series_say_does_not() -> None:
+    """ "Present" stands in each of the texts: the frame of the kind, not contents."""
+    levels = np.full((5, 1), IN_TEXT)
+    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0)).tolist() == [4] * 5
+
+
+def test_a_year_in_one_name_counts_though_all_texts_hold_the_number() -> None:
+    """Each text says "1" somewhere, the name of one does: that one is asked for."""
+    levels = np.array([[OUTSIDE, OUTSIDE], [OUTSIDE, IN_TEXT], [OUTSIDE, IN_TEXT]])
+    assert alike(levels, NO_PAIRS, ["essay"] * 3, np.array([3.0, 2.0, 1.0])).tolist() == [0, 1, 1]
+
+
+def test_the_scores_of_a_class_are_dealt_out_newest_first() -> None:
+    """1, 2 and 4 are alike: 5, 3 and 1 points go to ages 0, 10 and 20 days; the others keep theirs."""
+    scores = np.array([4.0, 5.0, 3.0, 2.0, 1.0])
+    ages = np.array([1.0, 20.0, 10.0, 2.0, 0.0])
+    dealt, newest_of = newest_first(scores, np.array([0, 1, 1, 3, 1]), -ages * DAY, ["a"] * 5)
+    assert dealt.tolist() == pytest.approx([4.0, 1.0, 3.0, 2.0, 5.0], abs=1e-8)
+    assert newest_of.tolist() == [0, 0, 0, 0, 3]
+
+
+def test_equal_scores_are_told_apart_too() -> None:
+    """The order of equal scores would be that of the index."""
+    dealt, _ = newest_first(np.full(3, 7.0), np.zeros(3, dtype=np.int64), np.array([0, 9, 5]) * DAY, ["a"] * 3)
+    assert np.argsort(-dealt, kind="stable").tolist() == [1, 2, 0]
+
+
+def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
+    """All within an hour: 2.10 is newer than 2.9, whichever was written last."""
+    modified, classes = np.array([30.0, 10.0, 20.0]), np.zeros(3, dtype=np.int64)
+    dealt, newest_of = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, ["n-2.9.md", "n-2.10.md", "n-1.4.md"])
+    assert np.argsort(-dealt).tolist() == [1, 0, 2]
+    assert newest_of.tolist() == [0, 3, 0]
+
+
+def test_nothing_says_which_is_newer() -> None:
+    """One hour, no numbers: the class stays as it is, and nobody is called the newest."""
+    scores = np.array([1.0, 2.0])
+    dealt, newest_of = newest_first(scores, np.zeros(2, dtype=np.int64), np.array([5.0, 0.0]), ["a.md", "b.md"])
+    assert (dealt.tolist(), newest_of.tolist()) == ([1.0, 2.0], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("names", "types", "value", "twinned"),
+    [
+        (("guide.html", "guide.pdf"), ("html", "pdf"), 0.9, True),
+        (("guide.html", "manual.txt"), ("html", "text"), 0.9, True),
+        (("guide.html", "manual.txt"), ("html", "text"), 0.8, False),
+        (("guide.html", "guide.txt"), ("html", "text"), 0.8, True),  # one name but for the ending
+        (("guide.html", "guide-copy.html"), ("html", "html"), 1.0, False),  # a version, not another format
+        (("report-2023.docx", "report-2024.pdf"), ("document", "pdf"), 0.95, False),
+    ],
+)
+def test_twins_are_one_text_in_two_formats(
+    names: tuple[str, str], types: tuple[str, str], value: float, twinned: bool
+) -> None:
+    found = twins(np.array([[0, 1]]), np.array([value]), names, types, (100, 100))
+    assert found == ([(0, 1)] if twinned else [])
+    assert twins(np.array([[0, 1]]), np.array([value]), names, types, (100, 10)) == []

@@ -130,8 +130,9 @@ class LearningSettings(Section, frozen=True):
         float, Meta(ge=0, le=2, description="How far learning may move results; 0 not at all, 1 as shipped.")
     ] = 1.0
     exploration: Annotated[
-        float, Meta(ge=0, le=10, description="Temperature at which results of close score change places; 0 never.")
-    ] = 0.2
+        float,
+        Meta(ge=0, le=10, description="Temperature at which results of close score change places by lot; 0 never."),
+    ] = 0.0
     ranker: Annotated[
         Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
     ] = "linear"

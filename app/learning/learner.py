@@ -8,7 +8,8 @@ The gradient is PDGD's at these scores with the slope of f_theta (straight-throu
 already is the whole bound teaches nothing more: otherwise theta would grow where no score can, and what had been
 learned could hardly be unlearned.
 
-The first k places of an explored page are a Plackett-Luce sample of score / temperature whose noise depends only on the
+A page is a pure function of features and theta, unless it is explored (setting learning.exploration): then its first
+k places are a Plackett-Luce sample of score / temperature whose noise depends only on the
 session and the document, so the order stays still while a query is typed and when it comes back.
 """
 
@@ -46,6 +47,8 @@ IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""
 SMALLEST_TEMPERATURE = 1e-3
 """below it nothing would ever change places, and the gradient's 1 / temperature would explode: it counts as 0"""
+DECIMALS = 9
+"""scores are compared to so many places: the last bits of a sum depend on the order in which it was added up"""
 _TOUCH_SECONDS = 60.0
 """how often the time of the last search is written down"""
 
@@ -93,7 +96,7 @@ def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperat
 
     Temperature 0 sorts by score; rows of equal score keep their order.
     """
-    by_score = np.argsort(-scores, kind="stable")
+    by_score = np.argsort(-np.round(scores, DECIMALS), kind="stable")
     if temperature < SMALLEST_TEMPERATURE:
         return by_score
     first = rank_with_noise(scores / temperature, gumbel, k=k)
@@ -280,8 +283,9 @@ class Learner:
 
     def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
-        explores = self.settings.exploration >= SMALLEST_TEMPERATURE
-        pairs = preference_pairs(scores, page, temperature=self.settings.exploration if explores else 1.0)
+        tau = self.settings.exploration
+        tau = tau if tau >= SMALLEST_TEMPERATURE else self.pace.temperature
+        pairs = preference_pairs(scores, page, temperature=tau)
         r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))

@@ -30,6 +30,8 @@ TEXT_RATE = 0.2
 """share of the learning rate for all others"""
 SHRINK = 0.003
 """points that each learned weight of the linear ranker loses with each lesson"""
+TEMPERATURE = 0.2
+"""of the Plackett-Luce model by which a page that was not drawn by lot is learned from"""
 LONGEST = 0.15
 """points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
@@ -42,6 +44,8 @@ class Pace:
     """[n_features] shares of the learning rate in [0, 1]; 0: never learned, and not seen by what is learned"""
     shrink: float = 0.0
     longest: float = np.inf
+    temperature: float = 1.0
+    """divides the scores of a page that was shown as they order it"""
 
     @classmethod
     def even(cls, n_features: int) -> Pace:
@@ -52,7 +56,7 @@ class Pace:
     def shipped(cls, names: Sequence[str]) -> Pace:
         """The pace of this program for features of these names."""
         rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
-        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK, LONGEST)
+        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK, LONGEST, TEMPERATURE)
 
     def seen(self, features: FloatMatrix) -> FloatMatrix:
         """The features as the learned part sees them."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -107,9 +107,11 @@ def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narr
     return closeness.best(eligible, N_NEAREST, LEAST)
 
 
-def passages_without_words(closeness: Closeness, candidates: Candidates) -> dict[int, tuple[int, int]]:
-    """Candidate -> its closest passage, for the candidates that hold none of the words in any field."""
+def passages_without_words(
+    closeness: Closeness, candidates: Candidates, order: Sequence[int]
+) -> dict[int, tuple[int, int]]:
+    """Place in `order` -> its closest passage, for the candidates that hold none of the words in any field."""
     held = np.isnan(closeness.similarity[candidates.docs])
     for counts in candidates.tf.values():
         held |= counts.any(axis=1)
-    return {i: closeness.passage(int(candidates.docs[i])) for i in np.flatnonzero(~held).tolist()}
+    return {place: closeness.passage(int(candidates.docs[i])) for place, i in enumerate(order) if not held[i]}

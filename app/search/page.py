@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from app.learning.learner import Learner
+from app.learning.learner import DECIMALS, Learner
 from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
@@ -24,7 +24,7 @@ from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
 from indexer.prepare import folder_key
 from indexer.query.nodes import Query
-from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, evidence, newest_first, series, twins
+from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, USAGE_NAMES
@@ -40,7 +40,7 @@ from indexer.text.spelling import Vocabulary, suggest
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
-    """Candidates in BM25F order, with what is needed to show and to learn from them."""
+    """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
     rows: Sequence[DocumentRow]
     """[n_docs]"""
@@ -48,11 +48,24 @@ class Ranked:
     """[n_docs, n_features]"""
     scores: FloatVector
     """[n_docs] what they are ranked by: the user's ranker, and among documents that are alike the newest first"""
+    bm25f: FloatVector
+    """[n_docs]"""
     likeness: Likeness
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """candidate -> the passage by which it was found, for those that hold none of the words"""
+
+
+def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
+    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
+    scores = np.round(bm25f, DECIMALS).tolist()
+    return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
+
+
+def end_of_day(now: float) -> float:
+    """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
+    return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,16 +81,17 @@ class Likeness:
 
 
 def likeness(
-    candidates: Candidates, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask
+    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask
 ) -> Likeness:
-    """Compare the candidates with each other; `sketches` [n_docs, BUCKETS] of their texts, `scores` [n_docs].
+    """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
+    [n_docs, BUCKETS] of their texts, `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before.
     """
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
     names = [os.path.basename(row.path) for row in rows]
     members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
-    classes = alike(evidence(candidates), pairs[~fixed[pairs].any(axis=1)], members_of, scores)
+    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
     modified = np.array([row.modified for row in rows])
     twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
     dealt, newest_of = newest_first(scores, classes, modified, names)
@@ -251,7 +265,7 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, 
     )
 
 
-def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds) -> Mask | None:
+def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
     """The documents that the request's facets leave; None when it sets none."""
     if not (request.type or request.folder or request.time):
         return None
@@ -260,7 +274,7 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds)
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:
         seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= snapshot.documents["modified"] > time.time() - seconds.get(request.time, 0.0)
+        mask &= snapshot.documents["modified"] > now - seconds.get(request.time, 0.0)
     if request.folder:
         mask &= snapshot.having(folder_ids(request.folder))
     return mask

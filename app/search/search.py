@@ -26,6 +26,8 @@ from app.search.meaning import Meaning, nearest_documents, passages_without_word
 from app.search.page import (
     Ranked,
     bm25_ranks,
+    by_bm25f,
+    end_of_day,
     explanation,
     facets_of,
     highlight_words,
@@ -49,6 +51,7 @@ from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
+from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
@@ -100,16 +103,17 @@ class Search:
         """Answer one request."""
         started = time.perf_counter()
         now = time.time()
+        tonight = end_of_day(now)
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
         closeness = self._closeness(reading, query, request)
-        candidates = self._candidates(reading, query, request, closeness)
+        candidates = self._candidates(reading, query, request, tonight, closeness)
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, now, closeness)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, candidates.bm25f))
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, ranked.bm25f))
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -122,7 +126,7 @@ class Search:
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
-                roots=self._catalogue.roots, now=now,
+                roots=self._catalogue.roots, now=tonight,
             ),
             features=ranked.features[chosen],
             words=highlight_words(candidates),
@@ -135,10 +139,10 @@ class Search:
         return self._meaning.closeness(reading, query, wait=not request.as_you_type)
 
     def _candidates(
-        self, reading: Reading, query: Query, request: SearchRequest, closeness: Closeness | None
+        self, reading: Reading, query: Query, request: SearchRequest, now: float, closeness: Closeness | None
     ) -> Candidates:
         settings = self._settings.search
-        narrow = narrowing(reading.snapshot, request, reading.folder_ids)
+        narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -172,15 +176,20 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        order = by_bm25f(rows, candidates.bm25f)
+        rows, features = [rows[i] for i in order], features[order]
         scores = self.learner.scores(features)
-        sketches = reading.snapshot.documents["sketch"][candidates.docs]
-        passages = passages_without_words(closeness, candidates) if closeness else {}
-        fixed = usage.same_query > 0
+        passages = passages_without_words(closeness, candidates, order) if closeness else {}
+        fixed = usage.same_query[order] > 0
         fixed[list(passages)] = True  # words make documents alike, and these hold none
-        found = likeness(candidates, sketches, rows, scores, fixed=fixed)
+        found = likeness(
+            evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
+            fixed=fixed,
+        )  # fmt: skip
         return Ranked(
-            rows, features, scores + found.moved, found, has_words=bool(candidates.concepts), passages=passages
-        )
+            rows, features, scores + found.moved, candidates.bm25f[order], found, has_words=bool(candidates.concepts),
+            passages=passages,
+        )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""

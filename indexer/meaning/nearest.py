@@ -11,6 +11,8 @@ from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
 from indexer.storage.snapshot import Snapshot
 
+DECIMALS = 5
+"""of a similarity: sums that differ beyond them by the order of their terms are equal"""
 BLOCK = 512
 """vectors that are made floating point numbers at a time: they stay in the processor's own memory"""
 
@@ -87,7 +89,7 @@ class Nearest:
             own = block[: len(part)]
             np.copyto(own, part)
             np.dot(own, vector, out=found[start : start + len(part)])
-        return (found * records["scale"]).astype(np.float64)
+        return np.round((found * records["scale"]).astype(np.float64), DECIMALS)
 
 
 def asked_plainly(query: Query) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
 from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
@@ -92,7 +92,8 @@ def find(
         scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER / len(concepts))
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
-    docs = best(snapshot.documents["modified"] if by_date else scores, admitted, limit)
+    documents = snapshot.documents
+    docs = best(documents["modified"] if by_date else scores, admitted, limit, documents)
     if not by_date:
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
         if near is not None:
@@ -146,15 +147,19 @@ def idf(n_documents: float, df: Floats | float) -> Floats:
     return np.asarray(np.log1p((n_documents - df + 0.5) / (np.asarray(df) + 0.5)))
 
 
-def best(scores: Floats, admitted: Mask, limit: int) -> Ints:
-    """The `limit` admitted numbers of highest score, ties by number."""
+def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
+    """The `limit` admitted numbers of highest score.
+
+    Of equal ones the newest, then by what is in them and where they lie: the same in whatever order they were indexed.
+    """
     numbers = np.flatnonzero(admitted)
     own = scores[numbers]
     if numbers.size > limit:
         threshold = np.partition(own, numbers.size - limit)[numbers.size - limit]
         kept = own >= threshold
         numbers, own = numbers[kept], own[kept]
-    return numbers[np.lexsort((numbers, -own))][:limit]
+    rows = documents[numbers]
+    return numbers[np.lexsort((numbers, rows["folder"], rows["content"], -rows["modified"], -own))][:limit]
 
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
@@ -162,7 +167,8 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
     titled = np.setdiff1d(titled[admitted[titled]], docs)
     lengths = snapshot.documents["n_title"][titled]
-    extra = titled[np.lexsort((titled, lengths))][:MAX_TITLES]
+    rows = snapshot.documents[titled]
+    extra = titled[np.lexsort((titled, rows["folder"], rows["content"], -rows["modified"], lengths))][:MAX_TITLES]
     return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
 
 

@@ -92,14 +92,14 @@ def test_narrowing_takes_what_the_facets_give(snapshot: Snapshot, request_: dict
     def below(folder: str) -> set[int]:
         return {10 + i for i, path in enumerate(PATHS) if path.startswith(f"{folder}/")} | {999}
 
-    mask = narrowing(snapshot, SearchRequest("x", **request_), below)
+    mask = narrowing(snapshot, SearchRequest("x", **request_), below, now=NOW)
     assert mask is not None
     assert set(snapshot.documents["doc_id"][mask].tolist()) == ids
 
 
 def test_without_facets_there_is_no_narrowing(snapshot: Snapshot) -> None:
     """None says: everything."""
-    assert narrowing(snapshot, SearchRequest("x"), lambda folder: set()) is None
+    assert narrowing(snapshot, SearchRequest("x"), lambda folder: set(), now=NOW) is None
 
 
 def test_every_time_reaches_further_back() -> None:

@@ -1,4 +1,4 @@
-"""Near-equal files on a real disk: the newest first, the one that is named, the one that was picked; twins in one row."""
+"""Near-equal files on a real disk: the newest first, then the one that is named, or picked; twins in one row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from app.settings import IndexSettings, LearningSettings, Paths, Settings
 
 DAY = 86_400.0
 SETTINGS = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
-LETTER = "Dear customer, please find below what you used and what it costs; thank you for your payment in good time."
-GUIDE = "How to prune an apple tree in winter without harm to its buds, with a sharp saw and a steady ladder beside it. "
+LETTER = "Dear customer, please find below what you used and what it costs; thank you for your payment in time."
+GUIDE = "How to prune an apple tree in winter without harm to its buds, with a sharp saw and a steady ladder there. "
 OTHERS = {
     "letters/garden.txt": "A letter about the garden and the pond; the electricity of spring is in the air.",
     "letters/sea.txt": "A letter about the sea, its invoice of salt and wind and what the gulls make of it all.",
@@ -65,7 +65,7 @@ def test_the_newest_of_like_files_comes_first(search: Search) -> None:
     assert names(page)[:5] == NEWEST_FIRST
     assert [hit.newest_of for hit in page.hits[:5]] == [5, 0, 0, 0, 0]
     scores = [hit.score for hit in page.hits]
-    assert scores == sorted(scores, reverse=True) and len(set(scores)) == len(scores)
+    assert scores == sorted(set(scores), reverse=True)
 
 
 def test_a_year_in_the_query_comes_before_a_newer_file(search: Search) -> None:

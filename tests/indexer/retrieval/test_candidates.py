@@ -15,6 +15,7 @@ from indexer.query.nodes import Phrase, Word
 from indexer.query.parse import parse
 from indexer.retrieval import concepts
 from indexer.retrieval.candidates import COVERAGE_POWER, K1, WEIGHTS, B, Candidates, best, find, idf
+from indexer.schema import DOCUMENT
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
@@ -114,11 +115,13 @@ def test_idf_is_never_negative(n: int, df: int, expected: float) -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.data())
 def test_the_best_are_those_of_a_full_sort(scores: list[int], data: st.DataObject) -> None:
-    """Highest first, ties by number, only what is admitted, at most `limit`."""
+    """Highest first, ties by date and then by number, only what is admitted, at most `limit`."""
     mask = data.draw(st.lists(st.booleans(), min_size=len(scores), max_size=len(scores)))
     limit = data.draw(st.integers(1, 12))
-    expected = sorted((i for i in range(len(scores)) if mask[i]), key=lambda i: (-scores[i], i))[:limit]
-    assert best(np.array(scores, dtype=float), np.array(mask), limit).tolist() == expected
+    expected = sorted((i for i in range(len(scores)) if mask[i]), key=lambda i: (-scores[i], -(i % 3), i))[:limit]
+    documents = np.zeros(len(scores), dtype=DOCUMENT)
+    documents["modified"] = np.arange(len(scores)) % 3
+    assert best(np.array(scores, dtype=float), np.array(mask), limit, documents).tolist() == expected
 
 
 def test_counts_are_those_of_the_documents(make_index: MakeIndex) -> None:

@@ -19,6 +19,7 @@ from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, remaining_seconds
 from indexer.storage.catalogue import Catalogue
 
+
 class Making:
     """Makes vectors step by step and reports how far it is; nothing at all where there is no encoder."""
 

@@ -210,8 +210,8 @@ def report(measured: list[Measured]) -> Table:
     """One line for each collection."""
     shipped = theta_prior()[COLUMN]
     table = Table((
-        "collection", "queries", "without", f"shipped {shipped:g}", "change", "weight left out", "change", "half missing",
-        "recall@100 without", "with", "known items without", "with", "change",
+        "collection", "queries", "without", f"shipped {shipped:g}", "change", "weight left out", "change",
+        "half missing", "recall@100 without", "with", "known items without", "with", "change",
     ))  # fmt: skip
     rows = []
     for m in measured:

@@ -45,7 +45,7 @@ PICKS = {
 }  # fmt: skip
 """weights of the user's own picks"""
 MEANING = {"meaning": 8.0}
-"""chosen by `benchmarks.meaning` with collections left out; neither these pages, which have no vectors, nor clicks find it"""
+"""chosen by `benchmarks.meaning` with collections left out; these pages have no vectors, and clicks do not find it"""
 TUNED = (
     *(f"{field}_{kind}" for field in ("title", "body") for kind in (
         "bm25", "tf_idf_sum", "tf_idf_max", "tf_idf_mean", "coverage", "language_model", "tf")),

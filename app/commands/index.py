@@ -30,8 +30,8 @@ def command(
 ) -> int:
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
-    What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which takes
-    longer; they can be found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
+    What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
+    takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
     """
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter, summarise

@@ -192,6 +192,6 @@ class IndexStatus:
     n_read_for_meaning: int = 0
     """different documents with vectors"""
     n_for_meaning: int = 0
-    """different documents that can have them: those in a language that the encoder knows; 0 where there is no encoder"""
+    """different documents that can have them: those in a language that the encoder knows; 0 without an encoder"""
     why_no_meaning: str = ""
     """why there is no encoder, "" when there is one"""

@@ -86,7 +86,8 @@ class Encoder:
             weights = there[:, :, None].astype(np.float32)
             found = found[:, 0] if self._first_piece else (found * weights).sum(axis=1) / weights.sum(axis=1)
         vectors: Vectors = found.astype(np.float32)
-        return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors
 
 
 def _session(model: bytes, threads: int) -> Any:

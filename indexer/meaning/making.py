@@ -33,9 +33,9 @@ Wanted = Callable[[Ints], Floats]
 
 
 def understood(snapshot: Snapshot, kind: Kind) -> Rows:
-    """The living documents with words in a language of the encoder's, or in none that was recognised; each content once.
+    """The living documents with words that the encoder may know, each content once, the newest first.
 
-    Of copies the newest stands for all; the newest come first.
+    Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
     """
     rows = snapshot.documents[snapshot.alive]
     rows = rows[rows["n_body"] + rows["n_title"] > 0]
@@ -44,7 +44,8 @@ def understood(snapshot: Snapshot, kind: Kind) -> Rows:
         rows = rows[np.isin(rows["language"], [0, *codes])]
     rows = rows[np.lexsort((rows["doc_id"], -rows["modified"]))]
     first = np.unique(rows["content"], return_index=True)[1]
-    return rows[np.sort(first)]
+    found: Rows = rows[np.sort(first)]
+    return found
 
 
 def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:

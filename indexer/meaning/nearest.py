@@ -89,7 +89,8 @@ class Nearest:
             own = block[: len(part)]
             np.copyto(own, part)
             np.dot(own, vector, out=found[start : start + len(part)])
-        return np.round((found * records["scale"]).astype(np.float64), DECIMALS)
+        products: Floats = np.round((found * records["scale"]).astype(np.float64), DECIMALS)
+        return products
 
 
 def asked_plainly(query: Query) -> str:

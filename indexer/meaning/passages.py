@@ -16,7 +16,8 @@ TITLE_LETTERS = 200
 VERSION = 1
 """raise it when other passages are cut: all vectors are then made anew"""
 _MAX_WORD = 60
-_WORD = re.compile(rf"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]|[^\s\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{{1,{_MAX_WORD}}}")  # fmt: skip
+_SIGNS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]{{1,{_MAX_WORD}}}")
 """a word, a sign of Chinese, Japanese or Korean, or a piece of a very long word: what fits an encoder is bounded"""
 
 

@@ -112,7 +112,7 @@ class MeaningSettings(Section, frozen=True):
     ] = True
     model: Annotated[
         str,
-        Meta(description="Folder of another encoder: model.onnx with vocab.txt or tokenizer.json; empty: the shipped one."),
+        Meta(description="Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."),
     ] = ""
     one_shot: Annotated[
         bool, Meta(description="Use it for single commands too, each of which then takes .4 s longer.")

@@ -91,10 +91,6 @@ class SearchSettings(Section, frozen=True):
     page_size: Annotated[
         int, Meta(ge=1, le=100, description="Results on one page: what is explored and learned from.")
     ] = 10
-    min_matches: Annotated[
-        int,
-        Meta(ge=0, le=1000, description="With fewer documents holding all words, those holding some are added."),
-    ] = 5
     languages: Annotated[
         list[str],
         Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
@@ -138,7 +134,7 @@ class LearningSettings(Section, frozen=True):
     ] = "linear"
     learning_rate: Annotated[
         float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
-    ] = 0.2
+    ] = 0.5
     bound: Annotated[
         float,
         Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
@@ -263,6 +259,7 @@ SCHEME = Scheme(
     others=("FOLTR_SERVER_",),
     error=SettingsError,
     entries={"index.max_file_mb": TYPES},
+    retired={"search.min_matches": "documents with some of the words are always found, below those with more of them"},
     checks={"search.languages": _known_languages, "index.roots": _absolute},
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.

@@ -81,7 +81,15 @@ _FEDERATION = (
     "CREATE TABLE receipts (id INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL, record BLOB NOT NULL)",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION)
+_EVIDENCE = (
+    # what the lessons of each query have taught up to one of them (app.learning.evidence): float32 by feature; the
+    # query as in picks
+    """CREATE TABLE query_steps (
+        ranker TEXT NOT NULL, query BLOB NOT NULL, manifest_hash TEXT NOT NULL, lesson INTEGER NOT NULL,
+        steps BLOB NOT NULL, PRIMARY KEY (ranker, query)) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE)
 
 
 APPLICATION_ID = 0x464F4C54

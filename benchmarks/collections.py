@@ -9,13 +9,16 @@ import html
 import json
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 NAMES = ("cranfield", "cisi", "medline", "time", "adi")
-"""what the shipped ranker was trained on"""
+"""the classic ones: four of scientific abstracts and records, one of news"""
 NEWER = ("scifact", "locomo-chats", "handbook", "founder-files", "manpages", "xquad-9-languages")
-"""never trained on, and of other kinds: claims, chats, long pages, one person's files, commands, nine languages"""
+"""of other kinds: claims, chats, long pages, one person's files, commands, nine languages"""
+ALL = (*NAMES, *NEWER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,13 @@ def read(name: str) -> Collection:
     rows = (line.split("\t", 1) for line in (folder / "queries.tsv").read_text().splitlines())
     queries = {query: plain(text) for query, text in rows if query in grades}
     return Collection(name, documents, queries, {query: grades[query] for query in queries})
+
+
+def sampled(collection: Collection, n: int) -> Collection:
+    """The collection with at most `n` of its queries, by a lot that is always the same."""
+    names = list(collection.queries)
+    chosen = np.random.default_rng(0).permutation(len(names))[:n]
+    return replace(collection, queries={names[i]: collection.queries[names[i]] for i in sorted(chosen.tolist())})
 
 
 def plain(text: str) -> str:

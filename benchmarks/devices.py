@@ -42,10 +42,14 @@ def lay_out(collection: collections.Collection, folder: Path, settings: Settings
 
 
 @contextmanager
-def libraries(settings: Settings, names: tuple[str, ...] = collections.NAMES) -> Iterator[dict[str, Library]]:
-    """The named collections, indexed in a temporary folder."""
+def libraries(
+    settings: Settings, names: tuple[str, ...] = collections.NAMES, *, n_queries: int | None = None
+) -> Iterator[dict[str, Library]]:
+    """The named collections, indexed in a temporary folder; with at most `n_queries` of their queries, by lot."""
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
-        yield {name: lay_out(collections.read(name), Path(folder) / name, settings) for name in names}
+        read = [collections.read(name) for name in names]
+        chosen = [own if n_queries is None else collections.sampled(own, n_queries) for own in read]
+        yield {own.name: lay_out(own, Path(folder) / own.name, settings) for own in chosen}
 
 
 @contextmanager

@@ -70,27 +70,41 @@ class Batch:
     def __init__(self, pages: list[JudgedPage]) -> None:
         n_docs = max(len(page.grades) for page in pages)
         n_features = pages[0].features.shape[1]
-        self._features = np.zeros((len(pages), n_docs, n_features))
+        self._columns = np.zeros((n_features, len(pages), n_docs))
         self._gains = np.zeros((len(pages), n_docs))
         self._missing = np.zeros((len(pages), n_docs))
         for i, page in enumerate(pages):
             n = len(page.grades)
-            self._features[i, :n] = page.features
+            self._columns[:, i, :n] = page.features.T
             self._gains[i, :n] = np.exp2(page.grades) - 1.0
             self._missing[i, n:] = -1e9
         self._ideal = np.array([dcg_at_k(sorted(page.judged, reverse=True), CUTOFF) for page in pages])
         self._discounts = 1.0 / np.log2(np.arange(2, CUTOFF + 2))
 
+    def scores(self, theta: FloatVector) -> FloatArray:
+        """theta . x `[n_pages, n_docs]`, far below all others where a page has fewer documents."""
+        return np.asarray(np.tensordot(theta, self._columns, 1) + self._missing)
+
+    def column(self, feature: int) -> FloatArray:
+        """One feature `[n_pages, n_docs]`: what a point of its weight adds to the scores."""
+        return self._columns[feature]
+
     def ndcg(self, theta: FloatVector) -> FloatVector:
         """nDCG@10 of each page `[n_pages]` when ranked by theta . x."""
-        scores = self._features @ theta + self._missing
+        return self.ndcg_of(self.scores(theta))
+
+    def ndcg_of(self, scores: FloatArray) -> FloatVector:
+        """nDCG@10 of each page `[n_pages]` when ranked by `scores` `[n_pages, n_docs]`."""
         order = np.argsort(-scores, axis=1, kind="stable")[:, :CUTOFF]
         gains = np.take_along_axis(self._gains, order, axis=1)
         return np.asarray((gains * self._discounts[: gains.shape[1]]).sum(axis=1) / self._ideal)
 
     def reciprocal_rank(self, theta: FloatVector) -> FloatVector:
         """1 / rank of the best relevant document of each page, 0 below rank 10 `[n_pages]`."""
-        scores = self._features @ theta + self._missing
+        return self.reciprocal_rank_of(self.scores(theta))
+
+    def reciprocal_rank_of(self, scores: FloatArray) -> FloatVector:
+        """The same by `scores` `[n_pages, n_docs]`."""
         best = np.where(self._gains > 0, scores, -1e9).max(axis=1)
         ranks = (scores > best[:, None]).sum(axis=1) + 1
         return np.where((best > -1e8) & (ranks <= CUTOFF), 1.0 / ranks, 0.0)

@@ -2,7 +2,8 @@
 
     python -m benchmarks.known_items CORPUS [--items known_items.json] [--index FOLDER]
 
-Each query is asked as it stands, and again with its dots typed as blanks. A copy of the page counts as the page. An
+Each query is asked as it stands, again with its dots typed as blanks, and by three neighbouring words of it, drawn by
+lot. A copy of the page counts as the page. An
 ordinary BM25 (benchmarks/ordinary_bm25.py) is asked the same, over the titles and texts that this program extracted.
 `--index` keeps the index in FOLDER, so that the next run need not make it again.
 """
@@ -28,7 +29,7 @@ from benchmarks.devices import device, new_session
 from benchmarks.tables import Table, machine, verdict
 from indexer.storage.catalogue import Catalogue
 
-AIMS = {"as typed": 0.95, "dots as blanks": 0.87}
+AIMS = {"as typed": 0.96, "dots as blanks": 0.87, "three words": 0.92}
 
 SESSIONS = 3
 """exploration is measured in as many sessions"""
@@ -71,6 +72,18 @@ def ordinary_ranks(paths: Paths, corpus: Path) -> Callable[[Items], list[int]]:
     return found
 
 
+def typed(text: str, kind: str, rng: np.random.Generator) -> str:
+    """A title as it is asked for: `kind` is one of AIMS."""
+    if kind == "as typed":
+        return text
+    blank = text.replace(".", " ")
+    if kind == "dots as blanks":
+        return blank
+    words = blank.split()
+    start = int(rng.integers(0, max(len(words) - 3, 0) + 1))
+    return " ".join(words[start : start + 3])
+
+
 def mrr(found: list[int]) -> float:
     """Mean reciprocal rank within the first ten."""
     return float(np.mean([1 / rank if rank else 0.0 for rank in found]))
@@ -85,7 +98,8 @@ def report(
     )
     failures: list[str] = []
     for kind, aim in AIMS.items():
-        asked = [(text if kind == "as typed" else text.replace(".", " "), answer) for text, answer in items]
+        rng = np.random.default_rng(0)
+        asked = [(typed(text, kind, rng), answer) for text, answer in items]
         plain, shipped = (ranks(search, asked, corpus, order=order) for order in ("bm25", "learned"))
         explored = []
         for _ in range(SESSIONS):

@@ -3,11 +3,11 @@
     python -m benchmarks.versions [--seed N] [--collection medline]
 
 A person's disk is made by lot: bills of firms, minutes of groups, drafts of essays, notes on releases and monthly
-reports, a dozen of each family, among the documents of a collection, whose dates are by lot too. Texts are sentences
-of the collection within the usual frame of their kind. Each family is asked for by its name alone (right: the newest
-is the first result), by its name and the year, month or number of one member (right: that one is first), and, where
-members have contents of their own, by three words that one member alone holds (right: that one is first). Then the
-device opens results of other queries, and the families are asked again.
+reports, a dozen of each family, and hundreds of daily notes, among the documents of a collection, whose dates are by
+lot too. Texts are sentences of the collection within the usual frame of their kind. Each family is asked for by its
+name alone (right: the newest is the first result), by its name and the year, month or number of one member (right:
+that one is first), and, where members have contents of their own, by three words that one member alone holds (right:
+that one is first). Then the device opens results of other queries, and the families are asked again.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ PICKS = (5, 20)
 """results opened for other queries before the families are asked again"""
 DAY = 86_400.0
 MEMBERS = 12
+DAILY = 400
+"""members of a family of daily notes"""
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 FIRMS = ("electricity", "internet", "water", "dentist", "garage", "insurance", "heating", "telephone", "rent", "gym")
@@ -160,10 +162,21 @@ def reports(subject: str, text: Sentences, rng: np.random.Generator) -> Family:
     return Family("reports", f"{subject} report", tuple(members))
 
 
+def logs(group: str, text: Sentences, rng: np.random.Generator) -> Family:
+    """Hundreds, a day apart, more than any page ranks."""
+    members = []
+    for i in range(DAILY):
+        day = f"{2023 + i // 336}-{1 + i // 28 % 12:02d}-{1 + i % 28:02d}"
+        lines = "\n".join(f"- {line}" for line in text.some(int(rng.integers(1, 6))))
+        members.append(Member(f"{day} {group} log.md", f"# Log of the {group}, {day}\n\n{lines}\n", day))
+    return Family("logs", f"log {group}", tuple(members))
+
+
 def families(collection: collections.Collection, rng: np.random.Generator) -> list[Family]:
     """All families of one disk."""
     text = Sentences(collection, rng)
-    kinds = ((bills, FIRMS), (minutes, GROUPS), (drafts, PRODUCTS), (releases, PRODUCTS), (reports, REPORTS))
+    kinds = ((bills, FIRMS), (minutes, GROUPS), (drafts, PRODUCTS), (releases, PRODUCTS), (reports, REPORTS),
+             (logs, GROUPS[:4]))  # fmt: skip
     return [kind(name, text, rng) for kind, names in kinds for name in names]
 
 
@@ -182,7 +195,7 @@ def file(folder: Path, made: Sequence[Family], collection: collections.Collectio
             path = place / member.name
             path.write_text(member.text, encoding="utf-8")
             _date(path, now - age * DAY)
-            age += float(rng.uniform(20, 60))
+            age += float(rng.uniform(20, 60)) if len(family.members) < DAILY else 1.0
 
 
 def _date(path: Path, seconds: float) -> None:
@@ -217,7 +230,7 @@ def ask(search: Search, made: Sequence[Family]) -> Found:
 def questions(family: Family) -> Iterator[tuple[str, str, str]]:
     """(what is asked, query, name of the file that should be first)."""
     yield "family", family.query, family.members[-1].name
-    for member in family.members[::3]:
+    for member in family.members[:: max(3, len(family.members) // 10)]:
         yield "named", f"{family.query} {member.named}", member.name
         if member.own:
             yield "content", f"{family.query} {member.own.split()[0]}", member.name

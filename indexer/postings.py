@@ -85,12 +85,14 @@ def decode(code: Bytes) -> Ints:
     """The numbers that `encode` wrote."""
     if code.size == 0:
         return np.zeros(0, dtype=np.int64)
-    last = code < 0x80
-    ends = np.flatnonzero(last)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    group = np.repeat(np.arange(ends.size), ends - starts + 1)
-    shift = 7 * (np.arange(code.size) - starts[group])
-    return np.bincount(group, weights=((code & 0x7F).astype(np.int64) << shift)).astype(np.int64)
+    ends = np.flatnonzero(code < 0x80)
+    sizes = np.diff(ends, prepend=-1)
+    starts = ends - sizes + 1
+    numbers = (code[starts] & 0x7F).astype(np.int64)
+    for i in range(1, int(sizes.max())):
+        has = np.flatnonzero(sizes > i)
+        numbers[has] |= (code[starts[has] + i] & 0x7F).astype(np.int64) << (7 * i)
+    return numbers
 
 
 def gather(code: Bytes, starts: Ints, sizes: Ints) -> Bytes:

@@ -151,10 +151,10 @@ def _show(*, as_json: bool) -> int:
 
 
 def _gains(learner: Learner) -> list[tuple[str, float]]:
-    """What was learned about each feature by itself, the strongest first: f(e_i) - f(0) - prior_i."""
+    """What was learned and counts about each feature by itself, the strongest first: f(e_i) - f(0) - prior_i."""
     import numpy as np
 
-    model = learner.model
+    model = learner.in_force
     n = len(model.feature_names)
     alone = model.learned(np.vstack([np.eye(n), np.zeros((1, n))]))
     gains = zip(model.feature_names, (alone[:n] - alone[n]).tolist(), strict=True)

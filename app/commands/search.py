@@ -160,9 +160,15 @@ def _diagnose(page: ResultPage) -> None:
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:
-        say("too few documents have all words, so some have only part of them")
+        found = f"only {page.n_all_words:,} of them have" if page.n_all_words else "none of them has"
+        say(f"{found} all the words")
 
 
 def _count(page: ResultPage, n_shown: int) -> None:
+    say(f"{n_shown} of {matches_of(page)} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")
+
+
+def matches_of(page: ResultPage) -> str:
+    """How many documents match: "1 match", "220 matches (6 with all the words)"."""
     matches = "1 match" if page.n_matches == 1 else f"{page.n_matches:,} matches"
-    say(f"{n_shown} of {matches} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")
+    return matches if page.n_all_words == page.n_matches else f"{matches} ({page.n_all_words:,} with all the words)"

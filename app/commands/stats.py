@@ -1,4 +1,4 @@
-"""`foltr-search stats`: does learning help? Ranks of opened results, learned against BM25, over time."""
+"""`foltr-search stats`: does learning help? Places of opened results, learned against plain BM25, over time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
 from app.wording import count, iso_day
 
 if TYPE_CHECKING:
-    from app.learning.outcomes import Bucket, Comparison, Outcome
+    from app.learning.outcomes import Bucket, Outcome
 
 EXAMPLES = """
 foltr-search stats
@@ -52,6 +52,7 @@ def command(days: int | None, as_json: bool) -> int:
         record = {
             "v": 1,
             "overall": asdict(overall) if overall else None,
+            "lead": asdict(lead) if (lead := outcomes.lead(found)) else None,
             "over_time": [asdict(bucket) for bucket in stretches],
             "interleaving": asdict(comparison),
         }
@@ -59,7 +60,7 @@ def command(days: int | None, as_json: bool) -> int:
     elif overall is None:
         say("nothing was opened from a result list yet; `foltr-search open N` and the screen count")
     else:
-        _print(overall, stretches, comparison)
+        _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND
 
 
@@ -72,22 +73,19 @@ def _stretch(found: Sequence[Outcome]) -> float:
     return DAY * max(1, -(-days // room))
 
 
-def _print(overall: Bucket, stretches: Sequence[Bucket], comparison: Comparison) -> None:
-    click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}")
+def _print(found: Sequence[Outcome], overall: Bucket, stretches: Sequence[Bucket]) -> None:
+    from app.learning.outcomes import caution, verdict
+
+    click.echo(verdict(found))
+    click.echo(caution(found))
     click.echo("")
-    click.echo("                        learned     BM25")
-    click.echo(f"mean reciprocal rank   {overall.mrr_learned:8.3f} {overall.mrr_bm25:8.3f}")
-    click.echo(f"share at rank 1        {overall.first_learned:8.0%} {overall.first_bm25:8.0%}")
+    click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}; of these stood first")
+    click.echo(f"  learned  {overall.first_learned:5.0%}")
+    click.echo(f"  plain    {overall.first_bm25:5.0%}")
     click.echo("")
-    click.echo("mean reciprocal rank over time, the newest at the right")
+    click.echo("how near the top they stood (full height: first), the newest at the right")
     click.echo(f"  learned  {bars([bucket.mrr_learned for bucket in stretches])}")
-    click.echo(f"  BM25     {bars([bucket.mrr_bm25 for bucket in stretches])}")
-    if comparison.wins_learned + comparison.wins_bm25:
-        click.echo("")
-        click.echo(
-            f"interleaving: learned won {comparison.wins_learned:,} pages, BM25 {comparison.wins_bm25:,} "
-            f"(sign test: p = {comparison.p_value:.3f})"
-        )
+    click.echo(f"  plain    {bars([bucket.mrr_bm25 for bucket in stretches])}")
 
 
 def bars(values: Sequence[float]) -> str:

@@ -1,9 +1,10 @@
 """The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
 
-    r_d = f_theta(x_d) - prior . x_d                                              what was learned
+    r_d = f_theta(x_d) - prior . x_d                                              what was learned and counts
     s_d = theta0 . x_d + strength * clip(r_d - median(r), -bound/2, +bound/2)     the score
 
 So learning reverses two results only if their prior scores differ by less than strength * bound, whatever theta is.
+A learned weight counts in theta once enough different queries agree on it (`app.learning.evidence`).
 The gradient is PDGD's at these scores with the slope of f_theta (straight-through). A pair whose learned difference
 already is the whole bound teaches nothing more: otherwise theta would grow where no score can, and what had been
 learned could hardly be unlearned.
@@ -31,6 +32,7 @@ import numpy.typing as npt
 
 from app.learning import models
 from app.learning.blend import Blend
+from app.learning.evidence import forget_steps, keep_steps, squares_after, steps_of
 from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
 from app.learning.pace import Pace
 from app.settings import LearningSettings
@@ -43,6 +45,8 @@ from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import NAMES
 
+DATE_FEATURES = ("recent_week", "recent_year", "newer")
+"""all larger for newer documents"""
 IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""
 SMALLEST_TEMPERATURE = 1e-3
@@ -132,7 +136,7 @@ class Learner:
 
     @property
     def model(self) -> PersonalModel:
-        """The present model, read again when any process changed it; ModelError when it is damaged."""
+        """All that was learned, read again when any process changed it; ModelError when it is damaged."""
         with self._store.lock:
             name = self.settings.ranker
             revision = models.revision(self._store, name)
@@ -142,12 +146,30 @@ class Learner:
                 self._revision = revision
             return self._model
 
+    @property
+    def in_force(self) -> PersonalModel:
+        """The present model with those learned weights alone that are more than chance: what scores are made of."""
+        return self._counted(self.model)
+
+    def prefers_older(self) -> bool:
+        """Whether this person's clicks say consistently that older documents are better.
+
+        True when the learned weights of the document's date that count (see `in_force`) add up to less than 0: the
+        oldest result then gains over the newest. False on a new device, after a few clicks, while queries contradict
+        each other, and for the net, which has no weights of single features.
+        """
+        if not self.settings.enabled or self.settings.ranker != "linear":
+            return False
+        model = self.in_force
+        learned = dict(zip(model.feature_names, (model.theta - model.prior).tolist(), strict=True))
+        return bool(sum(learned.get(name, 0.0) for name in DATE_FEATURES) < 0.0)
+
     def scores(self, features: FloatMatrix) -> FloatVector:
         """s_d for each candidate, `[n_docs]`."""
         text: FloatVector = features @ self.prior
         if not (self.settings.enabled and len(features)):
             return text
-        personal = text + self._moved(features, self.model)
+        personal = text + self._moved(features, self.in_force)
         blend = self._common() if self._common else None
         return blend.scores(features, personal) if blend else personal
 
@@ -155,12 +177,13 @@ class Learner:
         """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
 
         It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
+        Each page counts as a query of its own, for which one it answered is not kept with it.
         """
         model = self._shipped()
         for page in pages:
-            scores = page.features @ self.prior + self._moved(page.features, model)
+            scores = page.features @ self.prior + self._moved(page.features, self._counted(model))
             yield scores
-            model = replace(model, theta=self._step(page, model, self._open_pairs(page, model, scores)))
+            model, _ = self._taught(page, model, self._open_pairs(page, model, scores), before=None)
 
     def order(
         self,
@@ -191,31 +214,32 @@ class Learner:
         clicks: npt.ArrayLike,
         *,
         scores: npt.ArrayLike | None = None,
+        query: bytes = b"",
         now: float | None = None,
     ) -> str | None:
         """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
 
         The lesson in one line for the user: "learned from 1 pick: more weight on folder share, recency". None, and
         nothing kept, when nothing was opened or learning is off. `scores` are those the page was ranked by, by
-        default the present ones.
+        default the present ones; `query` names the query (hashed), a page without one counts as a query of its own.
         """
         page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
         if not self.settings.enabled or not page.clicks.any():
             return None
         moment = time.time() if now is None else now
         with self._store.transaction():
-            model = self.model
-            pairs = self._open_pairs(page, model, self.scores(page.features) if scores is None else scores)
-            theta = self._step(page, model, pairs)
+            former = self.model
+            pairs = self._open_pairs(page, former, self.scores(page.features) if scores is None else scores)
+            before = steps_of(self._store, former, query, keep=self.pace.keep)
+            model, after = self._taught(page, former, pairs, before=before)
             n_picks = int(page.clicks.sum())
-            self._save(
-                replace(model, theta=theta, n_pages=model.n_pages + 1, n_picks=model.n_picks + n_picks, updated=moment),
-                moment,
-            )
+            model = replace(model, n_picks=former.n_picks + n_picks, updated=moment)
+            keep_steps(self._store, model, query, after)
+            self._save(model, moment)
             cap = self.settings.max_interactions
             self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
         change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
-        return self._sentence(n_picks, change)
+        return self._sentence(n_picks, change, model)
 
     def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
         """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.
@@ -227,7 +251,7 @@ class Learner:
         seen = self.pace.seen(features)
         learned = np.zeros(seen.shape[1])
         if self.settings.enabled:
-            model = self.model
+            model = self.in_force
             r = model.learned(seen)
             for middle in _middle_rows(r):
                 way = seen[row] - seen[middle]
@@ -247,6 +271,7 @@ class Learner:
             if day is not None:
                 today = date.fromtimestamp(moment)
                 model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
+            forget_steps(self._store, self.settings.ranker)
             self._save(self._fitted(model) if model else self._shipped(), moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
@@ -266,25 +291,43 @@ class Learner:
                 f"{path} holds a {model.ranker.name} ranker; this device uses the {self.settings.ranker} one "
                 "(setting learning.ranker)"
             )
-        self._save(model, time.time() if now is None else now)
+        with self._store.transaction():
+            forget_steps(self._store, self.settings.ranker)
+            self._save(model, time.time() if now is None else now)
+
+    def _counted(self, model: PersonalModel) -> PersonalModel:
+        return model.sure(gate=self.pace.gate, doubt=self.pace.doubt)
 
     def _moved(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
-        """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`."""
+        """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`; `model` is in force."""
         r = model.learned(self.pace.seen(features))
         half = self.settings.bound / 2
         return self.settings.strength * np.clip(r - np.median(r), -half, half)
 
-    def _step(self, page: Interaction, model: PersonalModel, pairs: Pairs) -> FloatVector:
-        """theta after the lesson in these preferences of one page, `[n_params]`."""
+    def _taught(
+        self, page: Interaction, model: PersonalModel, pairs: Pairs, *, before: FloatVector | None
+    ) -> tuple[PersonalModel, FloatVector]:
+        """The model after the lesson in these preferences of one page, and what the page's query has taught now.
+
+        `before` is what it had taught before, faded as after this lesson's predecessor; None for a query of its own.
+        The net spreads one preference over many weights, and each would fade before it counts: it keeps them all.
+        """
         weights, seen = document_weights(pairs, page.n_docs), self.pace.seen(page.features)
         slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
-        theta = self.pace.step(model.ranker, model.theta, slope, shipped=self._shipped().theta)
-        return np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        step, keep, taught = self.pace.step(model.ranker, slope), self.pace.keep, np.zeros(len(self.feature_names))
+        theta, squares = model.theta + step, model.squares
+        if model.ranker.name == "linear":
+            before = taught if before is None else keep * before
+            taught = before + step
+            theta = model.prior + keep * (model.theta - model.prior) + step
+            squares = np.minimum(squares_after(model.squares, before, taught, keep=keep), LARGEST_WEIGHT)
+        theta = np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        return replace(model, theta=theta, squares=squares, n_pages=model.n_pages + 1), taught
 
     def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
         tau = self.settings.exploration
-        tau = tau if tau >= SMALLEST_TEMPERATURE else self.pace.temperature
+        tau = tau if tau >= SMALLEST_TEMPERATURE else 1.0
         pairs = preference_pairs(scores, page, temperature=tau)
         r = model.learned(self.pace.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
@@ -303,7 +346,8 @@ class Learner:
         if linear is None:
             return None
         ranker = make_ranker(self.settings.ranker, len(linear.feature_names))
-        return replace(linear, ranker=ranker, theta=ranker.from_linear(linear.theta, np.random.default_rng(0)))
+        theta = self._counted(linear).theta
+        return replace(linear, ranker=ranker, theta=ranker.from_linear(theta, np.random.default_rng(0)))
 
     def _fitted(self, model: PersonalModel) -> PersonalModel:
         """A stored model for the features of this program: carried over by name when the manifest has changed."""
@@ -315,12 +359,16 @@ class Learner:
         revision = models.save(self._store, model, date.fromtimestamp(moment))
         self._model, self._revision = model, revision
 
-    def _sentence(self, n_picks: int, change: FloatVector) -> str:
-        """Names the features that gained most in this lesson, at most two."""
-        gained = [i for i in np.argsort(-change)[:2] if change[i] > 1e-9]
+    def _sentence(self, n_picks: int, change: FloatVector, model: PersonalModel) -> str:
+        """Names the features that gained most in this lesson, at most two; of those that count where there are any."""
         picks = "1 pick" if n_picks == 1 else f"{n_picks} picks"
-        names = ", ".join(self.feature_names[i].replace("_", " ") for i in gained)
-        return f"learned from {picks}: more weight on {names}" if names else f"learned from {picks}: nothing new"
+        gained = [i for i in np.argsort(-change) if change[i] > 1e-9]
+        if not gained:
+            return f"learned from {picks}: nothing new"
+        sure = self._counted(model)
+        counted = [i for i in gained if model.ranker.name != "linear" or sure.theta[i] != sure.prior[i]]
+        names = ", ".join(self.feature_names[i].replace("_", " ") for i in (counted or gained)[:2])
+        return f"learned from {picks}: {'more weight on' if counted else 'a first sign for'} {names}"
 
 
 def _middle_rows(values: FloatVector) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ prior takes their place in the score, and what was learned is added to it unchan
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -42,6 +42,7 @@ class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     n_pages: int
     n_picks: int
     updated: float
+    squares: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +63,20 @@ class PersonalModel:
     """results opened on them"""
     updated: float = 0.0
     """seconds since the epoch of the last lesson, 0 for never"""
+    squares: FloatVector = field(default_factory=lambda: np.zeros(1))
+    """[n_features] how far single queries moved the weights (app.learning.evidence); `[1]` where nobody noted it"""
+
+    def sure(self, *, gate: float, doubt: float) -> PersonalModel:
+        """The model with the shipped weight wherever the learned one is within `gate` standard errors of it.
+
+        `doubt` points of error are there from the beginning. The net's parameters are no weights of features: it stays
+        as it is.
+        """
+        if self.ranker.name != "linear":
+            return self
+        learned = self.theta - self.prior
+        counts = np.abs(learned) > gate * np.sqrt(self.squares + doubt**2)
+        return replace(self, theta=np.where(counts, self.theta, self.prior))
 
     def learned(self, features: FloatMatrix) -> FloatVector:
         """What was learned about each document, before any bound: f_theta(x_d) - prior . x_d, `[n_docs]`."""
@@ -69,6 +84,7 @@ class PersonalModel:
 
     def carried_over(self, feature_names: tuple[str, ...], manifest_hash: str) -> PersonalModel:
         """The same knowledge for another manifest: known features by name, new ones without any effect."""
+        squares = np.broadcast_to(self.squares, len(self.feature_names))
         columns = [self.feature_names.index(n) if n in self.feature_names else None for n in feature_names]
         return replace(
             self,
@@ -77,6 +93,7 @@ class PersonalModel:
             feature_names=feature_names,
             prior=np.array([0.0 if c is None else self.prior[c] for c in columns]),
             theta=self.ranker.with_features(self.theta, columns),
+            squares=np.array([0.0 if c is None else squares[c] for c in columns]),
         )
 
 
@@ -90,6 +107,7 @@ def to_record(model: PersonalModel) -> StoredModel:
         n_pages=model.n_pages,
         n_picks=model.n_picks,
         updated=model.updated,
+        squares=tuple(model.squares.tolist()),
     )
 
 
@@ -113,6 +131,7 @@ def from_record(record: StoredModel, source: str) -> PersonalModel:
         n_pages=record.n_pages,
         n_picks=record.n_picks,
         updated=record.updated,
+        squares=_weights(record.squares, 1 if len(record.squares) == 1 else len(names), f"{source}: squares"),
     )
 
 

@@ -5,13 +5,16 @@ An outcome is two ranks, a time and a source; nothing in it says what was search
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
 from typing import NamedTuple
 
+import numpy as np
+
 from app.store import StateError, Store, trim
+from app.wording import count
 from foltr.online.interleaving import sign_test
 
 LEARNED, BM25 = "learned", "bm25"
@@ -59,6 +62,19 @@ class Comparison:
     """two-sided sign test: how often chance alone would give so clear a result"""
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """By how many places opened results stood higher than plain BM25 would have put them."""
+
+    n: int
+    """opened results that both orders know"""
+    places: float
+    """mean; negative: they stood lower"""
+    low: float
+    high: float
+    """a 95 % interval of the mean"""
+
+
 def record(store: Store, outcome: Outcome) -> None:
     """Keep one outcome, durable on return; the oldest go beyond 50,000."""
     if outcome.rank_learned < 0 or outcome.rank_bm25 < 0 or outcome.winner not in (None, LEARNED, BM25):
@@ -98,6 +114,66 @@ def comparison(outcomes: Iterable[Outcome]) -> Comparison:
     winners = [outcome.winner for outcome in outcomes]
     learned, bm25 = winners.count(LEARNED), winners.count(BM25)
     return Comparison(learned, bm25, sign_test(learned, bm25))
+
+
+ENOUGH = 30
+"""opened results from which on the interval is worth telling"""
+DAY = 86_400.0
+PLAIN = "plain word matching"
+"""what BM25 is called where a person reads it"""
+
+
+def lead(outcomes: Iterable[Outcome]) -> Lead | None:
+    """The mean lead over BM25 with its interval; None for fewer than two results that both orders know.
+
+    Openings of one day are alike, so the standard error is the larger one of that over openings and that over days.
+    """
+    known = [o for o in outcomes if o.rank_learned and o.rank_bm25]
+    if len(known) < 2:
+        return None
+    places = np.array([o.rank_bm25 - o.rank_learned for o in known], dtype=np.float64)
+    off = places - places.mean()
+    days = np.bincount(np.unique([o.time // DAY for o in known], return_inverse=True)[1], weights=off)
+    wide = 2.0 * max(float(np.sqrt(np.sum(part**2))) for part in (off, days)) / len(known)
+    mean = float(places.mean())
+    return Lead(len(known), mean, mean - wide, mean + wide)
+
+
+def verdict(outcomes: Sequence[Outcome]) -> str:
+    """Whether learning helps, in one plain sentence."""
+    found = lead(outcomes)
+    n = found.n if found else len(outcomes)
+    if found is None or n < ENOUGH:
+        return f"Too early to say: {count(n, 'opening')}, about {ENOUGH} are needed."
+    low, high = sorted((abs(found.low), abs(found.high)))
+    between = f"between {low:.1f} and {high:.1f}, over {count(n, 'opening')}"
+    if found.low > 0:
+        return f"It helps: what you opened stood {_places(found.places)} higher than with {PLAIN} ({between})."
+    if found.high < 0:
+        return f"It does not help: what you opened stood {_places(found.places)} lower than with {PLAIN} ({between})."
+    between = f"between {abs(found.low):.1f} lower and {found.high:.1f} higher, over {count(n, 'opening')}"
+    return f"No difference to be told yet: what you opened stood about where it would with {PLAIN} ({between})."
+
+
+def caution(outcomes: Sequence[Outcome]) -> str:
+    """What the verdict must be read with: the fair comparison where pages were shared, else why it is none."""
+    found = comparison(outcomes)
+    n = found.wins_learned + found.wins_bm25
+    if not n:
+        return (
+            "People open what they see first, so this flatters the order that you see. "
+            "With learning.interleave = true both orders share the page, and your clicks decide."
+        )
+    chance = "which chance alone does often" if found.p_value > 0.05 else "which chance alone hardly does"
+    return (
+        f"Of {count(n, 'page')} that both orders shared, the learned order won {found.wins_learned:,}"
+        f" and {PLAIN} {found.wins_bm25:,}, {chance}."
+    )
+
+
+def _places(number: float) -> str:
+    shown = f"{abs(number):.1f}"
+    return "1 place" if shown == "1.0" else f"{shown} places"
 
 
 def _bucket(start: float, outcomes: list[Outcome]) -> Bucket:

@@ -4,9 +4,9 @@ What a text match is worth rests on thousands of judgements, so one person's cli
 this person wants, nobody else knows. The picks of a query already do all they can through their own shipped weights:
 if those weights learned too, everything that was ever opened would rise for every query.
 
-No lesson takes a longer step than LONGEST, and after each lesson every learned weight goes back toward the shipped one
-by a fixed step (truncated gradient, Langford, Li and Zhang 2009): what keeps being confirmed stays, what was chance
-vanishes.
+No lesson takes a longer step than LONGEST, and with each lesson what was learned before fades a little: what keeps
+being confirmed stays. A learned weight counts only once enough different queries agree on it
+(`app.learning.evidence`), so that chance moves nothing.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ PERSONAL = (
     "is_source", "is_html", "is_document", "is_mail", "folder_share", "type_share",
 )  # fmt: skip
 """features of the document alone: they learn at the full rate"""
-TEXT_RATE = 0.2
+TEXT_RATE = 0.05
 """share of the learning rate for all others"""
-SHRINK = 0.003
-"""points that each learned weight of the linear ranker loses with each lesson"""
-TEMPERATURE = 0.2
-"""of the Plackett-Luce model by which a page that was not drawn by lot is learned from"""
+KEEP = 0.998
+"""what each lesson leaves of what was learned before it: half is left after 346"""
+GATE = 2.0
+"""standard errors that a learned weight must be away from the shipped one to count"""
+DOUBT = 0.2
+"""points of error that it has before anything is known: of few queries the standard error says little"""
 LONGEST = 0.15
 """points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pace:
-    """The rate of each feature and the shrinking of what was learned."""
+    """The rate of each feature, how long what was learned is kept, and when it counts."""
 
     rates: FloatVector
     """[n_features] shares of the learning rate in [0, 1]; 0: never learned, and not seen by what is learned"""
-    shrink: float = 0.0
+    keep: float = 1.0
+    gate: float = 0.0
+    doubt: float = 0.0
     longest: float = np.inf
-    temperature: float = 1.0
-    """divides the scores of a page that was shown as they order it"""
 
     @classmethod
     def even(cls, n_features: int) -> Pace:
@@ -56,21 +58,14 @@ class Pace:
     def shipped(cls, names: Sequence[str]) -> Pace:
         """The pace of this program for features of these names."""
         rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
-        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), SHRINK, LONGEST, TEMPERATURE)
+        return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), KEEP, GATE, DOUBT, LONGEST)
 
     def seen(self, features: FloatMatrix) -> FloatMatrix:
         """The features as the learned part sees them."""
         return features * (self.rates > 0)
 
-    def step(self, ranker: Ranker, theta: FloatVector, slope: FloatVector, *, shipped: FloatVector) -> FloatVector:
-        """theta + slope at each weight's rate, shortened to `longest`, then back toward `shipped`.
-
-        The net spreads one preference over many weights, and each would fade before it counts: it does not shrink.
-        """
+    def step(self, ranker: Ranker, slope: FloatVector) -> FloatVector:
+        """The slope at each weight's rate, shortened to `longest`: `[n_params]`."""
         way = slope * ranker.by_feature(self.rates)
-        changed = theta + way * min(1.0, self.longest / max(float(np.linalg.norm(way)), 1e-12))
-        if ranker.name != "linear" or not self.shrink:
-            return changed
-        learned = changed - shipped
-        faded: FloatVector = np.sign(learned) * np.maximum(np.abs(learned) - self.shrink, 0.0)
-        return shipped + faded
+        shortened: FloatVector = way * min(1.0, self.longest / max(float(np.linalg.norm(way)), 1e-12))
+        return shortened

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -51,6 +51,8 @@ class Ranked:
     bm25f: FloatVector
     """[n_docs]"""
     likeness: Likeness
+    missing_words: Sequence[tuple[str, ...]]
+    """[n_docs] words of a plain query that each does not hold"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -156,24 +158,23 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
     hits = []
     for rank, (i, others) in enumerate(shown.items(), start=1):
         row, rest = ranked.rows[i], [ranked.rows[j] for j in others]
-        hits.append(make_hit(
-            row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
+        hits.append(replace(
+            make_hit(row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i]),
             copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
             twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
-            newest_of=int(ranked.likeness.newest_of[i]), passage=ranked.passages.get(i),
+            newest_of=int(ranked.likeness.newest_of[i]),
+            missing_words=ranked.missing_words[i],
+            passage=ranked.passages.get(i),
         ))  # fmt: skip
     return tuple(hits)
 
 
-def make_hit(
-    row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
-    twins: tuple[str, ...] = (), newest_of: int = 0, passage: tuple[int, int] | None = None,
-) -> Hit:  # fmt: skip
+def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int) -> Hit:
     """One result; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        copies=copies, twins=twins, newest_of=newest_of, missing=not os.path.lexists(row.path), passage=passage,
+        missing=not os.path.lexists(row.path),
     )  # fmt: skip
 
 

@@ -44,6 +44,8 @@ class Hit:
     """paths of the same text in other formats, collapsed into this result"""
     newest_of: int = 0
     """how many documents answer the query alike, where this is the newest of several; else 0"""
+    missing_words: tuple[str, ...] = ()
+    """words of a plain query that it does not hold, folded; () when it holds all, or where operators were written"""
     missing: bool = False
     """the file is gone since it was indexed"""
     passage: tuple[int, int] | None = None
@@ -101,16 +103,18 @@ class ResultPage:
     request: SearchRequest
     hits: tuple[Hit, ...]
     n_matches: int
-    """all documents that match by their words; `hits` holds the first `limit` after duplicates were collapsed, and may
-    hold others that are close in meaning"""
+    """all documents that match by their words, those with some of the words included: what the facets count; `hits` holds
+    the first `limit` after duplicates were collapsed, and may hold others that are close in meaning"""
     n_documents: int
     """documents in the index at that moment"""
     seconds: float
     problems: tuple[Problem, ...] = ()
     suggestion: str = ""
     """the query with its misspelt words replaced, "" when there is nothing to suggest"""
+    n_all_words: int = 0
+    """how many of `n_matches` hold all the words of a plain query; all of them where operators were written"""
     relaxed: bool = False
-    """too few documents held all words, so documents with some of them were added"""
+    """few documents hold all the words, so that most of the page has only some of them"""
     facets: Facets = field(default_factory=Facets)
     features: FloatMatrix = field(default_factory=lambda: np.zeros((0, 0)))
     """[n_hits, n_features], rows in the order of `hits`, normalised per query to [0, 1]"""

@@ -119,6 +119,7 @@ class Search:
             request=request,
             hits=hits,
             n_matches=candidates.n_matches,
+            n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
             problems=tuple(query.problems),
@@ -149,7 +150,6 @@ class Search:
             reading.snapshot,
             query,
             limit=max(settings.limit, request.limit),
-            min_matches=settings.min_matches,
             languages=reading.languages,
             folder_ids=reading.folder_ids,
             narrow=narrow,
@@ -187,8 +187,8 @@ class Search:
             fixed=fixed,
         )  # fmt: skip
         return Ranked(
-            rows, features, scores + found.moved, candidates.bm25f[order], found, has_words=bool(candidates.concepts),
-            passages=passages,
+            rows, features, scores + found.moved, candidates.bm25f[order], found,
+            [candidates.missing_words[i] for i in order], has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:

@@ -16,7 +16,7 @@ import numpy as np
 from app.learning import outcomes
 from app.learning.learner import Learner
 from app.learning.outcomes import BM25, LEARNED, Outcome
-from app.learning.pick_keys import QueryKey
+from app.learning.pick_keys import QueryKey, pack
 from app.learning.picks import Picks
 from app.search.results import Hit
 from app.store import Store
@@ -154,7 +154,9 @@ class Visits:
             return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
         clicks = self._clicks(visit)
         self._note_outcomes(visit, clicks, source)
-        return self._learner.learn(visit.features, np.arange(len(clicks)), clicks, scores=visit.scores)
+        return self._learner.learn(
+            visit.features, np.arange(len(clicks)), clicks, scores=visit.scores, query=pack(visit.query)
+        )
 
     def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """[k] of the first page, or down to the result after the last one opened."""

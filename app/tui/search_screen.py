@@ -617,7 +617,7 @@ def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
     if old is None or page.request.as_you_type or not old.request.as_you_type:
         return False
     same = same_question(old.request, page.request) and old.request.order == page.request.order
-    return same and (page.n_matches * 2 < old.n_matches or (page.relaxed and not old.relaxed))
+    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed))
 
 
 def stop_timer(timer: Timer | None) -> None:

@@ -16,8 +16,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from app.learning.outcomes import Outcome, comparison, overall
-from app.wording import count
+from app.learning.outcomes import Outcome, caution, overall, verdict
 
 WIDTH = 72
 """cells inside the panel, at most"""
@@ -49,8 +48,6 @@ class StatsScreen(ModalScreen[None]):
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
-ENOUGH = 20
-"""opened results from which on the numbers say something"""
 PLOT_HEIGHT = 4
 
 
@@ -77,38 +74,15 @@ def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
     total = overall(outcomes)
     if total is None:
         text.append("Nothing was opened yet\n\n", style="bold")
-        text.append("Each time you open a result, its place in the learned order is compared with its place in BM25.\n")
+        text.append("Each time you open a result, its place is compared with the one by plain word matching.\n")
         return text
-    text.append(verdict(total.mrr_learned, total.mrr_bm25, total.n) + "\n\n", style="bold")
-    text.append(f"{'':30}{'learned':>10}{'BM25':>10}\n", style="dim")
-    text.append(f"{'mean reciprocal rank':30}{total.mrr_learned:10.2f}{total.mrr_bm25:10.2f}\n")
-    text.append(f"{'opened at place 1':30}{total.first_learned:10.0%}{total.first_bm25:10.0%}\n")
-    text.append(_interleaving(outcomes) + "\n")
+    text.append(verdict(outcomes) + "\n", style="bold")
+    text.append(caution(outcomes) + "\n\n")
+    text.append(f"{'':30}{'learned':>10}{'plain':>10}\n", style="dim")
+    text.append(f"{'opened results that stood first':30}{total.first_learned:9.0%}{total.first_bm25:10.0%}\n")
     columns = columns_of(outcomes, max(8, width - 6))
-    for name, values in (("learned", [c[0] for c in columns]), ("BM25", [c[1] for c in columns])):
-        text.append(f"\n{name}: mean reciprocal rank, oldest on the left\n", style="dim")
+    for name, values in (("learned", [c[0] for c in columns]), ("plain", [c[1] for c in columns])):
+        text.append(f"\n{name}: how near the top they stood (full height: first), oldest on the left\n", style="dim")
         style = "" if name == "learned" else "dim"
         text.append("".join(f"  {line}\n" for line in plot(values, PLOT_HEIGHT)), style=style)
     return text
-
-
-def verdict(ours: float, theirs: float, n_opened: int) -> str:
-    """One sentence that answers the question."""
-    opened = count(n_opened, "opened result")
-    if n_opened < ENOUGH:
-        return f"Too early to say: {opened} so far."
-    if ours > theirs * 1.02:
-        gain = f"{ours / theirs - 1:.0%} better than BM25" if theirs else "better than BM25"
-        return f"It helps: over {opened} the learned order did {gain}."
-    if ours < theirs * 0.98:
-        return f"It does not help yet: over {opened} BM25 alone would have done better."
-    return f"It makes no difference yet, over {opened}."
-
-
-def _interleaving(outcomes: Sequence[Outcome]) -> str:
-    """Who won the interleaved pages, "" when there were none."""
-    result = comparison(outcomes)
-    if not result.wins_learned + result.wins_bm25:
-        return ""
-    wins = f"learned {count(result.wins_learned)}, BM25 {count(result.wins_bm25)}"
-    return f"interleaved pages won: {wins} (p = {result.p_value:.2f})\n"

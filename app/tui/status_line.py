@@ -36,8 +36,7 @@ class StatusLine(Widget):
 
     def show_page(self, page: ResultPage, *, narrowed: str) -> None:
         """Say how much was found, how fast and in which order."""
-        found = "nothing found" if not page.hits else f"{count(page.n_matches)} of {count(page.n_documents)}"
-        parts = [found, f"{max(1, round(page.seconds * 1000))} ms", ORDER_NAMES[page.request.order]]
+        parts = [found_of(page), f"{max(1, round(page.seconds * 1000))} ms", ORDER_NAMES[page.request.order]]
         if page.request.order == "learned":
             parts.append("learning off" if not self._learning else "exploring" if self._exploring else "")
         self._left = " · ".join(part for part in (*parts, narrowed) if part)
@@ -69,3 +68,12 @@ class StatusLine(Widget):
         left = fit(self._left, max(0, width - cell_len(right) - 2)) if right else fit(self._left, width)
         gap = " " * max(0, width - cell_len(left) - cell_len(right))
         return Text(left + gap + right, no_wrap=True, end="")
+
+
+def found_of(page: ResultPage) -> str:
+    """How much was found: "220 of 1,400", "6 with all words, 214 with some"."""
+    if not page.hits:
+        return "nothing found"
+    if page.n_all_words < page.n_matches:
+        return f"{count(page.n_all_words)} with all words, {count(page.n_matches - page.n_all_words)} with some"
+    return f"{count(page.n_matches)} of {count(page.n_documents)}"

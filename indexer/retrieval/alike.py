@@ -38,7 +38,7 @@ COMMON_SHARE = 0.9
 """a concept in the texts of so many members of a series says nothing about one of them"""
 BULK_SECONDS = 3600.0
 """files whose dates lie within this were written in one go, by a copy or an archive: their names say which is newer"""
-LEAST_STEP = 1e-6
+LEAST_STEP = 1e-8
 """points between documents of equal score, so that their order is a matter of scores too"""
 MONTHS = frozenset({
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",

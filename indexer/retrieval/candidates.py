@@ -9,13 +9,14 @@ by the field's length, added, and then saturated once:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of, field_counts
+from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -26,12 +27,16 @@ WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "
 """how much an occurrence counts in each field"""
 B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
 """how far each field's occurrences are divided by its length"""
+NEAR = 0.75
+"""a document with this share of the best score is about as good"""
 MAX_TITLES = 20
 """candidates that are added because their title holds the query as a phrase"""
 COVERAGE_POWER = 1.0
 """a score is multiplied by (share of the words that occur) to this power divided by the number of words
 
 so that a word missing of two costs much, and one of twenty next to nothing"""
+FEW = 5
+"""with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,25 @@ class Candidates:
     """[n_concepts] documents that hold the concept in any field"""
     admitted: Mask
     n_matches: int
-    relaxed: bool
+    """admitted documents"""
+    n_all_words: int
+    """those of them that hold all the words of a plain query; n_matches for any other"""
+
+    @property
+    def relaxed(self) -> bool:
+        """Whether so few hold all the words that those with some of them are what most people will look at."""
+        return self.n_all_words < min(FEW, self.n_matches)
+
+    @property
+    def missing_words(self) -> list[tuple[str, ...]]:
+        """[n] the words of a plain query that a document does not hold, as typed, folded."""
+        missing: list[tuple[str, ...]] = [()] * self.docs.size
+        if self.n_all_words < self.n_matches:
+            held = np.any([tf > 0 for tf in self.tf.values()], axis=0)
+            for row in np.flatnonzero(~held.all(axis=1)).tolist():
+                lacking = (self.concepts[i].surface[0] for i in np.flatnonzero(~held[row]).tolist())
+                missing[row] = tuple(dict.fromkeys(lacking))
+        return missing
 
 
 def find(
@@ -62,7 +85,6 @@ def find(
     query: Query,
     *,
     limit: int,
-    min_matches: int,
     languages: tuple[str, ...],
     folder_ids: FolderIds,
     narrow: Mask | None = None,
@@ -71,30 +93,28 @@ def find(
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
-    A plain query that all words find in fewer than `min_matches` documents is answered by those with some of
-    the words. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
-    query in meaning, are candidates whatever words they hold; they count as matches only if they match.
+    A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates do
+    not know about words: `by_date` keeps to documents with all of them where there is one. `narrow` [n_numbers]
+    restricts the answer without touching the words. The documents `near`, close to the query in meaning, are candidates
+    whatever words they hold; they count as matches only if they match.
     """
     lookup = ConceptLookup(snapshot, languages)
     matcher = Matcher(lookup, folder_ids)
-    admitted = matcher.admitted(query.root)
+    all_words = matcher.admitted(query.root)
+    admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
     if narrow is not None:
-        admitted = admitted & narrow
-    relaxed = query.root is not None and query.plain and int(admitted.sum()) < min_matches
-    if relaxed and query.root is not None:
-        wider = matcher.relaxed(query.root)
-        wider = wider if narrow is None else wider & narrow
-        relaxed = bool((wider & ~admitted).any())
-        admitted = wider
+        all_words, admitted = all_words & narrow, admitted & narrow
+    if by_date and all_words.any():
+        admitted = all_words
     concepts = _asked_for(concepts_of(query, lookup))
-    scores, dense, any_df, covered = _bm25f(snapshot, concepts)
-    if concepts:
-        scores *= np.power(np.maximum(covered, 1) / len(concepts), COVERAGE_POWER / len(concepts))
+    found = occurrences(matcher, concepts)
+    scores, any_df = bm25f(snapshot, found)
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
     documents = snapshot.documents
     docs = best(documents["modified"] if by_date else scores, admitted, limit, documents)
     if not by_date:
+        docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
         if near is not None:
             extra = np.setdiff1d(near, docs)
@@ -104,11 +124,11 @@ def find(
         scores[docs],
         concepts,
         words,
-        *_counts(dense, docs, len(concepts)),
+        *_counts(found, docs, len(concepts)),
         any_df,
         admitted,
         int(admitted.sum()),
-        relaxed,
+        int(all_words.sum()),
     )
 
 
@@ -116,29 +136,37 @@ def _asked_for(concepts: tuple[Concept, ...]) -> tuple[Concept, ...]:
     return tuple(c for c in concepts if not c.function_word) or concepts
 
 
-Dense = list[dict[str, tuple[Ints, Floats]]]
+Occurrences = list[dict[str, tuple[Ints, Floats]]]
+"""[n_concepts] field -> the documents that hold the concept there, ascending, and how often each does"""
 
 
-def _bm25f(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> tuple[Floats, Dense, Floats, Floats]:
+def occurrences(matcher: Matcher, concepts: tuple[Concept, ...]) -> Occurrences:
+    """Where the concepts stand; fields that lack one are left out."""
+    found = [{field: matcher.counts(concept, field) for field in concept.fields} for concept in concepts]
+    return [{field: counts for field, counts in own.items() if counts[0].size} for own in found]
+
+
+def bm25f(
+    snapshot: Snapshot, found: Occurrences, *, k1: float = K1, weights: Mapping[str, float] = WEIGHTS,
+    b: Mapping[str, float] = B, coverage_power: float = COVERAGE_POWER,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """The scores of all documents [n_numbers], and how many documents hold each concept [n_concepts]."""
     n = snapshot.alive.size
     scores, covered = np.zeros(n), np.zeros(n)
-    any_df = np.zeros(len(concepts))
-    dense: Dense = []
-    for i, concept in enumerate(concepts):
+    any_df = np.zeros(len(found))
+    for i, fields in enumerate(found):
         weight = np.zeros(n)
-        dense.append({})
-        for field in concept.fields:
-            docs, tf = field_counts(snapshot, concept, field)
-            if docs.size:
-                dense[i][field] = (docs, tf)
-                lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
-                weight[docs] += WEIGHTS[field] * tf / (1 - B[field] + B[field] * lengths)
+        for field, (docs, tf) in fields.items():
+            lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
+            weight[docs] += weights[field] * tf / (1 - b[field] + b[field] * lengths)
         holders = np.flatnonzero(weight)
         any_df[i] = holders.size
         own = weight[holders]
-        scores[holders] += idf(snapshot.n_documents, any_df[i]) * (K1 + 1) * own / (K1 + own)
+        scores[holders] += idf(snapshot.n_documents, any_df[i]) * (k1 + 1) * own / (k1 + own)
         covered[holders] += 1
-    return scores, dense, any_df, covered
+    if found:
+        scores *= np.power(np.maximum(covered, 1) / len(found), coverage_power / len(found))
+    return scores, any_df
 
 
 def idf(n_documents: float, df: Floats | float) -> Floats:
@@ -162,6 +190,20 @@ def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
     return numbers[np.lexsort((numbers, rows["folder"], rows["content"], -rows["modified"], -own))][:limit]
 
 
+def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
+    """Where more documents than asked for score about as well as the best, also the newest of them, a third more.
+
+    Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
+    """
+    n_more = limit // 3
+    if not n_more or docs.size < limit or scores[docs[-1]] < NEAR * scores[docs[0]]:
+        return docs
+    near = admitted & (scores >= NEAR * scores[docs[0]])
+    near[docs] = False
+    newest = best(documents["modified"], near, n_more, documents)
+    return np.concatenate((docs, newest[np.argsort(-scores[newest], kind="stable")]))
+
+
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
     titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
@@ -172,15 +214,15 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
 
 
-def _counts(dense: Dense, docs: Ints, n_concepts: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
+def _counts(found: Occurrences, docs: Ints, n_concepts: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
     tf: dict[str, Floats] = {}
     df: dict[str, Floats] = {}
     for field in TEXT_FIELDS:
-        if not any(field in own for own in dense):
+        if not any(field in own for own in found):
             continue
         tf[field] = np.zeros((docs.size, n_concepts))
         df[field] = np.zeros(n_concepts)
-        for i, own in enumerate(dense):
+        for i, own in enumerate(found):
             if field in own:
                 holders, counts = own[field]
                 rows = np.minimum(np.searchsorted(holders, docs), holders.size - 1)

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from indexer.documents import TYPES
-from indexer.postings import Floats, Ints, Rows
+from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept, field_counts
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -50,15 +50,15 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
     places = [_places(snapshot, concept, field, ascending) for concept in concepts]
     early = np.zeros(n)
     for own in places:
-        first_docs, first_rows = np.unique(own >> PLACE_BITS, return_index=True)
-        position = own[first_rows] & ((1 << PLACE_BITS) - 1)
-        rows = np.searchsorted(ascending, first_docs)
+        first = own[_firsts(own >> PLACE_BITS)]
+        position = first & ((1 << PLACE_BITS) - 1)
+        rows = np.searchsorted(ascending, first >> PLACE_BITS)
         early[rows] = np.maximum(early[rows], 1 / (1 + position / 50))
     ordered, near, adjacent = np.zeros(n), np.zeros(n), np.zeros(n)
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
     for (left, right), step in zip(pairwise(places), steps, strict=True):
-        as_asked = np.isin(left + step, right)
-        exact = np.isin(ascending, left[as_asked] >> PLACE_BITS)
+        as_asked = left[_among(left + step, right)]
+        exact = _among(ascending, as_asked >> PLACE_BITS)
         after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, ascending), step))
         before = _smallest_gap(right, left, ascending)
         ordered += _closeness(after)
@@ -85,7 +85,19 @@ def _places(snapshot: Snapshot, concept: Concept, field: str, docs: Ints) -> Int
     if field not in concept.fields:
         return np.zeros(0, dtype=np.int64)
     runs = [snapshot.places(field, run[0], docs) for run in concept.forms]
-    return runs[0] if len(runs) == 1 else np.unique(np.concatenate(runs))
+    return runs[0] if len(runs) == 1 else np.sort(np.concatenate(runs), kind="stable")
+
+
+def _firsts(values: Ints) -> Ints:
+    """Where in the ascending `values` [n] each value stands first."""
+    return np.flatnonzero(np.diff(values, prepend=-1))
+
+
+def _among(values: Ints, known: Ints) -> Mask:
+    """Which of `values` [n] are in the ascending `known`: np.isin, without its sorting."""
+    if not known.size:
+        return np.zeros(values.size, dtype=bool)
+    return np.asarray(known[np.minimum(np.searchsorted(known, values), known.size - 1)] == values)
 
 
 def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
@@ -97,8 +109,11 @@ def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
     has = after < right.size
     left, following = left[has], right[np.minimum(after[has], right.size - 1)]
     same = (following >> PLACE_BITS) == (left >> PLACE_BITS)
-    rows = np.searchsorted(docs, left[same] >> PLACE_BITS)
-    np.minimum.at(gaps, rows, (following - left)[same].astype(np.float64))
+    own, distances = left[same] >> PLACE_BITS, (following - left)[same]
+    if own.size:
+        firsts = _firsts(own)
+        smallest = np.minimum.reduceat(distances, firsts)
+        gaps[np.searchsorted(docs, own[firsts])] = np.minimum(smallest, FAR)
     return gaps
 
 
@@ -109,8 +124,8 @@ def _closeness(gaps: Floats) -> Floats:
 def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
     starts = places[0]
     for offset, own in zip(accumulate(steps), places[1:], strict=True):
-        starts = starts[np.isin(starts + offset, own)]
-    return np.searchsorted(docs, np.unique(starts >> PLACE_BITS))
+        starts = starts[_among(starts + offset, own)]
+    return np.searchsorted(docs, starts >> PLACE_BITS)
 
 
 
@@ -238,6 +253,7 @@ def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:
         "path_coverage": share("path"),
         "author_coverage": share("author", "recipients"),
         "any_coverage": share(*candidates.tf) if candidates.tf else np.zeros(shape[0]),
+        "all_words": (over_all > 0).all(axis=1).astype(np.float64),
         "least_tf": np.log1p(over_all.min(axis=1)),
     }
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from indexer.postings import Ints, Mask
+from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.retrieval.concepts import Concept, ConceptLookup, field_counts
 from indexer.schema import TAG_FIELD
@@ -25,27 +25,31 @@ class Matcher:
 
     def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds) -> None:
         self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
+        self._counted: dict[tuple[tuple[tuple[str, ...], ...], str], tuple[Ints, Floats]] = {}
+
+    def counts(self, concept: Concept, field: str) -> tuple[Ints, Floats]:
+        """As `field_counts`, each counted once however often it is asked for."""
+        key = (concept.forms, field)
+        if key not in self._counted:
+            self._counted[key] = field_counts(self.snapshot, concept, field)
+        return self._counted[key]
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
         return self.snapshot.alive if node is None else self._mask(node) & self.snapshot.alive
 
     def relaxed(self, node: Node) -> Mask:
-        """As `admitted`, but one of the words is enough; conditions still hold."""
-        children = self._needed(node.children) if isinstance(node, And) else (node,)
-        mask = self.snapshot.alive.copy()
-        words: list[Mask] = []
-        for child in children:
-            if is_filter(child) or isinstance(child, Not):
-                mask &= self._mask(child)
-            else:
-                words.append(self._any_word(child))
-        return mask & reduce(np.logical_or, words) if words else mask
+        """As `admitted`, but one of the bare words is enough, or none where a phrase, a field or `=` is a must.
 
-    def _any_word(self, node: Node) -> Mask:
-        if isinstance(node, Word):
-            return self._union(self._concepts_of(node))
-        return self._mask(node)
+        Phrases, words of a field, words as written (`=`) and conditions hold as they do in `admitted`.
+        """
+        children = self._needed(node.children) if isinstance(node, And) else (node,)
+        bare = [child for child in children if isinstance(child, Word) and child.field is None and not child.exact]
+        musts = [child for child in children if child not in bare]
+        mask = reduce(np.logical_and, [self._mask(child) for child in musts], self.snapshot.alive)
+        asked = [concept for word in bare for concept in self._concepts_of(word)]
+        enough = any(not is_filter(child) and not isinstance(child, Not) for child in musts)
+        return mask & self._union(asked) if asked and not enough else mask
 
     def _mask(self, node: Node) -> Mask:
         match node:
@@ -79,7 +83,7 @@ class Matcher:
         mask = np.zeros(self.snapshot.alive.size, dtype=bool)
         for concept in concepts:
             for field in concept.fields:
-                mask[field_counts(self.snapshot, concept, field)[0]] = True
+                mask[self.counts(concept, field)[0]] = True
         return mask
 
     def _phrase(self, phrase: Phrase) -> Mask:

@@ -165,6 +165,8 @@ class Snapshot:
         if not holding.size:
             return NOTHING.docs
         held = docs[holding[np.minimum(np.searchsorted(holding, docs), holding.size - 1)] == docs]
+        if not held.size:
+            return NOTHING.docs
         found: list[Ints] = [NOTHING.docs]
         for base, files, i in holders:
             first, last = np.searchsorted(held, (base, base + len(files.documents)))

@@ -28,6 +28,35 @@ FUNCTION_WORDS: dict[str, str] = {
     "ro": "și de la în cu nu pe că este un o din pentru mai care sunt ce fi sau dar",
     "tr": "ve bir bu için da de ile çok daha gibi olarak ne var olan en kadar sonra ama ya",
 }
+QUESTION_WORDS: dict[str, str] = {
+    "en": "what when who whom whose which where why how do does did doing were been being has had having could would "
+          "should shall i me my we our your he him his she her they them their these those than then there about into "
+          "so if but",
+    "de": "wie wann wo wer wen wem warum wieso wieviel welche welcher welches welchem welchen ich mir mich mein meine "
+          "wir uns ihr ihre haben hatte hatten waren wurde wurden kann soll muss über einem einen einer eines dass",
+    "fr": "quoi quel quelle quels quelles quand où comment pourquoi combien je mon ma mes nous notre nos ses leur "
+          "leurs elle elles ils était étaient ont avait cette ces aux ou mais si",
+    "es": "cuál cuáles cuándo dónde cómo quién quiénes cuánto cuántos cuántas cuánta mi mis nos le les ella ellos fue "
+          "fueron eran han había esta estos estas sobre entre pero si",
+    "it": "cosa quale quali quando dove chi perché quanto quanti quante mi mio mia noi suo sua erano hanno aveva "
+          "questo questa alla alle dalla nella ma se",
+    "pt": "qual quais quando onde quem porque quanto quantos quantas meu minha nosso seu sua eram tem tinha este esta "
+          "isso pelo pela mas",
+    "nl": "wat wanneer waar wie waarom hoe hoeveel welke ik mijn wij ons hun waren heeft hebben kan kon zou moet",
+    "sv": "vad när vem varför hur vilken vilket vilka mig min vår oss han hon dem hade kunde skulle eller",
+    "da": "hvad hvornår hvor hvem hvorfor hvordan hvilken hvilket hvilke min vi os han hun dem havde kunne skulle",
+    "no": "hva når hvor hvem hvorfor hvordan hvilken hvilket hvilke min vi oss han hun dem hadde kunne skulle",
+    "fi": "mikä mitä milloin missä kuka ketkä miksi miten kuinka montako paljonko minä minun hänen oliko onko",
+    "ru": "когда где кто почему какой какая какое какие сколько чем я мне мой мы нас она они был была были было их его "
+          "этот эта эти об",
+    "hu": "mi mit mikor hol ki miért hogyan milyen hány mennyi melyik volt voltak",
+    "ro": "când unde cine cum câte câți câtă cât ce fost erau avea",
+    "tr": "nerede kim neden nasıl hangi kaç mi mı idi oldu",
+}  # fmt: skip
+"""what else a sentence holds that says nothing about a document: words of questions, pronouns, auxiliary verbs
+
+Not among them, though they are such words: those that name things too (may, will, can, war, care). Languages are not
+told by these."""
 STEMMERS: dict[str, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
@@ -80,6 +109,9 @@ def _fold_votes() -> dict[str, list[str]]:
     folded: dict[str, list[str]] = {}
     for word, codes in _VOTES.items():
         folded.setdefault(fold(word), []).extend(codes)
+    for code, words in QUESTION_WORDS.items():
+        for word in words.split():
+            folded.setdefault(fold(word), []).append(code)
     return folded
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.learning import outcomes
-from app.learning.outcomes import BM25, LEARNED, Comparison, Outcome
+from app.learning.outcomes import BM25, LEARNED, Comparison, Outcome, caution, lead, verdict
 from app.store import StateError, Store
 
 
@@ -51,3 +51,63 @@ def test_an_impossible_outcome_is_refused(store: Store) -> None:
         outcomes.record(store, Outcome(0.0, -1, 1, "s"))
     with pytest.raises(StateError):
         outcomes.record(store, Outcome(0.0, 1, 1, "s", "google"))
+
+
+def _opened(*places: tuple[int, int]) -> list[Outcome]:
+    """(learned, BM25) ranks, each opened on a day of its own."""
+    return [Outcome(n * 86_400.0, learned, bm25, "screen") for n, (learned, bm25) in enumerate(places)]
+
+
+def test_the_lead_and_its_interval_by_hand() -> None:
+    """Leads of 1, 3 and 2 places: mean 2, deviations -1, 1, 0, so two standard errors are 2 sqrt(2) / 3."""
+    found = lead(_opened((1, 2), (1, 4), (3, 5), (0, 4), (2, 0)))
+    assert found is not None
+    assert (found.n, found.places) == (3, 2.0)
+    assert (found.low, found.high) == (pytest.approx(2 - 2 * 2**0.5 / 3), pytest.approx(2 + 2 * 2**0.5 / 3))
+    assert lead(_opened((1, 2))) is None
+
+
+def test_openings_of_one_day_are_not_told_apart_from_one_another() -> None:
+    """Four openings on two days that agree within the day: the interval is that of two, not of four."""
+    four = [Outcome(day * 86_400.0, 1, rank, "screen") for day, rank in ((0, 2), (0, 2), (1, 4), (1, 4))]
+    found = lead(four)
+    assert found is not None
+    assert found.high - found.places == pytest.approx(2 * (2**2 + 2**2) ** 0.5 / 4)
+
+
+@pytest.mark.parametrize(
+    ("places", "sentence"),
+    [
+        ([(1, 2)] * 7, "Too early to say: 7 openings, about 30 are needed."),
+        ([], "Too early to say: 0 openings, about 30 are needed."),
+        (
+            [(1, 2), (1, 4)] * 20,
+            "It helps: what you opened stood 2.0 places higher than with plain word matching "
+            "(between 1.7 and 2.3, over 40 openings).",
+        ),
+        (
+            [(2, 1), (4, 1)] * 20,
+            "It does not help: what you opened stood 2.0 places lower than with plain word matching "
+            "(between 1.7 and 2.3, over 40 openings).",
+        ),
+        (
+            [(1, 2), (2, 1)] * 20,
+            "No difference to be told yet: what you opened stood about where it would with plain word matching "
+            "(between 0.3 lower and 0.3 higher, over 40 openings).",
+        ),
+    ],
+)
+def test_the_verdict_in_plain_words(places: list[tuple[int, int]], sentence: str) -> None:
+    """Few openings say nothing, worse is called worse, and what may be chance is called so."""
+    assert verdict(_opened(*places)) == sentence
+
+
+def test_the_caution_that_belongs_to_it() -> None:
+    """Without shared pages it says why the verdict flatters; with them it says who won, and whether that is chance."""
+    assert "flatters" in caution(_opened((1, 2)))
+    won = [Outcome(0.0, 1, 2, "screen", LEARNED)] * 3
+    assert caution(won) == (
+        "Of 3 pages that both orders shared, the learned order won 3 and plain word matching 0, "
+        "which chance alone does often."
+    )
+    assert caution(won * 4).endswith("won 12 and plain word matching 0, which chance alone hardly does.")

@@ -76,8 +76,9 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
     rows = [row(i, path=str(tmp_path / name)) for i, name in enumerate(("a.txt", "b.txt", "link"))]
     rows[1] = row(0, path=rows[1].path)
     found = Likeness([0, 0, 2], np.zeros(3), np.array([0, 0, 2]))
-    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]), np.zeros(3), found)
+    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]), np.zeros(3), found, [(), (), ("heron",)])
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
+    assert [hit.missing_words for hit in hits] == [("heron",), ()]
     assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [
         (1, 102, 2.0, 2, False), (2, 100, 0.5, 1, False),
     ]  # fmt: skip

@@ -33,7 +33,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def asked(snapshot: Snapshot, text: str, *, typing: bool = False) -> tuple[Query, Candidates]:
     query = parse(text, as_you_type=typing)
-    return query, find(snapshot, query, limit=9, min_matches=2, languages=("en",), folder_ids=lambda folder: set())
+    return query, find(snapshot, query, limit=9, languages=("en",), folder_ids=lambda folder: set())
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ class FakeSearch:
             request=request,
             hits=hits[: request.limit],
             n_matches=len(hits),
+            n_all_words=len(hits),
             n_documents=len(self.documents),
             seconds=0.012,
             problems=(Problem(text.index('"'), 1, "no partner"),) if text.count('"') == 1 else (),

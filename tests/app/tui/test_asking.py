@@ -7,11 +7,13 @@ from dataclasses import replace
 from app.search.results import ResultPage, SearchRequest
 from app.tui.search_screen import is_unfinished
 
-TYPED = ResultPage(SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0)
+TYPED = ResultPage(
+    SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0, n_all_words=100
+)
 
 
-def _rested(n_matches: int, **changes: object) -> ResultPage:
-    return replace(TYPED, request=replace(TYPED.request, as_you_type=False, **changes), n_matches=n_matches)
+def _rested(n_all_words: int, **changes: object) -> ResultPage:
+    return replace(TYPED, request=replace(TYPED.request, as_you_type=False, **changes), n_all_words=n_all_words)
 
 
 def test_a_word_that_is_hardly_anywhere_was_not_finished() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.learning.outcomes import Outcome
-from app.tui.stats_screen import StatsScreen, columns_of, plot, stats_text, verdict
+from app.tui.stats_screen import StatsScreen, columns_of, plot, stats_text
 
 
 def _outcomes(*ranks: tuple[int, int]) -> list[Outcome]:
@@ -23,23 +23,13 @@ def test_the_plot_is_as_high_as_its_value() -> None:
     assert plot([1.0, 0.5, 0.0], 2) == ["█  ", "██ "]
 
 
-def test_the_verdict_is_honest() -> None:
-    """Few openings say nothing; worse is called worse."""
-    assert verdict(0.9, 0.5, 3).startswith("Too early")
-    assert verdict(0.6, 0.5, 100) == "It helps: over 100 opened results the learned order did 20% better than BM25."
-    assert verdict(0.6, 0.0, 100) == "It helps: over 100 opened results the learned order did better than BM25."
-    assert verdict(0.4, 0.5, 100).startswith("It does not help yet")
-    assert verdict(0.5, 0.5, 100).startswith("It makes no difference")
-
-
 def test_the_text_shows_both_orders() -> None:
-    """Learned beside BM25, the interleaved pages where there were some, and a word when nothing was opened."""
+    """Learned beside plain, the shared pages where there were some, and a word when nothing was opened."""
     text = stats_text(_outcomes(*[(1, 2)] * 30), 60).plain
-    assert "1.00      0.50" in text
     assert "100%        0%" in text
-    assert "interleaved" not in text
+    assert "flatters the order that you see" in text
     won = [Outcome(0.0, 1, 2, "screen", "learned")] * 3
-    assert "interleaved pages won: learned 3, BM25 0 (p = 0.25)" in stats_text(won, 60).plain
+    assert "Of 3 pages that both orders shared, the learned order won 3" in stats_text(won, 60).plain
     assert "Nothing was opened yet" in stats_text([], 60).plain
 
 
@@ -49,6 +39,6 @@ async def test_statistics_answer_whether_it_helps(stage: Callable[..., Any]) -> 
     one = stage(read_stats=lambda: rows)
     async with one.app.run_test(size=(110, 70)) as pilot:
         await pilot.press("f6")
-        await one.until(pilot, lambda: "It helps: over 40 opened results" in one.text and "█" in one.text)
+        await one.until(pilot, lambda: "It helps: what you opened stood 1 place higher" in one.text and "█" in one.text)
         await pilot.press("escape")
         await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))

@@ -47,7 +47,7 @@ def test_evidence_says_where_each_concept_stands(make_index: MakeIndex) -> None:
         {"text": "heron heron", "title": "", "path": "/a/b.txt"}, {"text": "stork", "title": "Heron"},
         {"text": "heron", "title": "", "path": "/stork/b.txt"},
     ]).snapshot()  # fmt: skip
-    found = find(snapshot, parse("heron stork"), limit=9, min_matches=9, languages=("en",), folder_ids=lambda _: set())
+    found = find(snapshot, parse("heron stork"), limit=9, languages=("en",), folder_ids=lambda _: set())
     levels = dict(zip(snapshot.documents["doc_id"][found.docs].tolist(), evidence(found).tolist(), strict=True))
     ids = snapshot.documents["doc_id"].tolist()
     assert [levels[i] for i in ids] == [[IN_TEXT, ABSENT], [OUTSIDE, IN_TEXT], [IN_TEXT, OUTSIDE]]

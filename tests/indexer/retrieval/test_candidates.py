@@ -30,11 +30,9 @@ DOCUMENTS = st.lists(
 )  # fmt: skip
 
 
-def search(snapshot: Snapshot, text: str, *, limit: int = 100, min_matches: int = 3, **options: Any) -> Candidates:
+def search(snapshot: Snapshot, text: str, *, limit: int = 100, **options: Any) -> Candidates:
     query = parse(text, as_you_type=options.pop("typing", False))
-    return find(
-        snapshot, query, limit=limit, min_matches=min_matches, languages=("en",), folder_ids=lambda _: set(), **options
-    )
+    return find(snapshot, query, limit=limit, languages=("en",), folder_ids=lambda _: set(), **options)
 
 
 def ids(snapshot: Snapshot, candidates: Candidates) -> list[int]:
@@ -67,7 +65,7 @@ def literal_bm25f(documents: list[dict[str, str]], words: list[str]) -> list[flo
 def test_one_word_in_one_field_by_hand(make_index: MakeIndex) -> None:
     """Two of three documents hold it; lengths 2, 4, 3 have the mean 3."""
     snapshot = make_index(["heron x", "heron heron y z", "a b c"]).snapshot()
-    found = search(snapshot, "heron", min_matches=0)
+    found = search(snapshot, "heron")
     b, idf_ = B["body"], log(1 + (3 - 2 + 0.5) / (2 + 0.5))
     first = 1 / (1 - b + b * 2 / 3)
     second = 2 / (1 - b + b * 4 / 3)
@@ -137,30 +135,54 @@ def test_counts_are_those_of_the_documents(make_index: MakeIndex) -> None:
     assert found.words == ("heron", "stork")
 
 
-# Too few documents ---------------------------------------------------------------------------------------------------
+# Some of the words ---------------------------------------------------------------------------------------------------
 
 
-def test_too_few_matches_bring_documents_with_some_of_the_words(make_index: MakeIndex) -> None:
-    """Those with all the words stay first; the answer says that it was relaxed."""
-    snapshot = make_index(["heron heron heron", "stork", "heron stork", "crane"]).snapshot()
-    strict, wide = search(snapshot, "heron stork", min_matches=1), search(snapshot, "heron stork", min_matches=2)
-    assert (ids(snapshot, strict), strict.relaxed) == ([2], False)
-    assert (ids(snapshot, wide)[0], sorted(ids(snapshot, wide)), wide.relaxed) == (2, [0, 1, 2], True)
+def test_some_of_the_words_are_enough(make_index: MakeIndex) -> None:
+    """However many hold all of them: those are counted and stay first, and each answer says what it lacks."""
+    snapshot = make_index(["heron heron heron", "stork", *["heron stork"] * 6, "crane"]).snapshot()
+    found = search(snapshot, "herons stork")
+    assert (sorted(ids(snapshot, found)), found.n_matches, found.n_all_words) == ([*range(8)], 8, 6)
+    assert sorted(ids(snapshot, found)[:6]) == [2, 3, 4, 5, 6, 7]
+    lacking = dict(zip(ids(snapshot, found), found.missing_words, strict=True))
+    assert lacking == {0: ("stork",), 1: ("herons",)} | dict.fromkeys(range(2, 8), ())
 
 
-@pytest.mark.parametrize("text", ["heron AND stork", "heron -x stork", "(heron stork) OR unknown"])
-def test_written_operators_are_taken_at_their_word(make_index: MakeIndex, text: str) -> None:
-    """Only a plain query is relaxed."""
-    snapshot = make_index(["heron", "stork", "heron stork"]).snapshot()
-    assert (ids(snapshot, search(snapshot, text)), search(snapshot, text).relaxed) == ([2], False)
+@pytest.mark.parametrize(("n_whole", "n_part", "relaxed"), [(4, 1, True), (5, 1, False), (4, 0, False), (0, 1, True)])
+def test_an_answer_with_few_that_hold_all_the_words_says_so(
+    make_index: MakeIndex, n_whole: int, n_part: int, relaxed: bool
+) -> None:
+    """Fewer than five, and others beside them."""
+    snapshot = make_index(["heron stork"] * n_whole + ["heron"] * n_part).snapshot()
+    assert search(snapshot, "heron stork").relaxed == relaxed
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["heron AND stork", "heron -x stork", "(heron stork) OR unknown", '"heron stork" heron', "title:heron stork"],
+)
+def test_what_is_written_with_operators_is_taken_at_its_word(make_index: MakeIndex, text: str) -> None:
+    """Operators, phrases and fields are a must, so that no word is missing."""
+    documents = ["heron", "stork", {"text": "heron stork", "title": "heron"}]
+    snapshot = make_index(documents).snapshot()
+    found = search(snapshot, text)
+    assert (ids(snapshot, found), found.relaxed, found.missing_words) == ([2], False, [()])
 
 
 @pytest.mark.parametrize(("text", "expected"), [("type:pdf", [1]), ("heron", [0, 1]), ("the heron", [0, 1])])
-def test_few_matches_that_cannot_be_widened_stay(make_index: MakeIndex, text: str, expected: list[int]) -> None:
+def test_what_cannot_be_held_in_part_stays(make_index: MakeIndex, text: str, expected: list[int]) -> None:
     """A condition, a single word or a word beside a function word: nothing is added, nothing is lost."""
     snapshot = make_index(["heron", {"text": "heron", "type": "pdf"}, "the stork"]).snapshot()
     found = search(snapshot, text)
-    assert (sorted(ids(snapshot, found)), found.relaxed, found.n_matches) == (expected, False, len(expected))
+    assert (sorted(ids(snapshot, found)), found.n_all_words, found.n_matches) == (expected, *[len(expected)] * 2)
+
+
+def test_the_newest_are_those_with_all_the_words(make_index: MakeIndex) -> None:
+    """Dates do not tell a better match from a worse one; where nothing holds all the words, some are enough."""
+    texts = ["heron stork", "heron", "stork"]
+    snapshot = make_index([{"text": text, "changed": i} for i, text in enumerate(texts)]).snapshot()
+    assert ids(snapshot, search(snapshot, "heron stork", by_date=True)) == [0]
+    assert ids(snapshot, search(snapshot, "heron stork unknown", by_date=True)) == [2, 1, 0]
 
 
 def test_function_words_are_neither_asked_for_nor_scored_beside_others(make_index: MakeIndex) -> None:
@@ -234,9 +256,9 @@ def queried(make_index: MakeIndex) -> Snapshot:
     return make_index(some, removed=[4]).snapshot()
 
 
-@pytest.mark.parametrize(("text", "relaxed"), [("heron crane ibis", False), ("heron stork ibis", True)])
+@pytest.mark.parametrize(("text", "n_all_words"), [("heron crane ibis", 1), ("heron stork ibis", 0)])
 def test_each_word_is_looked_up_once(
-    make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch, text: str, relaxed: bool
+    make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch, text: str, n_all_words: int
 ) -> None:
     """Three words are three look-ups, whether all of them are asked for or some are enough."""
     snapshot = make_index([{"text": "heron crane ibis"}, {"text": "heron crane"}, {"text": "ibis"}]).snapshot()
@@ -248,8 +270,8 @@ def test_each_word_is_looked_up_once(
 
     look_up = concepts.node_concepts
     monkeypatch.setattr(concepts, "node_concepts", counting)
-    found = search(snapshot, text, min_matches=1)
-    assert found.relaxed == relaxed
+    found = search(snapshot, text)
+    assert found.n_all_words == n_all_words
     assert asked == text.split()
 
 
@@ -258,3 +280,12 @@ def test_a_word_that_stands_twice_keeps_both_places(make_index: MakeIndex) -> No
     snapshot = make_index([{"text": "heron crane"}]).snapshot()
     places = [(concept.node.position, concept.offset) for concept in search(snapshot, "heron crane heron").concepts]
     assert places == [(0, 0), (len("heron "), 1), (len("heron crane "), 2)]
+
+
+def test_of_many_that_score_alike_the_newest_are_there(make_index: MakeIndex) -> None:
+    """Twelve say it once in a text that grows from old to new: six are asked for, the two newest come along."""
+    texts = [{"text": "heron " + "x " * (20 + i), "changed": 100 + i} for i in range(12)]
+    snapshot = make_index(texts).snapshot()
+    assert ids(snapshot, search(snapshot, "heron", limit=6)) == [0, 1, 2, 3, 4, 5, 10, 11]
+    long = [{"text": "heron " + "x " * (20 if i < 6 else 2000), "changed": 100 + i} for i in range(12)]
+    assert len(search(make_index(long).snapshot(), "heron", limit=6).docs) == 6

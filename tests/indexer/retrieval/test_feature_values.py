@@ -41,7 +41,7 @@ def look(
 
 
 def candidates(snapshot: Snapshot, text: str, **options: Any) -> Candidates:
-    asked = {"limit": 100, "min_matches": 3, "languages": ("en",), "folder_ids": lambda _: set(), **options}
+    asked = {"limit": 100, "languages": ("en",), "folder_ids": lambda _: set(), **options}
     return find(snapshot, parse(text), **asked)
 
 

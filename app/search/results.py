@@ -103,8 +103,8 @@ class ResultPage:
     request: SearchRequest
     hits: tuple[Hit, ...]
     n_matches: int
-    """all documents that match by their words, those with some of the words included: what the facets count; `hits` holds
-    the first `limit` after duplicates were collapsed, and may hold others that are close in meaning"""
+    """all documents that match by their words, those with some of the words included: what the facets count; `hits`
+    holds the first `limit` after duplicates were collapsed, and may hold others that are close in meaning"""
     n_documents: int
     """documents in the index at that moment"""
     seconds: float

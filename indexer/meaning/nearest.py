@@ -13,8 +13,8 @@ from indexer.storage.snapshot import Snapshot
 
 DECIMALS = 5
 """of a similarity: sums that differ beyond them by the order of their terms are equal"""
-BLOCK = 512
-"""vectors that are made floating point numbers at a time: they stay in the processor's own memory"""
+BLOCK = 2048
+"""vectors that are made floating point numbers at a time: in all, they would take four times the memory"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from app.settings import Paths, Settings
-from indexer.errors import LockedError
+from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, vectors
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, remaining_seconds
 from indexer.storage.catalogue import Catalogue
+from indexer.update import disk_errors
 
 
 class Making:
@@ -49,13 +50,17 @@ class Making:
             self._report("idle", note=f"reading for meaning waits: {why}")
             return False
         try:
-            more = self.maker.step()
+            with disk_errors(self.maker.folder):
+                more = self.maker.step()
         except LockedError:
             return False  # another process makes them
-        except encoder.NoEncoder as error:
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
             self.close()
-            self.maker = None
             self._report("idle", note=f"cannot read for meaning: {error}")
+            if isinstance(error, encoder.NoEncoder):
+                self.maker = None  # it will not come while this process runs; a disk may get room
             return False
         if more:
             self._report("meaning", n_done=self.maker.n_done, n_total=self.maker.n_total, eta_seconds=self._left())

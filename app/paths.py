@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import stat
 import tempfile
@@ -75,7 +76,8 @@ class Paths:
     def create_data_dir(self) -> None:
         """Make the data folder, for its owner only (0700), whatever it was before."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.data_dir.chmod(0o700)
+        if stat.S_IMODE(self.data_dir.stat().st_mode) != 0o700:
+            self.data_dir.chmod(0o700)
 
     def make_private(self) -> None:
         """Take other users' access from the data folder and what lies in it (0700, 0600), where there is one."""
@@ -102,7 +104,11 @@ def _close(path: Path) -> None:
             path.chmod(stat.S_IMODE(mode) & 0o700)
     except FileNotFoundError:
         return  # a file of SQLite or of the index that has just gone
-    except PermissionError as error:
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return  # nothing can be changed there, and searching needs no change
+        if not isinstance(error, PermissionError):
+            raise
         raise SettingsError(f"{path}: wanted a file of yours alone, got one of another user") from error
 
 

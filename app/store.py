@@ -18,7 +18,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import RLock
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +28,7 @@ import msgspec
 from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
+from indexer.storage.unwritable import connect_to_read, is_unwritable
 
 R = TypeVar("R")
 
@@ -103,18 +104,18 @@ class StateError(FoltrError):
 class Store:
     """The state file, open."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, writable: bool = True) -> None:
         """Open the file, make it when there is none, and bring an older one up to date.
 
-        Raises StateError for a file that is damaged, of another program, or of a newer version of this one.
+        Not `writable`: work on a copy in memory, of which nothing is kept. Raises StateError for a file that is
+        damaged, of another program, or of a newer version of this one.
         """
-        self.path = path
+        self.path, self.is_kept = path, writable
         self.lock = RLock()
         """held during every call; memory that mirrors a table is guarded by it too, so that nobody waits in a ring"""
         self._depth = 0
-        _create_private(path)
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+            self._db = self._open() if writable else self._copied()
         except sqlite3.Error as error:
             raise StateError(f"{path} cannot be opened: {error}") from error
         try:
@@ -123,6 +124,35 @@ class Store:
         except BaseException:
             self._db.close()
             raise
+
+    @classmethod
+    def for_searching(cls, path: Path) -> Store:
+        """As `Store(path)`; where the disk is full or the folder read-only, a copy of which nothing is kept."""
+        try:
+            store = cls(path)
+        except StateError as error:
+            if not is_unwritable(error.__cause__):
+                raise
+            return cls(path, writable=False)
+        try:
+            store.set_value("can be written", b"yes")
+        except StateError as error:
+            store.close()
+            if not is_unwritable(error.__cause__):
+                raise
+            return cls(path, writable=False)
+        return store
+
+    def _open(self) -> sqlite3.Connection:
+        _create_private(self.path)
+        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10.0)
+
+    def _copied(self) -> sqlite3.Connection:
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        if self.path.exists() and self.path.stat().st_size:
+            with closing(connect_to_read(self.path, sqlite3.Connection)) as stored:
+                stored.backup(copy)
+        return copy
 
     def close(self) -> None:
         with self.lock:
@@ -212,7 +242,8 @@ class Store:
         """Settings of the connection, then the missing steps of the schema in one transaction."""
         self._db.execute("PRAGMA secure_delete = ON")
         self._refuse_strangers()
-        self._use_write_ahead_log()
+        if self.is_kept:
+            self._use_write_ahead_log()
         if self._schema_version() == len(MIGRATIONS):
             return
         with self.transaction() as db:

@@ -87,7 +87,7 @@ class Batch:
 
     def column(self, feature: int) -> FloatArray:
         """One feature `[n_pages, n_docs]`: what a point of its weight adds to the scores."""
-        return self._columns[feature]
+        return np.asarray(self._columns[feature])
 
     def ndcg(self, theta: FloatVector) -> FloatVector:
         """nDCG@10 of each page `[n_pages]` when ranked by theta . x."""

@@ -76,10 +76,9 @@ def typed(text: str, kind: str, rng: np.random.Generator) -> str:
     """A title as it is asked for: `kind` is one of AIMS."""
     if kind == "as typed":
         return text
-    blank = text.replace(".", " ")
     if kind == "dots as blanks":
-        return blank
-    words = blank.split()
+        return text.replace(".", " ")
+    words = text.split()
     start = int(rng.integers(0, max(len(words) - 3, 0) + 1))
     return " ".join(words[start : start + 3])
 

@@ -141,7 +141,7 @@ def _asked(search: Recording, library: Library, text: str, grades: dict[str, int
     search.search(SearchRequest(text))
     seconds = time.process_time() - began
     rows, features = search.ranked.rows, search.ranked.features
-    shown = without_copies(search.ranked.likeness.contents, range(len(rows)))
+    shown = without_copies(search.ranked.contents, range(len(rows)))
     worth = [max(grades.get(library.files[rows[j].path], 0) for j in (i, *copies)) for i, copies in shown.items()]
     return Asked(features[list(shown)], np.array(worth, dtype=np.float64), tuple(grades.values()), seconds)
 

@@ -1,10 +1,11 @@
-"""How fast the screen is: start to first frame, key press to painted results, in a real pseudo-terminal.
+"""How fast the screen is, and how still: start to first frame, key press to painted results, pages that change.
 
-    python -m benchmarks.screen [--runs 5] [--queries "unicode,git rebase,..."]
+    python -m benchmarks.screen [--runs 5] [--queries "unicode,git rebase,..."] [--pages-only]
 
-It drives the installed program on the index that FOLTR_DATA_DIR names (or the user's own), so the times hold the
-interpreter's start, the debounce, the search and the painting. Medians and 95th percentiles, and ratios to the
-budgets of docs/benchmarks.md.
+It drives the installed program in a real pseudo-terminal on the index that FOLTR_DATA_DIR names (or the user's own), so
+the times hold the interpreter's start, the debounce, the search and the painting. Medians and 95th percentiles, and
+ratios to the budgets of docs/benchmarks.md. Then, for thirty everyday queries, how many pages have other first five
+results once the hand rests than while the last word was typed (and how many another first one).
 """
 
 from __future__ import annotations
@@ -33,6 +34,16 @@ PROMPT = b"earch your files"
 """of the empty search box; its first letter is under the cursor and so painted apart"""
 ANSWER = re.compile(rb"(?:[\d,]+ of [\d,]+|nothing found) \xc2\xb7 \d+ ms")
 READY = re.compile(rb"[\d,]+ documents? indexed")
+EVERYDAY = (
+    "unicode normalisation", "git rebase branch", "merge conflict", "django model fields", "password hashing",
+    "regular expression", "undo last commit", "custom template tag", "database migration", "bash history",
+    "form validation", "stash changes", "mail server configuration", "user authentication", "time zone support",
+    "remote tracking branch", "middleware order", "debian package", "release notes", "static files", "cherry pick",
+    "network interface", "file upload", "shell script variables", "query set filter", "git log format",
+    "submodule update", "admin site", "cache backend", "how to write a test",
+)  # fmt: skip
+TOP = 5
+"""results that are compared"""
 QUERIES = "unicode,regular expression,socket timeout,merge conflict,index search,password file"
 
 
@@ -116,11 +127,36 @@ def report(name: str, times: Sequence[float], budget: float, share: float) -> No
     print(f"{name:32} {shown}   {high / budget:5.2f} of budget")
 
 
+def pages_that_change(queries: Sequence[str]) -> tuple[int, int]:
+    """Of how many queries the first five results, and the first one, are others once the hand rests."""
+    from app.search.results import SearchRequest
+    from app.search.search import Search
+    from app.settings import Paths, Settings
+
+    paths = Paths.from_environment()
+    search = Search(Settings.load(paths, os.environ), paths)
+    first = five = 0
+    for query in queries:
+        typing, rested = (
+            [hit.doc_id for hit in search.search(SearchRequest(query, as_you_type=typed)).hits[:TOP]]
+            for typed in (True, False)
+        )
+        five += typing != rested
+        first += typing[:1] != rested[:1]
+    search.close()
+    return five, first
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--queries", default=QUERIES)
+    parser.add_argument("--pages-only", action="store_true", help="time nothing")
     chosen = parser.parse_args()
+    five, first = pages_that_change(EVERYDAY)
+    print(f"pages that change when the hand rests: {five} of {len(EVERYDAY)} in the first {TOP}, {first} at the first")
+    if chosen.pages_only:
+        return
     command = [sys.executable, "-m", "app.cli"]
     report("start to first frame", first_frames(command, chosen.runs), FIRST_FRAME_BUDGET, 0.5)
     report("key press to painted results", key_presses(command, chosen.queries.split(",")), KEY_BUDGET, 0.95)

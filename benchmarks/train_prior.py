@@ -36,7 +36,7 @@ START = {
     "bm25f": 8.0, "title_exact": 3.0, "name_exact": 2.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,
     "name_share": 1.0, "body_phrase": 1.0, "surface_share": 0.2,
     # A page made for reading wins over its source where nothing else tells the two apart.
-    "is_html": 0.03, "is_document": 0.03,
+    "is_html": 0.1, "is_document": 0.1,
 }  # fmt: skip
 PICKS = {
     # Three picks (strength .84) outdo any BM25F score; one (.06) is worth less than a phrase in the text.
@@ -49,7 +49,7 @@ MEANING = {"meaning": 8.0}
 TUNED = (
     *(f"{field}_{kind}" for field in ("title", "body") for kind in (
         "bm25", "tf_idf_sum", "tf_idf_max", "tf_idf_mean", "coverage", "language_model", "tf")),
-    "any_coverage", "all_words", "least_tf", "surface_share", "body_phrase", "body_ordered", "body_near", "body_early",
+    "any_coverage", "least_tf", "surface_share", "body_phrase", "body_ordered", "body_near", "body_early",
     "title_phrase", "title_ordered", "title_share",
 )  # fmt: skip
 STEPS = (-1.0, -0.5, -0.25, 0.25, 0.5, 1.0)

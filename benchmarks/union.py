@@ -44,7 +44,8 @@ def name_of(collection: Collection, document: str) -> str:
 def ours(chosen: Sequence[Collection], settings: Settings) -> Iterator[Ranking]:
     """This program over the files of the collections, with the shipped ranker."""
     with tempfile.TemporaryDirectory(prefix="foltr-union-") as folder:
-        paths, names = Paths(Path(folder) / "config", Path(folder) / "data"), {}
+        paths = Paths(Path(folder) / "config", Path(folder) / "data")
+        names: dict[str, str] = {}
         for i, own in enumerate(chosen):  # folders without a name: no path says which collection it is
             files = collections.write_files(own, Path(folder) / "files" / f"{i:02d}")
             names |= {path: name_of(own, document) for path, document in files.items()}

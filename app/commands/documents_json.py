@@ -18,7 +18,7 @@ from indexer.text.printable import display_path
 VERSION = 1
 
 
-def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None) -> str:
+def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None, *, why: str) -> str:
     """One document as one line of JSON."""
     path = Path(hit.path)
     record: dict[str, Any] = {
@@ -35,6 +35,7 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         "name": display_path(path.name),
         "score": hit.score,
         "bm25_rank": hit.bm25_rank,
+        "why": why,
         "truncated": hit.truncated,
         "missing": hit.missing,
         "by_meaning": hit.by_meaning,
@@ -56,9 +57,15 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
 
 def explanation_fields(explanation: Explanation) -> dict[str, Any]:
     """Why a document stands where it stands, the strongest feature first."""
+    contrast = explanation.contrast
     return {
         "summary": explanation.summary,
         "score": explanation.score,
+        "against": contrast.other.rank if contrast else None,
+        "parts": [
+            {"part": part.name, "description": part.description, "points": part.points, "ahead": part.ahead}
+            for part in (contrast.parts if contrast else ())
+        ],
         "contributions": [
             {
                 "feature": c.feature,

@@ -57,7 +57,12 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
         text = catalogue.text(row.doc_id) if row is not None and not print_only and _needs_text(row, how) else None
-        return _open(context, search, rank=rank, path=path, how=how, text=text, print_only=print_only)
+        line, page = _place(search, rank)
+        if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
+            line = 0  # a line of the extracted text, and not of the file
+        return _open(
+            context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only
+        )
     finally:
         catalogue.close()
         search.close()
@@ -87,9 +92,17 @@ def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, Docum
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
+def _place(search: Search, rank: int) -> tuple[int, int]:
+    """Where (line, page) the passage is that was printed of this result of the last search; 0 where unknown."""
+    from app.search import shown_page
+
+    page = shown_page.load_shown(search.store)
+    return page.places[rank - 1] if page is not None and 0 < rank <= len(page.places) else (0, 0)
+
+
 def _open(
     context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
-    text: str | None, print_only: bool,
+    text: str | None, line: int, page: int, print_only: bool,
 ) -> int:  # fmt: skip
     from app.opener import plan, run
     from indexer.text.printable import display_path
@@ -100,7 +113,7 @@ def _open(
             search.open_kept(rank)
         return 0
     with _readable(text, context.paths.data_dir) as copy:
-        planned = plan(copy or path, how, settings=context.settings)
+        planned = plan(copy or path, how, settings=context.settings, line=line, page=page)
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
         code = run(planned)

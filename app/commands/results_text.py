@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from app.search.results import Explanation, Hit, Snippet
+from app.search.snippets import matches
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
 from indexer.text.printable import display_path, safe_line
 
@@ -23,7 +25,8 @@ _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
 _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
 
 SNIPPET_LINES = 2
-SHOWN_CONTRIBUTIONS = 6
+MATCH: dict[str, Any] = {"fg": "red", "bold": True}
+"""the style of a match"""
 
 
 def fields_of(template: str) -> frozenset[str]:
@@ -41,34 +44,44 @@ def formatted(template: str, hit: Hit, snippet: Snippet | None) -> str:
     return _TOKEN.sub(lambda match: values[match[1]] if match[1] is not None else _ESCAPES[match[0]], template)
 
 
-def terminal_lines(hit: Hit, snippet: Snippet | None, *, width: int, home: str = "") -> Iterator[str]:
-    """One result for a terminal of `width` columns, with styles; where there is no colour click takes them out."""
+def terminal_lines(
+    hit: Hit, snippet: Snippet | None, *, width: int, words: tuple[str, ...] = (), why: str = "", home: str = ""
+) -> Iterator[str]:
+    """One result for a terminal of `width` columns, with styles; where there is no colour click takes them out.
+
+    `words` are marked in the title and the path too.
+    """
     number = f"{hit.rank:>3}  "
     indent = " " * len(number)
     room = max(width - len(number), 20)
     right = f"  {hit.type}  {iso_day(hit.modified)}"
     title = fit(safe_line(hit.title) or display_path(Path(hit.path).name), room - columns(right))
     gap = " " * (room - columns(title) - columns(right))
-    yield number + click.style(title, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
+    yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)
     if home and path.startswith(home + "/"):
         path = "~" + path.removeprefix(home)
-    notes = _notes(hit)
+    notes = _notes(hit, why)
     shown = fit_left(path, room - columns(notes))
-    yield indent + click.style(shown, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
+    yield indent + _marked(shown, words, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
     if snippet is not None and snippet.text:
         for line in _snippet_lines(snippet, room):
             yield indent + line
 
 
 def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
-    """Why a result stands where it stands: one sentence, then what moved it most, in points of the score."""
+    """Why a result stands where it stands: one sentence, then what sets it apart from its neighbour, in points."""
     room = max(width - 5, 20)
     for start, end in wrap(explanation.summary, room):
         yield "     " + explanation.summary[start:end]
-    for part in explanation.contributions[:SHOWN_CONTRIBUTIONS]:
-        learned = f" ({part.learned:+.3f} learned)" if abs(part.learned) >= 0.0005 else ""
-        yield "     " + fit(f"{part.prior + part.learned:+8.3f}  {part.feature}{learned}: {part.description}", room)
+    if explanation.contrast is None:
+        return
+    other, parts = explanation.contrast.other, explanation.contrast.parts
+    total = sum(part.ahead for part in parts)
+    yield "     " + fit(f"{total:+8.3f}  against result {other.rank}, of which", room)
+    for part in parts:
+        if abs(part.ahead) >= 0.0005:
+            yield "     " + fit(f"{part.ahead:+8.3f}  {part.description}", room)
 
 
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
@@ -88,8 +101,18 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
     }
 
 
-def _notes(hit: Hit) -> str:
-    notes = [safe_line(hit.part), hit.truncated, "gone" if hit.missing else "", "by meaning" if hit.by_meaning else ""]
+def _marked(text: str, words: tuple[str, ...], **style: Any) -> str:
+    """A text in one style, its matches in that of a match."""
+    line, position = "", 0
+    for start, end in matches(text, words):
+        line += click.style(text[position:start], **style) if start > position else ""
+        line += click.style(text[start:end], **MATCH)
+        position = end
+    return line + (click.style(text[position:], **style) if position < len(text) else "")
+
+
+def _notes(hit: Hit, why: str) -> str:
+    notes = [why, safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
     notes.append(also_as(hit.twins))
     return "".join(f"  ({note})" for note in notes if note)
@@ -102,6 +125,6 @@ def _snippet_lines(snippet: Snippet, width: int) -> Iterator[str]:
         for first, last in snippet.spans:
             a, b = max(first, start), min(last, end)
             if a < b and a >= position:
-                line += text[position:a] + click.style(text[a:b], fg="red", bold=True)
+                line += text[position:a] + click.style(text[a:b], **MATCH)
                 position = b
         yield line + text[position:end]

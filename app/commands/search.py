@@ -56,7 +56,7 @@ class SearchCommand(Command):
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
 @click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
 @click.option("--no-explore", is_flag=True, help="Never let close results change places.")
-@click.option("--explain", is_flag=True, help="Tell for each result what moved it most.")
+@click.option("--explain", is_flag=True, help="Tell for each result why it stands there.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
 @setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
@@ -92,59 +92,88 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     try:
         page = search.search(request)
         search.keep(page)  # for `open N`
-        SearchHistory(search.store, context.settings.history).add(text, now=time.time())
+        if not search.unkept:
+            SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
             say(f"{search.trouble}; `foltr-search index` makes it anew")
             return FAILED
         _diagnose(page)
-        _print(search, page, hits=hits, options=options)
+        search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
             _count(page, len(hits))
+        if search.unkept:
+            say(search.unkept)
     finally:
         search.close()
     return FOUND if hits else NOTHING_FOUND
 
 
-def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+def _print(
+    search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]
+) -> list[tuple[int, int]]:
+    """Print the results; gives where (line, page) the passages are that were shown."""
     if options["as_json"]:
-        from app.commands.documents_json import document_line
-
-        for hit in hits:
-            explanation = search.explain(page, hit) if options["explain"] else None
-            click.echo(document_line(hit, search.snippet(page, hit), explanation))
-    elif options["paths0"]:
+        return _print_json(search, page, hits=hits, explain=options["explain"])
+    if options["paths0"]:
         sys.stdout.flush()
         paths = (os.fsencode(hit.path) for hit in hits if not hit.missing)
         sys.stdout.buffer.write(b"".join(path + b"\0" for path in paths))
-    elif options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
-        _print_lines(search, page, hits=hits, template=options["template"])
-    else:
-        _print_terminal(search, page, hits=hits, options=options)
+        return []
+    if options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
+        return _print_lines(search, page, hits=hits, template=options["template"])
+    return _print_terminal(search, page, hits=hits, options=options)
 
 
-def _print_lines(search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None) -> None:
+def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explain: bool) -> list[tuple[int, int]]:
+    from app.commands.documents_json import document_line
+
+    places = []
+    for hit in hits:
+        snippet = search.snippet(page, hit)
+        places.append((snippet.line, snippet.page))
+        explanation = search.explain(page, hit) if explain else None
+        click.echo(document_line(hit, snippet, explanation, why=search.why(page, hit)))
+    return places
+
+
+def _print_lines(
+    search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None
+) -> list[tuple[int, int]]:
     from app.commands.results_text import PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template
-    needs_snippet = "snippet" in fields_of(template)
+    if "snippet" not in fields_of(template):
+        for hit in hits:
+            click.echo(formatted(template, hit, None))
+        return []
+    places = []
     for hit in hits:
-        click.echo(formatted(template, hit, search.snippet(page, hit) if needs_snippet else None))
+        snippet = search.snippet(page, hit)
+        places.append((snippet.line, snippet.page))
+        click.echo(formatted(template, hit, snippet))
+    return places
 
 
-def _print_terminal(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> None:
+def _print_terminal(
+    search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]
+) -> list[tuple[int, int]]:
     from app.commands.results_text import SNIPPET_LINES, explanation_lines, terminal_lines
 
     width = shutil.get_terminal_size().columns
     home = os.path.expanduser("~")
     colour = wants_colour(options["color"])
+    places = []
     for hit in hits:
         snippet = search.snippet(page, hit, width=SNIPPET_LINES * max(width - 6, 20))
-        for line in terminal_lines(hit, snippet, width=width, home=home):
+        places.append((snippet.line, snippet.page))
+        why = search.why(page, hit)
+        for line in terminal_lines(hit, snippet, width=width, words=page.words, why=why, home=home):
             click.echo(line, color=colour)
         if options["explain"]:
             for line in explanation_lines(search.explain(page, hit), width=width):
                 click.echo(click.style(line, dim=True), color=colour)
+    return places
 
 
 def _diagnose(page: ResultPage) -> None:

@@ -20,6 +20,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import date
 from functools import lru_cache
@@ -133,10 +134,13 @@ class Learner:
         self._store, self._common = store, common
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
+        self._is_still = False
 
     @property
     def model(self) -> PersonalModel:
         """All that was learned, read again when any process changed it; ModelError when it is damaged."""
+        if self._is_still:
+            return self._model
         with self._store.lock:
             name = self.settings.ranker
             revision = models.revision(self._store, name)
@@ -242,26 +246,43 @@ class Learner:
         return self._sentence(n_picks, change, model)
 
     def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
-        """Points by feature `[n_features]` for one candidate: from the prior, and from what was learned.
+        """As `all_contributions`, of one candidate: `[n_features]` each."""
+        shipped, learned = self.all_contributions(features)
+        return shipped[row], learned[row]
+
+    def all_contributions(self, features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+        """Points by feature, `[n_docs, n_features]` each: from the prior, and from what was learned.
 
         In a group the first are those of the prior and the common ranker together. Both sums
-        together are its score. The prior's share is theta0 * x; the learned share says how the features in which the
-        document differs from the query's middle one (the median of r) raised or lowered it.
+        together are a candidate's score. The prior's share is theta0 * x; the learned share says how the features in
+        which the document differs from the query's middle one (the median of r) raised or lowered it.
         """
         seen = self.pace.seen(features)
-        learned = np.zeros(seen.shape[1])
-        if self.settings.enabled:
+        learned = np.zeros_like(seen)
+        if self.settings.enabled and len(seen):
             model = self.in_force
             r = model.learned(seen)
-            for middle in _middle_rows(r):
-                way = seen[row] - seen[middle]
-                share = model.ranker.attributions(model.theta, seen[row], seen[middle]) - model.prior * way
-                learned += share / len(_middle_rows(r))
-            free, bounded = r[row] - np.median(r), self._moved(features, model)[row]
-            learned *= bounded / free if free else 0.0
-        prior = self.prior * features[row]
+            middles = _middle_rows(r)
+            for row, x in enumerate(seen):
+                for middle in middles:
+                    share = model.ranker.attributions(model.theta, x, seen[middle]) - model.prior * (x - seen[middle])
+                    learned[row] += share / len(middles)
+            free, bounded = r - np.median(r), self._moved(features, model)
+            learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
+        shipped = self.prior * features
         blend = self._common() if self._common and self.settings.enabled else None
-        return blend.contributions(features[row], prior, learned) if blend else (prior, learned)
+        if blend is not None:
+            for row, x in enumerate(features):
+                shipped[row], learned[row] = blend.contributions(x, shipped[row], learned[row])
+        return shipped, learned
+
+    def as_it_is(self) -> Learner:
+        """This learner as it scores at this moment, whatever is learned later."""
+        still = copy(self)
+        blend = self._common() if self._common else None
+        still._common = lambda: blend
+        still._model, still._is_still = self.model, True
+        return still
 
     def reset(self, day: date | None = None, *, now: float | None = None) -> None:
         """Back to the shipped prior, or to the end of a day of the last month; other days' versions stay."""

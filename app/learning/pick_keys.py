@@ -25,8 +25,13 @@ QueryKey = frozenset[bytes]
 """The hashed terms of a query, in no order."""
 
 
-def load_key(path: Path) -> bytes:
-    """The device's key, drawn from the operating system the first time; StateError when it cannot be used."""
+def load_key(path: Path, *, keep: bool = True) -> bytes:
+    """The device's key, drawn from the operating system the first time; StateError when it cannot be used.
+
+    Not to `keep`: where there is none the new one is for this process alone.
+    """
+    if not keep and not path.exists():
+        return os.urandom(KEY_BYTES)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:

@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.learning.learner import DECIMALS, Learner
-from app.search.results import Contribution, Explanation, FacetCount, Facets, Hit, ResultPage, SearchRequest
+from app.search.results import FacetCount, Facets, Hit, SearchRequest
+from app.wording import count
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
@@ -27,7 +28,6 @@ from indexer.query.nodes import Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
-from indexer.retrieval.features import FEATURES, USAGE_NAMES
 from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
@@ -47,12 +47,19 @@ class Ranked:
     features: FloatMatrix
     """[n_docs, n_features]"""
     scores: FloatVector
-    """[n_docs] what they are ranked by: the user's ranker, and among documents that are alike the newest first"""
+    """[n_docs] what they are ranked by: the ranker's scores and the extras"""
     bm25f: FloatVector
     """[n_docs]"""
-    likeness: Likeness
+    learner: Learner
+    """the ranker as it was at that moment"""
+    contents: Sequence[int]
+    """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
     missing_words: Sequence[tuple[str, ...]]
     """[n_docs] words of a plain query that each does not hold"""
+    extra: Mapping[str, FloatVector] = field(default_factory=dict)
+    """part of `app.search.why.PARTS` -> [n_docs] points that were added to the ranker's"""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -78,26 +85,28 @@ class Likeness:
     """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
     moved: FloatVector
     """[n_docs] points by which a document gains or loses because the newest of those alike come first"""
-    newest_of: Ints
-    """[n_docs] how many documents that are alike this is the newest of, else 0"""
+    notes: Sequence[str]
+    """[n_docs] "newest of 44 alike", else "" """
 
 
 def likeness(
-    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask
+    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask, by_age: bool
 ) -> Likeness:
     """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
     [n_docs, BUCKETS] of their texts, `scores` [n_docs].
 
-    Those that are `fixed` [n_docs] keep their own place: a person has chosen them before.
+    Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
     """
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
     names = [os.path.basename(row.path) for row in rows]
+    twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
+    if not by_age:
+        return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
     members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
     classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
-    modified = np.array([row.modified for row in rows])
-    twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
-    dealt, newest_of = newest_first(scores, classes, modified, names)
-    return Likeness(contents_of(rows, twinned), dealt - scores, newest_of)
+    dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names)
+    notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
+    return Likeness(contents_of(rows, twinned), dealt - scores, notes)
 
 
 def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]]) -> list[int]:
@@ -162,7 +171,6 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
             make_hit(row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i]),
             copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
             twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
-            newest_of=int(ranked.likeness.newest_of[i]),
             missing_words=ranked.missing_words[i],
             passage=ranked.passages.get(i),
         ))  # fmt: skip
@@ -176,38 +184,6 @@ def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int) -> Hi
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         missing=not os.path.lexists(row.path),
     )  # fmt: skip
-
-
-LEAST = 0.005
-"""points; contributions smaller than this are left out"""
-
-
-def explanation(learner: Learner, page: ResultPage, hit: Hit) -> Explanation:
-    """The contributions of all features to one hit of a page, largest first."""
-    prior, learned = learner.contributions(page.features, hit.rank - 1)
-    values = page.features[hit.rank - 1]
-    contributions = [
-        Contribution(feature.name, feature.description, float(values[i]), float(prior[i]), float(learned[i]))
-        for i, feature in enumerate(FEATURES)
-        if abs(prior[i]) >= LEAST or abs(learned[i]) >= LEAST
-    ]
-    contributions.sort(key=lambda c: -abs(c.prior + c.learned))
-    return Explanation(hit, hit.score, tuple(contributions), _summary(hit, contributions))
-
-
-def _summary(hit: Hit, contributions: list[Contribution]) -> str:
-    from_picks = sum(c.prior + c.learned for c in contributions if c.feature in USAGE_NAMES)
-    learned = sum(c.learned for c in contributions if c.feature not in USAGE_NAMES)
-    if hit.rank == hit.bm25_rank:
-        place = f"Here at {hit.rank}, as plain BM25 would have it"
-    else:
-        place = f"Plain BM25 would put this at {hit.bm25_rank}, here it is at {hit.rank}"
-    parts = [place]
-    if abs(from_picks) >= LEAST:
-        parts.append(f"your picks move it by {from_picks:+.2f} points")
-    if abs(learned) >= LEAST:
-        parts.append(f"what was learned moves it by {learned:+.2f}")
-    return "; ".join(parts) + "."
 
 
 DAY = 86_400.0
@@ -291,14 +267,14 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
     last = candidates.concepts[-1] if candidates.concepts else None
     if last is None or not getattr(last.node, "prefix", False):
         return terms, []
-    return terms, list(dict.fromkeys(stem(run[0], language) for run in last.forms))
+    return terms, list(dict.fromkeys(stem(run[0], language) for run in (*last.forms, *last.completions)))
 
 
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
     words: dict[str, None] = {}
     for concept in candidates.concepts:
-        if getattr(concept.node, "prefix", False):
+        if concept.is_beginning:
             words[concept.surface[0] + "*"] = None
         else:
             words.update(dict.fromkeys(" ".join(run) for run in concept.forms))

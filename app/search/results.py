@@ -6,11 +6,15 @@ One query path serves both, so they always agree on the order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from foltr.arrays import FloatMatrix
 from indexer.query.nodes import Problem
+
+if TYPE_CHECKING:
+    from app.search.why import Reasons
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
@@ -42,8 +46,6 @@ class Hit:
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()
     """paths of the same text in other formats, collapsed into this result"""
-    newest_of: int = 0
-    """how many documents answer the query alike, where this is the newest of several; else 0"""
     missing_words: tuple[str, ...] = ()
     """words of a plain query that it does not hold, folded; () when it holds all, or where operators were written"""
     missing: bool = False
@@ -122,6 +124,8 @@ class ResultPage:
     """the folded words and prefixes ("trans*") that results are highlighted by"""
     page_id: int = 0
     """names this page to `Search.open` and `Search.leave`"""
+    reasons: Reasons | None = None
+    """why its results stand where they stand; None where it is not ranked by the user's ranker"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +148,13 @@ class Preview:
 
     text: str
     spans: tuple[tuple[int, int], ...]
-    """[start, end) offsets of all matches, ascending (at most 1,000)"""
+    """[start, end) offsets of all matches, ascending (the first 1,000, and those of the passage)"""
     pages: tuple[int, ...]
     """offsets at which pages begin; () where the format has none"""
     note: str
     """"" or one line: "first 2 MB", "the file is gone" """
+    best: int = 0
+    """index of the match at which the passage of the snippet begins"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +172,27 @@ class Contribution:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a result's score."""
+
+    name: str
+    """one of app.search.why.PARTS"""
+    description: str
+    points: float
+    ahead: float
+    """points more than the other result has of it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A result beside the one in the row above it (the first one: in the row below)."""
+
+    other: Hit
+    parts: tuple[Part, ...]
+    """those in which they differ most come first; `ahead` adds up to the difference of the scores, luck included"""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why one result stands where it stands."""
 
@@ -174,7 +201,9 @@ class Explanation:
     contributions: tuple[Contribution, ...]
     """those that moved it most come first"""
     summary: str
-    """one sentence: "BM25 alone would put this at 8; opened 3 times for this query (+4.1)." """
+    """one sentence: "By its words alone it would stand at 8; it stands at 1: opened 3 times for this." """
+    contrast: Contrast | None = None
+    """None where nothing else was found, or the order is not that of the scores"""
 
 
 @dataclass(frozen=True, slots=True)

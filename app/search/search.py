@@ -13,6 +13,9 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,13 +25,13 @@ from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
+from app.search.explanation import explanation
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
     bm25_ranks,
     by_bm25f,
     end_of_day,
-    explanation,
     facets_of,
     highlight_words,
     interleave,
@@ -44,9 +47,10 @@ from app.search.page import (
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, passage_snippet, snippet
+from app.search.snippets import matches, passage, passage_snippet, snippet
+from app.search.why import Reasons
 from app.settings import Settings
-from app.store import Store
+from app.store import StateError, Store
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query
@@ -57,7 +61,9 @@ from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
+from indexer.storage.unwritable import is_unwritable
 
+UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -72,9 +78,12 @@ class Search:
         self._catalogue = Catalogue.open(paths.catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
-        self.store = Store(paths.state)
+        self.store = Store.for_searching(paths.state)
+        self.unkept = "" if self.store.is_kept else UNKEPT
+        """why nothing is learned or remembered now, as one line; "" when all is well"""
         learning = settings.learning
-        self.picks = Picks(self.store, load_key(paths.key), enabled=learning.enabled and learning.remember_picks)
+        key = load_key(paths.key, keep=self.store.is_kept)
+        self.picks = Picks(self.store, key, enabled=learning.enabled and learning.remember_picks)
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
             pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
@@ -113,7 +122,8 @@ class Search:
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, bm25_ranks(ranked.likeness.contents, ranked.bm25f))
+        by_words = bm25_ranks(ranked.contents, ranked.bm25f)
+        hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -132,6 +142,10 @@ class Search:
             features=ranked.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
+            reasons=self._reasons(
+                ranked, {i: by_words[i] for i in shown},
+                partial(self.picks.times, terms, completions=completions, now=tonight),
+            ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
@@ -177,35 +191,50 @@ class Search:
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
         order = by_bm25f(rows, candidates.bm25f)
-        rows, features = [rows[i] for i in order], features[order]
-        scores = self.learner.scores(features)
+        rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
+        scores = learner.scores(features)
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
         fixed = usage.same_query[order] > 0
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
-            fixed=fixed,
+            fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
-            rows, features, scores + found.moved, candidates.bm25f[order], found,
-            [candidates.missing_words[i] for i in order], has_words=bool(candidates.concepts), passages=passages,
+            rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
+            [candidates.missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
+            has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.likeness.contents, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.contents, sort_rows(ranked.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.likeness.contents, range(len(ranked.rows))), ()
+            return without_copies(ranked.contents, range(len(ranked.rows))), ()
         keys = [row.doc_id for row in ranked.rows]
         k = self._settings.search.page_size
         order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
-        shown = without_copies(ranked.likeness.contents, order.tolist())
+        shown = without_copies(ranked.contents, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()
         seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
         return interleave(shown, k=k, seed=seed)
+
+    @staticmethod
+    def _reasons(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, str], float]) -> Reasons:
+        """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
+
+        def n_picks(candidate: int) -> float:
+            row = ranked.rows[candidate]
+            return times(row.path, row.part)
+
+        return Reasons(
+            ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
+            np.fromiter(shown.values(), dtype=np.int64) - 1,
+            extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+        )  # fmt: skip
 
     def _visit(
         self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
@@ -245,24 +274,34 @@ class Search:
 
     def opened(self, page: ResultPage, hit: Hit) -> None:
         """Record that a result of a page was opened: a pick at once, a click when the page is left."""
-        with self._lock:
+        with self._lock, self._unless_unkept():
             visit = self._shown.get(page.page_id)
-            if visit is not None:
+            if visit is not None and not self.unkept:
                 self._shown[page.page_id] = self._visits.opened(visit, hit)
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
         with self._lock:
             visit = self._shown.pop(page.page_id, None)
-        return self._visits.leave(visit, source="screen") if visit is not None else None
+        with self._unless_unkept():
+            return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
+        return None
 
     def keep(self, page: ResultPage) -> None:
         """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
-        self._visits.settle()
         with self._lock:
             visit = self._shown.get(page.page_id)
+        with self._unless_unkept():
+            self._visits.settle()
+            if visit is not None:
+                self._visits.keep(visit)
+
+    def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
+        """Where (line, page) the passages are that were printed of the first results of the kept page."""
+        visit = self._visits.kept()
         if visit is not None:
-            self._visits.keep(visit)
+            with self._unless_unkept():
+                self._visits.keep(replace(visit, places=tuple(places)))
 
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
@@ -274,8 +313,19 @@ class Search:
         if row is None:
             return None
         hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
-        self._visits.keep(self._visits.opened(visit, hit))
+        with self._unless_unkept():
+            self._visits.keep(self._visits.opened(visit, hit))
         return hit
+
+    @contextlib.contextmanager
+    def _unless_unkept(self) -> Iterator[None]:
+        """When the disk gets full meanwhile, what cannot be kept is left out, and `unkept` says so."""
+        try:
+            yield
+        except StateError as error:
+            if not is_unwritable(error.__cause__):
+                raise
+            self.unkept = UNKEPT
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
@@ -285,16 +335,27 @@ class Search:
             return passage_snippet(text, hit.passage, width=width, pages=pages)
         return snippet(text, page.words, width=width, pages=pages)
 
-    def preview(self, page: ResultPage, hit: Hit) -> Preview:
-        """The whole text of one result with its matches."""
+    def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
+        """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         note = "the file is gone" if hit.missing or row is None else row.truncated
         text = self._catalogue.text(hit.doc_id)
-        return Preview(text, tuple(matches(text, page.words)), row.pages if row else (), note)
+        if hit.passage:
+            return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
+        shown, spans = passage(text, page.words, width=width), matches(text, page.words)
+        if shown and shown[0] not in spans:
+            spans = tuple(sorted({*spans, *shown}))
+        return Preview(text, spans, row.pages if row else (), note, spans.index(shown[0]) if shown else 0)
 
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
         """Why a result stands where it stands."""
-        return explanation(self.learner, page, hit)
+        return explanation(page, hit)
+
+    def why(self, page: ResultPage, hit: Hit) -> str:
+        """The same in two to five words; "" for a result that stands where its words alone would put it."""
+        if hit.by_meaning:
+            return "by meaning"
+        return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""
 
     def status(self) -> IndexStatus:
         """What the index holds and who is writing to it."""

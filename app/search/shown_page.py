@@ -1,7 +1,7 @@
 """A page from the moment it is shown until it is left: what was opened on it, and the lesson in it.
 
 The last one that the command line printed is stored, so that `open N` knows what N was and can learn from it: document
-ids, features, ranks and hashed query terms; no path and no text.
+ids, features, ranks, line numbers and hashed query terms; no path and no text.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class ShownPage:
     """positions (from 0) that were opened, in that order"""
     owners: tuple[int, ...] = ()
     """of an interleaved page, which team placed each result; else ()"""
+    places: tuple[tuple[int, int], ...] = ()
+    """(line, page) of the passages that were printed of the first results, 0 where unknown"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -78,6 +80,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     time: float
     opened: tuple[int, ...]
     owners: tuple[int, ...]
+    places: tuple[tuple[int, int], ...] = ()
 
 
 _KEY = "last page"
@@ -99,6 +102,7 @@ def save_shown(store: Store, page: ShownPage) -> None:
         time=page.time,
         opened=page.opened,
         owners=page.owners,
+        places=page.places,
     )
     store.set_value(_KEY, msgspec.msgpack.encode(record))
 
@@ -123,6 +127,7 @@ def load_shown(store: Store) -> ShownPage | None:
             time=record.time,
             opened=record.opened,
             owners=record.owners,
+            places=record.places,
         )
     except (msgspec.MsgspecError, ShapeError, ValueError):
         return None  # it can be searched again; nothing that was learned is lost

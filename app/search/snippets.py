@@ -239,7 +239,7 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
     the beginning of the text, and both are 0.
     """
     width = max(width, 20)
-    spans = _best_window(text, tuple(words), width * 2 // 3)
+    spans = passage(text, words, width=width)
     if not spans:
         line = _squeezed(text[: 8 * width]).strip()
         cut = line if len(line) <= width and len(text) <= 8 * width else _cut(line, width - 1) + "…"
@@ -256,6 +256,11 @@ def passage_snippet(text: str, passage: Span, *, width: int = 160, pages: Sequen
     before, room = ("…" if text[:start].strip() else ""), max(width, 20) - 2
     cut = line if len(line) <= room and not text[end:].strip() else _cut(line, room) + "…"
     return Snippet(before + cut, (), text.count("\n", 0, start) + 1, max(1, bisect_right(pages, start)) if pages else 0)
+
+
+def passage(text: str, words: Sequence[str], *, width: int = 160) -> tuple[Span, ...]:
+    """The matches in the place that a snippet of this width shows; () where there is none."""
+    return tuple(_best_window(text, tuple(words), max(width, 20) * 2 // 3))
 
 
 def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:

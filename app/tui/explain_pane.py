@@ -9,21 +9,23 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.search.results import Contribution, Explanation
+from app.search.results import Contrast, Contribution, Explanation, Hit
 from app.tui.results_list import title_of
 from app.wording import fit
 from indexer.text.printable import safe_line
 
 SHOWN = 14
 """features that are listed"""
+LEAST = 0.005
+"""points; less is shown as a dot"""
 BAR = 6
 """cells of a bar that stands for a value of 1"""
 
 
 class ExplainPane(VerticalScroll):
-    """The summary, then the features that moved the result most."""
+    """The summary, what sets the result apart from the row above it, then the features that moved it most."""
 
-    HELP = "Why the result stands where it stands: the features that moved it most, shipped and learned."
+    HELP = "Why the result stands where it stands: against the row above it, and the features that moved it most."
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -52,10 +54,26 @@ def explanation_text(explanation: Explanation, width: int) -> Text:
     text.append(fit(title_of(hit), width) + "\n", style="bold")
     text.append(f"place {hit.rank} · BM25 alone {hit.bm25_rank or '–'} · score {explanation.score:.2f}\n", style="dim")
     text.append("\n" + safe_line(explanation.summary) + "\n\n")
-    text.append("shipped".rjust(width - 9) + "learned".rjust(9) + "\n", style="dim")
+    if explanation.contrast is not None:
+        _compare(text, hit, explanation.contrast, width)
+    if not explanation.contributions:
+        return text
+    text.append("feature".ljust(width - 18) + "shipped".rjust(9) + "learned".rjust(9) + "\n", style="dim")
     for contribution in explanation.contributions[:SHOWN]:
         text.append_text(_line(contribution, width))
     return text
+
+
+def _compare(text: Text, hit: Hit, contrast: Contrast, width: int) -> None:
+    """The parts in which two neighbours differ, and how much that is together."""
+    other = contrast.other
+    where = "the row above" if other.rank < hit.rank else "the row below"
+    text.append(fit(f"against {where}: {title_of(other)}", width) + "\n", style="dim")
+    told = [part for part in contrast.parts if abs(part.ahead) >= LEAST]
+    for part in told:
+        text.append(fit(part.description, width - 10).ljust(width - 9) + points(part.ahead).rjust(9) + "\n")
+    total = sum(part.ahead for part in contrast.parts)
+    text.append("together".ljust(width - 9) + points(total).rjust(9) + "\n\n", style="bold")
 
 
 def _line(contribution: Contribution, width: int) -> Text:
@@ -67,13 +85,13 @@ def _line(contribution: Contribution, width: int) -> Text:
     line.append("·" * (BAR - filled) + " ", style="dim")
     line.append(first.ljust(room))
     line.append(points(contribution.prior).rjust(9))
-    line.append(points(contribution.learned).rjust(9), style="bold" if abs(contribution.learned) >= 0.005 else "dim")
+    line.append(points(contribution.learned).rjust(9), style="bold" if abs(contribution.learned) >= LEAST else "dim")
     line.append("".join(f"\n{'':{BAR + 1}}{rest}" for rest in more))
     return line.append("\n")
 
 
 def points(value: float) -> str:
     """+1.25, −0.30, or a dot for nothing."""
-    if abs(value) < 0.005:
+    if abs(value) < LEAST:
         return "·"
     return f"{'+' if value > 0 else '−'}{abs(value):.2f}"

@@ -20,6 +20,8 @@ class EngineReady(Message):
     """The index is open and questions can be answered."""
 
     status: IndexStatus
+    unkept: str = ""
+    """why nothing is learned, as one line; "" when all is well"""
 
 
 @dataclass
@@ -40,10 +42,11 @@ class Answered(Message):
 
 @dataclass
 class SnippetsMade(Message):
-    """Snippets of some rows of one page, by row index."""
+    """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
     page: ResultPage
     snippets: dict[int, Snippet]
+    reasons: dict[int, str]
 
 
 @dataclass

@@ -126,14 +126,14 @@ class StoredHistory:
             return ()
         from app.store import SearchHistory, Store
 
-        with Store(self._paths.state) as store:
+        with Store.for_searching(self._paths.state) as store:
             return [past.query for past in SearchHistory(store, self._settings).list()]
 
     def add(self, query: str) -> None:
         if self._settings.enabled:
             from app.store import SearchHistory, Store
 
-            with Store(self._paths.state) as store:
+            with Store.for_searching(self._paths.state) as store:
                 SearchHistory(store, self._settings).add(query, now=time.time())
 
 

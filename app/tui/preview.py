@@ -42,10 +42,13 @@ class PreviewBody(ScrollView, can_focus=True):
         self._starts: list[int] = []
         self.current = -1
         """index of the current match, -1 for none"""
+        self.moved = False
+        """the user has gone elsewhere in this text"""
 
     def show_text(self, preview: Preview | None, layout: Layout | None, *, same: bool = False) -> None:
-        """Show a text at its first match; with `same`, it is the text shown before, wrapped anew."""
-        current = self.current if same else 0
+        """Show a text at the passage of its snippet; with `same`, it is the text shown before, wrapped anew."""
+        current = self.current if same else preview.best if preview else 0
+        self.moved = self.moved and same
         self.preview, self._layout = preview, layout
         self._starts = [start for start, _ in preview.spans] if preview else []
         self.current = min(current, len(self._starts) - 1)
@@ -57,6 +60,7 @@ class PreviewBody(ScrollView, can_focus=True):
     def step_match(self, step: int) -> None:
         """Go to the next match (1) or the previous one (-1), around the ends."""
         if self._starts:
+            self.moved = True
             self.current = (self.current + step) % len(self._starts)
             self._show_current()
             self.refresh()
@@ -74,6 +78,12 @@ class PreviewBody(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         if self._layout is not None and self._layout.width != self.size.width and self.size.width:
             self.post_message(PreviewResized(self.size.width))
+
+    def on_mouse_scroll_down(self) -> None:
+        self.moved = True
+
+    def on_mouse_scroll_up(self) -> None:
+        self.moved = True
 
     def render_line(self, y: int) -> Strip:
         row, base = y + int(self.scroll_offset.y), self.rich_style

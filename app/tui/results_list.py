@@ -24,6 +24,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
+from app.search.snippets import matches
 from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.wording import also_as, day, fit, fit_path, short_path
@@ -31,6 +32,8 @@ from indexer.text.printable import safe_line
 
 HEIGHT = 3
 """lines of one result"""
+LEAST_TITLE = 24
+"""cells that a title keeps before it gives way to why the result stands there"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,39 +56,44 @@ def title_of(hit: Hit) -> str:
     return safe_line(name).strip() or "untitled"
 
 
-def marks_of(hit: Hit, order: str) -> str:
-    """What is special about a result: places gained or lost against BM25, copies, a file that is gone."""
-    marks = []
-    if hit.missing:
-        marks.append("file is gone")
-    if hit.copies:
-        marks.append(f"+{len(hit.copies)}")
-    if hit.twins:
-        marks.append(also_as(hit.twins))
-    moved = hit.bm25_rank - hit.rank
-    if order == "learned" and moved and hit.bm25_rank > 0:
-        marks.append(f"↑{moved}" if moved > 0 else f"↓{-moved}")
-    return "  ".join(marks)
+def marks_of(hit: Hit, why: str) -> str:
+    """What is special about a result: why it stands where it stands, copies, other formats, a file that is gone."""
+    copies = f"+{len(hit.copies)}" if hit.copies else ""
+    marks = ("file is gone" if hit.missing else "", why, copies, also_as(hit.twins))
+    return "  ".join(mark for mark in marks if mark)
 
 
 def row_lines(
-    hit: Hit, *, snippet: Snippet | None, order: str, width: int, styles: RowStyles, now: float, chosen: bool
-) -> tuple[Strip, Strip, Strip]:
-    """The three lines of one result, each exactly `width` cells wide."""
+    hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
+    chosen: bool,
+) -> tuple[Strip, Strip, Strip]:  # fmt: skip
+    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand."""
     bar = ("▌ " if chosen else "  ", styles.bar)
     room = max(0, width - 3)
-    marks = marks_of(hit, order)
+    marks = marks_of(hit, why)
+    if room - cell_len(marks) < LEAST_TITLE:
+        marks = marks_of(hit, "")
     title_room = room - (cell_len(marks) + 2 if marks else 0)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
-    first = [bar, (fit(title_of(hit), title_room), title_style)]
+    first = [bar, *_marked(fit(title_of(hit), title_room), words, title_style, styles.match)]
     right = " · ".join(part for part in (hit.type, day(hit.modified, now)) if part)
     place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
-    third = [bar, (fit_path(place, max(8, room - cell_len(right) - 2)), styles.dim)]
+    shown = fit_path(place, max(8, room - cell_len(right) - 2))
+    third = [bar, *_marked(shown, words, styles.dim, styles.match)]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
         _snippet_line(bar, snippet, room=room, width=width, styles=styles),
         _line(third, [(right, styles.dim)], width, styles.base),
     )
+
+
+def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
+    """A text in pieces, those that are matches in the style of a match."""
+    pieces, position = [], 0
+    for start, end in matches(text, words):
+        pieces += [(text[position:start], style), (text[start:end], match)]
+        position = end
+    return [*pieces, (text[position:], style)]
 
 
 def _line(left: Iterable[tuple[str, Style]], right: Iterable[tuple[str, Style]], width: int, base: Style) -> Strip:
@@ -159,8 +167,17 @@ class ResultsList(ScrollView, can_focus=True):
         self.page: ResultPage | None = None
         self._now = now
         self._snippets: OrderedDict[SnippetKey, Snippet] = OrderedDict()
+        self._reasons: dict[int, str] = {}
+        """row of the page shown -> why it stands there"""
         self._asked: set[int] = set()
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self.moved = False
+        """the user put the cursor where it is"""
+
+    @property
+    def is_read(self) -> bool:
+        """The user has moved the cursor or scrolled on this page."""
+        return self.moved or self.scroll_offset.y > 0
 
     @property
     def selected(self) -> Hit | None:
@@ -170,8 +187,10 @@ class ResultsList(ScrollView, can_focus=True):
 
     def show_page(self, page: ResultPage | None, *, keep: Hit | None = None) -> None:
         """Show another page from its start, or with the cursor on the document of `keep` where it is still there."""
+        self.moved = keep is not None
         self.page = page
         self._asked.clear()
+        self._reasons = {}
         self._lines.clear()
         hits = page.hits if page else ()
         self.virtual_size = Size(self.size.width, len(hits) * self.row_height)
@@ -182,8 +201,10 @@ class ResultsList(ScrollView, can_focus=True):
         self.post_message(HitSelected(self.selected))
         self.call_after_refresh(self.ask_for_snippets)
 
-    def add_snippets(self, page: ResultPage, snippets: dict[int, Snippet]) -> None:
-        """Keep snippets that a worker made, and draw those that belong to the page shown."""
+    def add_snippets(self, page: ResultPage, snippets: dict[int, Snippet], reasons: dict[int, str]) -> None:
+        """Keep snippets that a worker made, and draw those that belong to the page shown, with their reasons."""
+        if page is self.page:
+            self._reasons.update(reasons)
         for row, snippet in snippets.items():
             self._snippets[self._snippet_key(page, row)] = snippet
             if page is self.page:
@@ -197,19 +218,20 @@ class ResultsList(ScrollView, can_focus=True):
         return self._snippets.get(self._snippet_key(self.page, row)) if self.page else None
 
     def ask_for_snippets(self) -> None:
-        """Ask once for the snippets of the rows in view that have none yet."""
+        """Ask once for the snippets of the rows in view, and why they stand there."""
         if self.page is None or not self.size.height:
             return
         first = max(0, int(self.scroll_offset.y) // self.row_height)
         last = min(len(self.page.hits), first + self.size.height // self.row_height + 2)
-        rows = tuple(r for r in range(first, last) if r not in self._asked and self.snippet_of(r) is None)
+        rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
-            self.post_message(RowsShown(self.page, rows, max(20, self.size.width - 4)))
+            self.post_message(RowsShown(self.page, rows, self.snippet_width))
 
     def move(self, rows: int) -> None:
         """Move the cursor by so many rows, stopping at both ends."""
         if self.page is not None and self.page.hits:
+            self.moved = True
             self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -235,7 +257,7 @@ class ResultsList(ScrollView, can_focus=True):
         row = (event.y + int(self.scroll_offset.y)) // self.row_height
         if self.page is None or not 0 <= row < len(self.page.hits):
             return
-        self.cursor = row
+        self.moved, self.cursor = True, row
         if event.chain == 2:
             self.post_message(HitChosen(self.page.hits[row]))
 
@@ -270,6 +292,11 @@ class ResultsList(ScrollView, can_focus=True):
         self.move(-max(1, self.rows_in_view - 1))
 
     @property
+    def snippet_width(self) -> int:
+        """Characters of a snippet."""
+        return max(20, self.size.width - 4)
+
+    @property
     def row_height(self) -> int:
         """Lines from one result to the next: a tall screen has room for a blank one."""
         return HEIGHT + 1 if self.size.height >= TALL else HEIGHT
@@ -298,7 +325,8 @@ class ResultsList(ScrollView, can_focus=True):
             self._lines[key] = row_lines(
                 self.page.hits[row],
                 snippet=self.snippet_of(row),
-                order=self.page.request.order,
+                why=self._reasons.get(row, ""),
+                words=self.page.words,
                 width=self.size.width,
                 styles=self._styles(chosen=key[1]),
                 now=time.time() if self._now is None else self._now,

@@ -2,9 +2,9 @@
 
 Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
 
-While the hand is typing, the last word counts as a beginning; when it rests, as a whole word. A page that is being
-read is never exchanged for another without a key press. Syncing with the group happens in a worker of its own, so that
-nothing else waits for the network.
+While the hand is typing, the last word may go on; when it rests, it is a whole word. A cursor that the user has not
+moved stays on the first row, and a page that is being read is never exchanged without a key press. Syncing with the
+group happens in a worker of its own, so that nothing else waits for the network.
 """
 
 from __future__ import annotations
@@ -138,6 +138,8 @@ class SearchScreen(Screen[None]):
         self._resting: Timer | None = None
         self._group: BackgroundSync | None = None
         self._last_key = 0.0
+        self._unbidden = 0
+        """the newest question that no key press asked"""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -252,14 +254,14 @@ class SearchScreen(Screen[None]):
         """The last word is finished now; but a page that is being read stays as it is."""
         page = self.session.page
         if page is not None and page.request.as_you_type and not self.is_reading:
-            self.ask()
+            self.ask(unbidden=True)
 
-    def ask(self, *, as_you_type: bool = False) -> None:
-        """Ask for what is typed, narrowed and ordered as chosen."""
+    def ask(self, *, as_you_type: bool = False, unbidden: bool = False) -> None:
+        """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
         text = self.query_one(QueryInput).value
         if text.strip():
             narrowed = self.narrowed
-            self.session.ask(
+            sequence = self.session.ask(
                 SearchRequest(
                     text,
                     order=self.order,
@@ -270,11 +272,21 @@ class SearchScreen(Screen[None]):
                     time=narrowed["time"],
                 )
             )
+            self._unbidden = sequence if unbidden else self._unbidden
 
-    def ask_again(self) -> None:
+    def ask_again(self, *, unbidden: bool = False) -> None:
         """Ask the same anew, because the order, the filters or the index are others."""
         page = self.session.page
-        self.ask(as_you_type=page.request.as_you_type if page else True)
+        self.ask(as_you_type=page.request.as_you_type if page else True, unbidden=unbidden)
+
+    def offer_newer(self) -> None:
+        """There is another page for this question, and the one that is being read stays until a key asks for it."""
+        self.query_one(StatusLine).say(f"newer results: {self.key_of('refresh')}")
+
+    def key_of(self, action: str) -> str:
+        """The first key of an action, as it is shown; "" when the user took all of them away."""
+        keys = keys_of(BY_ID[action], self.setup.keymap)
+        return self.app.get_key_display(Binding(keys[0], "")) if keys else ""
 
     def clear(self) -> None:
         """Nothing is asked: show how to begin."""
@@ -287,9 +299,9 @@ class SearchScreen(Screen[None]):
 
     @property
     def is_reading(self) -> bool:
-        """The user is past typing: the cursor was moved, or another part has the focus."""
-        results = self.query_one(ResultsList)
-        return results.cursor > 0 or not self.query_one(QueryInput).has_focus
+        """The user is past typing: moved the cursor, scrolled the list or the preview, or went to another part."""
+        lists = self.query_one(ResultsList).is_read or self.query_one(PreviewBody).moved
+        return lists or not self.query_one(QueryInput).has_focus
 
     def show_start(self) -> None:
         self.query_one(Welcome).show_start(self.status, self.progress)
@@ -317,6 +329,9 @@ class SearchScreen(Screen[None]):
     @on(EngineReady)
     def _ready(self, message: EngineReady) -> None:
         self.status = message.status
+        if message.unkept:
+            self.query_one(StatusLine).show_unkept()
+            self.notify(message.unkept, severity="warning", timeout=10, markup=False)
         if self.query_one(QueryInput).value.strip():
             self.ask(as_you_type=True)
         else:
@@ -327,18 +342,22 @@ class SearchScreen(Screen[None]):
         page, old = message.page, self.session.page
         if message.sequence != self.session.sequence:
             return
-        again = old is not None and same_question(old.request, page.request)
         if is_unfinished(old, page):
             return
         results = self.query_one(ResultsList)
-        keep = results.selected if again else None
+        again = old is not None and same_question(old.request, page.request)
+        if message.sequence == self._unbidden and self.is_reading:
+            if old is None or [hit.doc_id for hit in old.hits] != [hit.doc_id for hit in page.hits]:
+                self.offer_newer()
+            return
+        again = again and old is not None and old.request.order == page.request.order
+        keep = results.selected if again and results.moved else None
         self.session.shown(page)
         results.show_page(page, keep=keep)
         narrowed = self.narrowing()
         self.query_one(StatusLine).show_page(page, narrowed=narrowed)
-        suggestion_key = keys_of(BY_ID["suggestion"], self.setup.keymap)
-        key = self.app.get_key_display(Binding(suggestion_key[0], "")) if suggestion_key else ""
-        self.query_one(HintLine).show_page(page, key=key, width=max(20, self.size.width - 4))
+        width = max(20, self.size.width - 4)
+        self.query_one(HintLine).show_page(page, key=self.key_of("suggestion"), width=width)
         self.query_one(FacetBar).show_facets(page.facets)
         if not page.hits:
             self.query_one(Welcome).show_nothing(page, narrowed=narrowed, indexing=self.progress.busy)
@@ -350,7 +369,7 @@ class SearchScreen(Screen[None]):
 
     @on(SnippetsMade)
     def _snippets_made(self, message: SnippetsMade) -> None:
-        self.query_one(ResultsList).add_snippets(message.page, message.snippets)
+        self.query_one(ResultsList).add_snippets(message.page, message.snippets, message.reasons)
 
     @on(HitSelected)
     def _selected(self, message: HitSelected) -> None:
@@ -400,9 +419,9 @@ class SearchScreen(Screen[None]):
         if not self.query_one(QueryInput).value.strip():
             self.show_start()
         elif self.is_reading:
-            self.query_one(StatusLine).say("the index has changed, F5 asks again")
+            self.offer_newer()
         else:
-            self.ask_again()
+            self.ask_again(unbidden=True)
 
     # moving about
 
@@ -463,7 +482,7 @@ class SearchScreen(Screen[None]):
 
     def action_refresh(self) -> None:
         self.session.look_again()
-        self.ask_again()
+        self.ask()
 
     def action_preview(self) -> None:
         """Show or hide the preview; from the explanation, go back to it."""
@@ -498,7 +517,7 @@ class SearchScreen(Screen[None]):
         if self.query_one(ExplainPane).display:
             self.session.want_explanation(hit)
         elif width := self.query_one(PreviewBody).size.width:
-            self.session.want_preview(hit, width)
+            self.session.want_preview(hit, width, snippet_width=self.query_one(ResultsList).snippet_width)
 
     def action_wider(self) -> None:
         self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
@@ -545,7 +564,8 @@ class SearchScreen(Screen[None]):
             self.query_one(StatusLine).say("Ctrl+Q leaves")
 
     def action_stats(self) -> None:
-        self.app.push_screen(StatsScreen(self.setup.read_stats))
+        waiting = "What you opened on this page counts once you search for something else."
+        self.app.push_screen(StatsScreen(self.setup.read_stats, note=waiting if self.session.has_opened else ""))
 
     def action_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now."""

@@ -137,6 +137,11 @@ class Session:
             self._opened = self.page
             self._lanes["record"].put(partial(self._open_hit, self.page, hit))
 
+    @property
+    def has_opened(self) -> bool:
+        """Something was opened on a page that was not left yet."""
+        return self._opened is not None
+
     def leave(self) -> None:
         """Learn from the page on which something was opened, if there is one."""
         page, self._opened = self._opened, None
@@ -146,9 +151,10 @@ class Session:
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
 
-    def want_preview(self, hit: Hit, width: int) -> None:
+    def want_preview(self, hit: Hit, width: int, *, snippet_width: int) -> None:
+        """The text of a hit, wrapped at `width` cells, and where in it the snippet of that width is."""
         if self.page is not None:
-            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width))
+            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width, snippet_width))
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
@@ -187,7 +193,7 @@ class Session:
         engine = self._open_engine()
         status = engine.status()
         self._engine = engine
-        self.tell(EngineReady(status))
+        self.tell(EngineReady(status, engine.unkept))
 
     def _answer(self, sequence: int, request: SearchRequest) -> None:
         if self._engine is None or sequence != self.sequence:
@@ -199,11 +205,12 @@ class Session:
     def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         if self._engine is not None and page is self.page:
             made = {row: self._engine.snippet(page, page.hits[row], width) for row in rows}
-            self.tell(SnippetsMade(page, made))
+            reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
+            self.tell(SnippetsMade(page, made, reasons))
 
-    def _make_preview(self, page: ResultPage, hit: Hit, width: int) -> None:
+    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int) -> None:
         if self._engine is not None:
-            preview = self._engine.preview(page, hit)
+            preview = self._engine.preview(page, hit, snippet_width)
             self.tell(PreviewMade(hit, preview, lay_out(preview.text, width, pages=preview.pages)))
 
     def _explain(self, page: ResultPage, hit: Hit) -> None:

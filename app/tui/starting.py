@@ -32,7 +32,7 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
         from app.learning import outcomes
         from app.store import Store
 
-        with Store(paths.state) as store:
+        with Store.for_searching(paths.state) as store:
             return outcomes.read(store)
 
     def make_group() -> BackgroundSync:

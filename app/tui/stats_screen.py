@@ -27,20 +27,21 @@ class StatsScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,S,f6,enter", "dismiss", "Close")]
 
-    def __init__(self, read: Callable[[], Sequence[Outcome]]) -> None:
+    def __init__(self, read: Callable[[], Sequence[Outcome]], *, note: str = "") -> None:
+        """`note` is a sentence that the numbers cannot know of yet."""
         super().__init__()
-        self._read = read
+        self._read, self._note = read, note
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="stats-panel"):
             yield Static("Does the learned order help?", id="stats-title")
             yield Static("Reading …", id="stats-text", markup=False)
+            yield Static(self._note, id="stats-note", markup=False)
 
     def on_mount(self) -> None:
         self.run_worker(self._load, thread=True, exit_on_error=False)
 
     def _load(self) -> None:
-
         self.app.call_from_thread(self._show, stats_text(self._read(), WIDTH))
 
     def _show(self, text: Text) -> None:

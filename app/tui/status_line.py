@@ -47,6 +47,10 @@ class StatusLine(Widget):
         self._left = "opening the index …" if status is None else f"{count(status.n_documents, 'document')} indexed"
         self.refresh()
 
+    def show_unkept(self) -> None:
+        """What is opened teaches nothing now."""
+        self._learning = False
+
     def show_doing(self, text: str) -> None:
         """Say how far indexing is; "" when there is nothing to say."""
         self._doing = text

@@ -36,6 +36,8 @@ class Word:
     """any word that begins so: `trans*`"""
     exact: bool = False
     """this very form, unstemmed: `=house`"""
+    unfinished: bool = dataclasses.field(default=False, compare=False)
+    """a prefix because it is still being typed, not because of a star"""
     position: int = dataclasses.field(default=0, compare=False)
     length: int = dataclasses.field(default=0, compare=False)
 

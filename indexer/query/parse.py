@@ -327,8 +327,9 @@ class _Parser:
         if name is None and not token.exact:
             self._misspelt_field(token)
         self.n_terms += 1
-        unfinished = self.as_you_type and token.end == len(self.text) and not negated
-        return Word(text, tied, unfinished or text != token.text, token.exact, token.inner, len(text))
+        starred = text != token.text
+        unfinished = self.as_you_type and token.end == len(self.text) and not negated and not starred
+        return Word(text, tied, unfinished or starred, token.exact, unfinished, token.inner, len(text))
 
     def _misspelt_field(self, token: Token) -> None:
         match = _NAME.match(token.text)

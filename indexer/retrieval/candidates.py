@@ -106,7 +106,7 @@ def find(
         all_words, admitted = all_words & narrow, admitted & narrow
     if by_date and all_words.any():
         admitted = all_words
-    concepts = _asked_for(concepts_of(query, lookup))
+    concepts = asked_for(query, lookup)
     found = occurrences(matcher, concepts)
     scores, any_df = bm25f(snapshot, found)
     by_date = by_date or not concepts
@@ -132,7 +132,9 @@ def find(
     )
 
 
-def _asked_for(concepts: tuple[Concept, ...]) -> tuple[Concept, ...]:
+def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
+    """The concepts of a query, function words left out where there are others."""
+    concepts = concepts_of(query, lookup)
     return tuple(c for c in concepts if not c.function_word) or concepts
 
 

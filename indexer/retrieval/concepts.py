@@ -23,6 +23,10 @@ MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
+COMPLETED = 0.1
+"""what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
+WHOLE = 0.1
+"""a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
 QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
 """where a query field looks; any other name is the index field itself"""
 
@@ -42,6 +46,10 @@ class Concept:
     """how many positions of the query it takes: the pieces of a joined word"""
     offset: int = 0
     """its first position in the query, function words counted"""
+    completions: tuple[tuple[str, ...], ...] = ()
+    """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
+    is_beginning: bool = False
+    """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
 
 
 class ConceptLookup:
@@ -88,11 +96,15 @@ def _raw_concepts(
     if width == 1:
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
-        if prefix or (is_half(whole) and not node.exact):
-            return [Concept(node, tuple((t,) for t in _completions(snapshot, whole, fields)), (whole,), fields)]
+        known = prefix and node.unfinished and node.text.endswith(raw) and _is_known(snapshot, whole, fields)
+        if (prefix and not known) or (is_half(whole) and not node.exact):
+            runs = tuple((term,) for term in _completions(snapshot, whole, fields))
+            return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
         function_word = not node.exact and node.field is None and is_function_word(whole, languages)
-        return [Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word)]
+        concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word)
+        others = _other_endings(snapshot, whole, fields, forms) if known else ()
+        return [replace(concept, completions=others, is_beginning=True) if others else concept]
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
 
 
@@ -111,16 +123,20 @@ def _joined_concepts(
     parts = tuple(pieces[i] for i in sorted(pieces))
     if node.exact and whole:
         return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
-    if prefix and whole:
+    known = bool(whole) and _is_known(snapshot, whole, fields)
+    if prefix and whole and not (node.unfinished and known):
         completed = [(t,) for t in _completions(snapshot, whole, fields)]
-        return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts))]
+        return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
     wordlike = all(len(part) > 1 and part.isalpha() for part in parts)
-    known = bool(whole) and any(snapshot.document_frequency(field, whole) for field in fields)
     if known and not wordlike:
         return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
     if wordlike and whole:
         return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
+
+
+def _is_known(snapshot: Snapshot, term: str, fields: tuple[str, ...]) -> bool:
+    return any(snapshot.document_frequency(field, term) for field in fields)
 
 
 def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tuple[str, ...]:
@@ -134,6 +150,20 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
         return tuple(sorted(total, key=lambda term: (-total[term], term))[:MAX_COMPLETIONS])
 
     return snapshot.remember(("completions", prefix, fields), look_up)
+
+
+def _other_endings(
+    snapshot: Snapshot, word: str, fields: tuple[str, ...], forms: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The completions of a word of the index; none where so many documents hold it that it is surely finished."""
+
+    def held(term: str) -> int:
+        return max(snapshot.document_frequency(field, term) for field in fields)
+
+    others = [term for term in _completions(snapshot, word, fields) if term not in forms]
+    if not others or max(map(held, forms)) >= WHOLE * held(others[0]):
+        return ()
+    return tuple((term,) for term in others)
 
 
 def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
@@ -168,7 +198,13 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
 
     An alternative of several terms occurs as often as the rarest of them; alternatives add up, but for a
     joined word and its own pieces, of which the larger counts (the index holds the pieces of each whole).
+    An occurrence of a completion counts `COMPLETED`.
     """
+    if concept.completions:
+        return _filled_in(
+            field_counts(snapshot, replace(concept, completions=()), field),
+            field_counts(snapshot, replace(concept, forms=concept.completions, completions=()), field),
+        )
     runs = [_run_counts(snapshot, field, run) for run in concept.forms]
     runs = [run for run in runs if run[0].size]
     if not runs:
@@ -182,6 +218,15 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
         rows = np.searchsorted(docs, own)
         total[rows] = np.maximum(total[rows], tf) if joined else total[rows] + tf
     return docs, total
+
+
+def _filled_in(own: tuple[Ints, Floats], others: tuple[Ints, Floats]) -> tuple[Ints, Floats]:
+    """The counts of a word, and in the documents that do not hold it `COMPLETED` of those of its completions."""
+    new = ~np.isin(others[0], own[0], assume_unique=True)
+    docs = np.concatenate([own[0], others[0][new]])
+    tf = np.concatenate([own[1], COMPLETED * others[1][new]])
+    order = np.argsort(docs)
+    return docs[order], tf[order]
 
 
 def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[Ints, Floats]:

@@ -253,7 +253,6 @@ def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:
         "path_coverage": share("path"),
         "author_coverage": share("author", "recipients"),
         "any_coverage": share(*candidates.tf) if candidates.tf else np.zeros(shape[0]),
-        "all_words": (over_all > 0).all(axis=1).astype(np.float64),
         "least_tf": np.log1p(over_all.min(axis=1)),
     }
 

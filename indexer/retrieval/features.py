@@ -54,7 +54,6 @@ FEATURES: tuple[Feature, ...] = (
     Feature("path_coverage", "absolute", "has the words in the names of its folders"),
     Feature("author_coverage", "absolute", "has the words in its author or sender"),
     Feature("any_coverage", "absolute", "has this share of the words anywhere"),
-    Feature("all_words", "absolute", "has all the words"),
     Feature("least_tf", "share", "says even the rarest of the words often"),
     Feature("surface_share", "absolute", "has the words in the very form that was typed"),
     Feature("body_phrase", "absolute", "has the words next to each other in its text"),

@@ -25,6 +25,7 @@ import msgspec
 
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import IndexDamaged, IndexerError
+from indexer.storage.unwritable import connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
@@ -100,12 +101,28 @@ def plain_errors(path: Path) -> Iterator[None]:
 
 
 def connect(path: Path) -> Connection:
-    """A connection in autocommit mode that waits for other writers; a new file gets the mode 0600."""
+    """A connection in autocommit mode that waits for other writers; a new file gets the mode 0600.
+
+    A catalogue that is there and cannot be written is opened for reading.
+    """
+    try:
+        return _connect_to_write(path)
+    except sqlite3.OperationalError as error:
+        if not is_unwritable(error):
+            raise
+        return connect_to_read(path, Connection)
+
+
+def _connect_to_write(path: Path) -> Connection:
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, factory=Connection)
-    connection.execute("PRAGMA journal_mode = WAL")
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
     # A last transaction lost in a power cut is noticed: its generation is then older than that of the index.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_size_limit = 16000000")

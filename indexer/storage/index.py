@@ -26,6 +26,7 @@ from indexer.storage import whoosh_codec
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
+from indexer.storage.unwritable import is_unwritable
 from indexer.storage.whoosh_codec import INDEX_NAME, ArrayCodec, Segment
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def lock_holder(folder: Path) -> str:
         return ""
     except BlockingIOError:
         return path.read_text(errors="replace").strip() or "another process"
+    except OSError as error:
+        if not is_unwritable(error):  # else nobody can be writing there
+            raise
     return ""
 
 
@@ -88,7 +92,8 @@ class Index:
         IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
         """
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.chmod(folder, 0o700)
+        if folder.stat().st_mode & 0o077:
+            os.chmod(folder, 0o700)
         others = [p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")]
         if others:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")

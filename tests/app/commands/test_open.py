@@ -27,6 +27,20 @@ def test_open_gives_the_result_of_that_rank_to_a_program(device: Device) -> None
     assert "exit code 1" in failing.stderr
 
 
+def test_the_editor_goes_to_the_passage_that_was_printed(device: Device) -> None:
+    """Not to the first match of any word; a result that was not printed with its passage opens at its beginning."""
+    lines = ["The heron is a bird.", *["Nothing here."] * 40, "A heron on the roof of the mill: the mill is old."]
+    (device.notes / "mill.txt").write_text("\n".join(lines), encoding="utf-8")
+    device.index()
+    log = device.home / "opened"
+    script = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+    editor = {"FOLTR_OPEN__EDITOR": f"{sys.executable} -c '{script}' {log} {{line}} {{path}}"}
+    rank = names(device, "mill heron").index("mill.txt") + 1
+    device.run("search", "mill heron")
+    assert device.run("open", str(rank), "--with", "editor", env=editor).returncode == 0
+    assert log.read_text(encoding="utf-8") == "42"
+
+
 def test_a_pager_gets_the_text_of_what_it_could_not_show(device: Device) -> None:
     """HTML goes to the pager as extracted text, in a file that is gone afterwards."""
     device.index()

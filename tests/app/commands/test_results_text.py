@@ -22,10 +22,11 @@ def test_plain_lines_are_path_title_part_snippet(indexed: Device) -> None:
 
 
 def test_explain_tells_why_on_plain_output(indexed: Device) -> None:
-    """--explain adds a sentence and the features that moved the result most."""
-    done = indexed.run("search", "boat", "--explain", "--no-explore")
-    assert "bm25" in done.stdout.lower()
-    assert "+" in done.stdout
+    """--explain adds a sentence, and what sets a result apart from its neighbour."""
+    done = indexed.run("search", "heron", "--explain", "--no-explore")
+    assert "stands at 1" in done.stdout
+    assert "against result 2, of which" in done.stdout
+    assert "what its words are worth" in done.stdout
 
 
 def test_a_terminal_gets_wrapped_and_coloured_lines(indexed: Device) -> None:

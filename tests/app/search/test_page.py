@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.learning.learner import Learner
 from app.search.page import (
-    Likeness,
     Ranked,
     bm25_ranks,
     contents_of,
@@ -21,6 +21,8 @@ from app.search.page import (
     sort_rows,
     without_copies,
 )
+from app.settings import LearningSettings
+from app.store import Store
 from foltr.online.interleaving import FIRST, SECOND
 from indexer.storage.catalogue import DocumentRow
 
@@ -75,8 +77,13 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
     os.symlink(tmp_path / "gone", tmp_path / "link")
     rows = [row(i, path=str(tmp_path / name)) for i, name in enumerate(("a.txt", "b.txt", "link"))]
     rows[1] = row(0, path=rows[1].path)
-    found = Likeness([0, 0, 2], np.zeros(3), np.array([0, 0, 2]))
-    ranked = Ranked(rows, np.zeros((3, 2)), np.array([0.5, 0.25, 2.0]), np.zeros(3), found, [(), (), ("heron",)])
+    with Store(tmp_path / "state.sqlite") as store:
+        learner = Learner(
+            store, theta0=[0.0, 0.0], feature_names=("a", "b"), manifest_hash="", settings=LearningSettings()
+        )
+        missing = [(), (), ("heron",)]
+        scores = np.array([0.5, 0.25, 2.0])
+        ranked = Ranked(rows, np.zeros((3, 2)), scores, np.zeros(3), learner, [0, 0, 2], missing)
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
     assert [hit.missing_words for hit in hits] == [("heron",), ()]
     assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [
@@ -84,7 +91,6 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert (hits[1].copies, hits[1].twins) == ((str(tmp_path / "b.txt"),), ())
     assert hits[1].paths == (str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
-    assert [hit.newest_of for hit in hits] == [2, 0]
     assert make_hit(rows[1], 1, score=0.0, bm25_rank=1).missing
 
 

@@ -228,6 +228,14 @@ def test_narrowing_to_what_there_is_not_finds_nothing(open_search: Open, request
     assert ask(open_search(), "heron", **request_).hits == ()
 
 
+@pytest.mark.parametrize("text", ["heron", "grey heron", "the pangolin", "umbrella handle", "lake pond", "ants night"])
+def test_a_finished_word_gives_the_same_page_while_it_is_typed(open_search: Open, text: str) -> None:
+    """The same results, scores and marked words, so that nothing moves once the hand rests."""
+    typing, rested = ask(open_search(), text, as_you_type=True), ask(open_search(), text)
+    assert [(hit.doc_id, hit.score) for hit in typing.hits] == [(hit.doc_id, hit.score) for hit in rested.hits]
+    assert typing.words == rested.words
+
+
 def test_the_last_word_is_a_prefix_while_typing(open_search: Open) -> None:
     """Half a word finds what the whole word finds, and is highlighted as a beginning."""
     search = open_search()
@@ -256,6 +264,23 @@ def test_snippet_preview_and_status(open_search: Open, master: tuple[Path, Path]
     assert (status.n_documents, status.n_failures, status.writer) == (len(DOCUMENTS), 0, "")
     assert status.roots == (str(master[0]),)
     assert status.index_bytes > 0
+
+
+def test_the_preview_begins_where_the_snippet_is(tmp_path: Path) -> None:
+    """At the passage with most of the words, not at the first match of any."""
+    own = Paths(tmp_path / "config", tmp_path / "data")
+    (tmp_path / "notes").mkdir()
+    far = "heron\n" * 300 + "The heron met a pangolin.\n"
+    (tmp_path / "notes" / "a.txt").write_text(far)
+    update_index(INDEXING, own, roots=[str(tmp_path / "notes")])
+    search = Search(Settings(learning=QUIET), own)
+    page = ask(search, "heron pangolin")
+    snippet, preview = search.snippet(page, page.hits[0]), search.preview(page, page.hits[0])
+    start, _ = preview.spans[preview.best]
+    assert preview.text.count("\n", 0, start) + 1 == snippet.line
+    assert "pangolin" in [preview.text[a:b] for a, b in preview.spans]
+    assert list(preview.spans) == sorted(preview.spans)
+    search.close()
 
 
 def test_the_explanation_adds_up_to_the_score(open_search: Open) -> None:

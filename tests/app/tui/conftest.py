@@ -16,12 +16,14 @@ from textual.pilot import Pilot
 from textual.timer import Timer
 
 from app.search.results import (
+    Contrast,
     Contribution,
     Explanation,
     FacetCount,
     Facets,
     Hit,
     IndexStatus,
+    Part,
     Preview,
     ResultPage,
     SearchRequest,
@@ -74,6 +76,7 @@ class FakeSearch:
         self.left: list[ResultPage] = []
         self.snippet_rows: list[int] = []
         self.closed = False
+        self.unkept = ""
         self.generation = 1
         self.seen_generation = 1
         self.gate: dict[str, threading.Event] = {}
@@ -116,7 +119,7 @@ class FakeSearch:
         spans = tuple(m.span() for w in page.words for m in re.finditer(rf"\b{w}", text, re.IGNORECASE))
         return Snippet(text, tuple(sorted(spans)), 1, 1 if self.documents[hit.doc_id].pages else 0)
 
-    def preview(self, page: ResultPage, hit: Hit) -> Preview:
+    def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         document = self.documents[hit.doc_id]
         spans = sorted(m.span() for w in page.words for m in re.finditer(rf"\b{w}", document.text, re.IGNORECASE))
         return Preview(document.text, tuple(spans), document.pages, "the file is gone" if document.missing else "")
@@ -134,7 +137,13 @@ class FakeSearch:
             Contribution("title.coverage", "words found in the title", 1.0, 2.25, 0.5),
             Contribution("body.bm25", "BM25 of the text", 0.5, 1.5, -0.25),
         )
-        return Explanation(hit, 4.0, contributions, f"BM25 alone would put this at {hit.bm25_rank}.")
+        other = page.hits[hit.rank - 2 if hit.rank > 1 else 1]
+        parts = (Part("title", "the words in its title", 2.75, 1.5), Part("words", "its words", 1.25, -0.25))
+        summary = f"By its words alone it would stand at {hit.bm25_rank}."
+        return Explanation(hit, 4.0, contributions, summary, Contrast(other, parts))
+
+    def why(self, page: ResultPage, hit: Hit) -> str:
+        return "exact title" if hit.bm25_rank != hit.rank and page.request.order == "learned" else ""
 
     def status(self) -> IndexStatus:
         n = len(self.documents)

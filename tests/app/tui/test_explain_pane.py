@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -22,8 +23,10 @@ async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
         await one.until(pilot, lambda: "words found in the title" in one.text)
         assert "+2.25    +0.50" in one.text
         assert "−0.25" in one.text
+        assert "against the row below: Annual wind report" in one.text
+        assert re.search(r"together +\+1\.25", one.text)
         await pilot.press("down")
-        await one.until(pilot, lambda: "BM25 alone would put this at 5." in one.text)
+        await one.until(pilot, lambda: "it would stand at 5." in one.text)
         await pilot.press("tab", "x")
         assert not pane.display
         assert one.app.search_screen.query_one(PreviewPane).display

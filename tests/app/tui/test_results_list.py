@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
@@ -17,7 +18,9 @@ STYLES = RowStyles(PLAIN, PLAIN, PLAIN, PLAIN, BOLD, PLAIN, PLAIN, PLAIN)
 
 
 def _lines(hit: Hit, snippet: Snippet | None, width: int) -> list[str]:
-    strips = row_lines(hit, snippet=snippet, order="learned", width=width, styles=STYLES, now=0.0, chosen=True)
+    strips = row_lines(
+        hit, snippet=snippet, why="exact title", words=("report",), width=width, styles=STYLES, now=0.0, chosen=True
+    )
     assert all(strip.cell_length == width for strip in strips)
     return [strip.text for strip in strips]
 
@@ -25,24 +28,28 @@ def _lines(hit: Hit, snippet: Snippet | None, width: int) -> list[str]:
 def test_the_three_lines() -> None:
     """Title and marks, snippet, place with type and date."""
     first, second, third = _lines(HIT, Snippet("the report of the year", ((4, 10),), 1, 0), 50)
-    assert first == "▌ Annual report" + " " * (50 - 15 - 6 - 1) + "+1  ↑5" + " "
+    assert first == "▌ Annual report" + " " * (50 - 15 - 15 - 1) + "exact title  +1" + " "
     assert second.rstrip() == "▌ the report of the year"
     assert third.split() == ["▌", "/srv/a/report.pdf", "pdf", "·", "15", "Jun", "2025"]
 
 
-def test_matches_in_the_snippet_are_marked() -> None:
-    """Exactly the characters of the span are bold."""
+def test_matches_are_marked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly the characters of the word in title and path, and those of the span in the snippet, are bold."""
+    monkeypatch.setenv("HOME", "/home/anna")
     snippet = Snippet("the report", ((4, 10),), 1, 0)
-    strips = row_lines(HIT, snippet=snippet, order="name", width=40, styles=STYLES, now=0.0, chosen=False)
-    assert "".join(segment.text for segment in strips[1] if segment.style and segment.style.bold) == "report"
+    strips = row_lines(
+        HIT, snippet=snippet, why="", words=("report",), width=40, styles=STYLES, now=0.0, chosen=False
+    )
+    bold = ["".join(piece.text for piece in strip if piece.style and piece.style.bold) for strip in strips]
+    assert bold == ["report", "report", "report"]
 
 
-def test_places_are_compared_in_the_learned_order_only() -> None:
-    """Up from 7 to 2 is five places; in another order it would say nothing."""
-    assert marks_of(HIT, "learned") == "+1  ↑5"
-    assert marks_of(replace(HIT, rank=9), "learned") == "+1  ↓2"
-    assert marks_of(HIT, "bm25") == "+1"
-    assert marks_of(replace(HIT, missing=True, copies=()), "name") == "file is gone"
+def test_why_comes_first_and_gives_way_to_a_title() -> None:
+    """Reason, then copies; on a row without room for both the title stays."""
+    assert marks_of(HIT, "exact title") == "exact title  +1"
+    assert marks_of(replace(HIT, missing=True, copies=()), "") == "file is gone"
+    assert "exact title" in _lines(HIT, None, 50)[0]
+    assert "exact title" not in _lines(HIT, None, 40)[0]
 
 
 def test_a_document_without_a_title_has_its_file_name() -> None:

@@ -10,6 +10,7 @@ from textual.command import CommandList
 
 from app.settings import ScreenSettings
 from app.tui.hint_line import HintLine
+from app.tui.preview import PreviewBody
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
 from app.tui.welcome import Welcome
@@ -243,11 +244,68 @@ async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: 
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
         one.indexing.report(conftest_types.ProgressLine("", 2, False))
-        await one.until(pilot, lambda: "F5 asks again" in one.text)
+        await one.until(pilot, lambda: "newer results: F5" in one.text)
         assert "new.txt" not in _rows(one)
         await pilot.press("f5")
         await one.until(pilot, lambda: "new.txt" in _rows(one))
         assert one.app.search_screen.query_one(ResultsList).cursor == 1
+
+
+async def test_a_cursor_that_nobody_moved_stays_on_the_first_row(stage: Stages, conftest_types: Any) -> None:
+    """A better result that comes in is the selected one then; a moved cursor stays with its document."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        results = one.app.search_screen.query_one(ResultsList)
+        one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
+        one.engine.generation = 2
+        one.indexing.report(conftest_types.ProgressLine("", 2, False))
+        await one.until(pilot, lambda: results.selected is not None and results.selected.title == "New wind")
+        assert (results.cursor, results.moved) == (0, False)
+
+
+async def test_an_answer_that_comes_after_the_cursor_moved_is_only_offered(stage: Stages, conftest_types: Any) -> None:
+    """The page was asked for without a key press; until it came the user had begun to read the old one."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        shown = _rows(one)
+        one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
+        one.engine.gate["wind"], one.engine.reached["wind"] = threading.Event(), threading.Event()
+        one.engine.generation = 2
+        one.indexing.report(conftest_types.ProgressLine("", 2, False))
+        await one.until(pilot, one.engine.reached["wind"].is_set)
+        await pilot.press("down")
+        one.engine.gate["wind"].set()
+        await one.until(pilot, lambda: "newer results: F5" in one.text)
+        assert _rows(one) == shown
+
+
+async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
+    """Going to another match or turning the wheel there, the focus in the search box all the time."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        screen = one.app.search_screen
+        await one.until(pilot, lambda: screen.query_one(PreviewBody).preview is not None)
+        assert not screen.is_reading
+        await pilot.press("alt+n")
+        assert screen.is_reading
+
+
+async def test_another_order_starts_at_its_first_row(stage: Stages) -> None:
+    """Newest first begins at the newest, wherever the cursor was."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("down", "down")
+        results = one.app.search_screen.query_one(ResultsList)
+        assert results.cursor == 2
+        await pilot.press("ctrl+s", "ctrl+s")
+        await one.until(pilot, lambda: results.page is not None and results.page.request.order == "modified")
+        assert (results.cursor, results.scroll_offset.y) == (0, 0)
+        dates = [hit.modified for hit in results.page.hits]
+        assert dates == sorted(dates, reverse=True)
 
 
 async def test_typing_before_the_index_is_open_is_not_lost(stage: Stages, conftest_types: Any) -> None:

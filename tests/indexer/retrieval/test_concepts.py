@@ -7,7 +7,15 @@ from collections.abc import Callable
 import pytest
 
 from indexer.query.parse import parse
-from indexer.retrieval.concepts import MAX_COMPLETIONS, MAX_FORMS, Concept, ConceptLookup, concepts_of, field_counts
+from indexer.retrieval.concepts import (
+    COMPLETED,
+    MAX_COMPLETIONS,
+    MAX_FORMS,
+    Concept,
+    ConceptLookup,
+    concepts_of,
+    field_counts,
+)
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -76,6 +84,22 @@ def test_only_the_last_word_is_a_prefix_while_typing(birds: Snapshot) -> None:
     assert forms(birds, "c+", typing=True)[0] >= {"c", "c++"}
     assert forms(birds, "c++", typing=True) == [{"c++"}]
     assert forms(birds, "foo_b", typing=True) == [{"foo_b", "foo_bar", "foo b"}]
+
+
+def test_a_word_of_the_index_is_taken_as_finished(make_index: MakeIndex) -> None:
+    """Typed or finished it stands for the same, unless another ending is far more common: that one fills in then."""
+    common = ["herons and a car", "a heron", "carpet"] + ["carpet"] * 19
+    snapshot = make_index(common).snapshot()
+    (typed,), (whole,) = concepts(snapshot, "heron", typing=True), concepts(snapshot, "heron")
+    assert typed.node.unfinished
+    assert (typed.forms, typed.completions, typed.is_beginning) == (whole.forms, (), False)
+    (car,) = concepts(snapshot, "car", typing=True)
+    assert (car.forms, car.completions, car.is_beginning) == ((("car",),), (("carpet",),), True)
+    docs, tf = field_counts(snapshot, car, "body")
+    assert docs.tolist() == [0, *range(2, 22)]
+    assert tf.tolist() == [1.0] + [COMPLETED] * 20
+    (asked,) = concepts(snapshot, "car*", typing=True)
+    assert asked.forms == (("car",), ("carpet",))
 
 
 def test_languages_decide_about_stems_and_function_words(birds: Snapshot) -> None:

@@ -1,0 +1,209 @@
+"""Why a result stands where it stands: its score in named parts, and in a few words what put it there.
+
+The parts of a result add up to its score, and with its luck to what it is shown by. A result was moved when it does not
+stand where its words alone (BM25F) would put it. A part is the cause of that when without it (with what the middle one
+of the others has of it) the result would stand nearer to there. What the words themselves are worth is no cause: it is
+what all others are held against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from app.learning.learner import Learner
+from app.wording import count
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
+from indexer.retrieval.features import NAMES
+
+LEAST = 0.005
+"""points; what is smaller is not told"""
+
+PARTS = {
+    "words": "what its words are worth",
+    "title": "the words in its title",
+    "name": "the words in its file name",
+    "nearness": "how near its words stand",
+    "dates": "how old it is",
+    "size": "its size and how deep it lies",
+    "type": "its type",
+    "this_query": "opened for this search",
+    "similar_query": "opened for similar searches",
+    "opened": "how often you opened it",
+    "folder": "how often you open its folder",
+    "type_picks": "how often you open its type",
+    "meaning": "how close it is in meaning",
+    "group": "what your group learned",
+    "alike": "newest first among those alike",
+    "luck": "the lot",
+}
+"""the parts of a score, and what each stands for"""
+
+_FEATURES = {
+    "title": ("title_phrase", "title_ordered", "title_exact", "title_share"),
+    "name": ("name_exact", "name_share"),
+    "nearness": ("body_phrase", "body_ordered", "body_near", "body_early"),
+    "dates": ("recent_week", "recent_year", "newer"),
+    "size": ("size", "depth"),
+    "type": ("is_text", "is_source", "is_html", "is_document", "is_mail"),
+    "this_query": ("same_query",),
+    "similar_query": ("similar_query",),
+    "opened": ("opened", "opened_recently"),
+    "folder": ("folder_share",),
+    "type_picks": ("type_share",),
+    "meaning": ("meaning",),
+}
+_PART_OF = {feature: part for part, features in _FEATURES.items() for feature in features}
+_GROUPS = np.array([list(PARTS).index(_PART_OF.get(name, "words")) for name in NAMES])
+"""[n_features] the part to which each feature belongs; whatever is about the words is `words`"""
+_KINDS = {
+    "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
+    "spreadsheet": "spreadsheets", "ebook": "e-books", "text": "plain text", "source": "source code",
+    "notebook": "notebooks", "calendar": "calendar entries", "archive": "archives",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Reasons:
+    """How a page was ranked, kept as it was: what is learned later does not change why it looked so."""
+
+    learner: Learner
+    """as it was at that moment"""
+    features: FloatMatrix
+    """[n_docs, n_features] of all candidates"""
+    scores: FloatVector
+    """[n_docs] the ranker's scores and the extras"""
+    shown: IntVector
+    """[n_shown] the candidates in the order shown, copies left out"""
+    by_words: IntVector
+    """[n_shown] where each would stand by BM25F alone, from 0"""
+    extra: Mapping[str, FloatVector] = field(default_factory=dict)
+    """part -> [n_docs] points that were added to the ranker's"""
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """part -> for each candidate the words that tell of it, as "newest of 44 alike"; "" for none"""
+    n_picks: Callable[[int], float] = lambda candidate: 0.0
+    """candidate -> what is left of the times it was opened for this very query"""
+
+    @cached_property
+    def contributions(self) -> tuple[FloatMatrix, FloatMatrix]:
+        """Points by feature, [n_docs, n_features] each: shipped (in a group, its ranker's too) and learned."""
+        return self.learner.all_contributions(self.features)
+
+    @cached_property
+    def parts(self) -> FloatMatrix:
+        """[n_shown, n_parts] the points of each part, in the order shown; a row without its luck is the score."""
+        shipped, learned = (points[self.shown] for points in self.contributions)
+        own = self.features[self.shown] * self.learner.prior
+        parts = np.zeros((len(self.shown), len(PARTS)))
+        for column, points in zip(_GROUPS, (own + learned).T, strict=True):
+            parts[:, column] += points
+        for name, points in self.extra.items():
+            parts[:, _column(name)] = points[self.shown]
+        scores = self.scores[self.shown]
+        rest = "group" if np.any(shipped != own) else "words"
+        parts[:, _column(rest)] += scores - parts.sum(axis=1)
+        parts[:, _column("luck")] = np.sort(scores)[::-1] - scores
+        return parts
+
+    def beyond(self, place: int) -> FloatVector:
+        """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.
+
+        Of `words` nothing, and of luck and extras, which most results have none of, beyond nothing at all.
+        """
+        if len(self.shown) < 2:
+            return np.zeros(len(PARTS))
+        middle = np.median(np.delete(self.parts, place, axis=0), axis=0)
+        middle[[_column(name) for name in ("luck", *self.extra)]] = 0.0
+        middle[_column("words")] = self.parts[place, _column("words")]
+        beyond: FloatVector = self.parts[place] - middle
+        return beyond
+
+    def place_without(self, place: int, points: float) -> int:
+        """Where (from 0) the result at `place` would stand with so many points less."""
+        values = self.parts.sum(axis=1)
+        others, mine = np.delete(values, place), values[place] - points
+        ties = np.isclose(others, mine, rtol=0.0, atol=1e-9)
+        before = np.arange(len(others)) < place
+        return int(np.sum((others > mine) & ~ties) + np.sum(ties & before))
+
+    def causes(self, place: int) -> list[str]:
+        """The parts that moved the result at `place` (from 0) to where it is, the strongest first."""
+        way = int(np.sign(self.by_words[place] - place))
+        found = []
+        for name, points in zip(PARTS, self.beyond(place).tolist(), strict=True):
+            steps = abs(self.place_without(place, points) - place)
+            if steps and abs(points) >= LEAST and np.sign(points) == way:
+                found.append((steps, abs(points), name))
+        return [name for _, _, name in sorted(found, reverse=True)]
+
+    def words(self, place: int, type_: str) -> str:
+        """Why the result at `place` (from 0) stands there, in two to five words; "" where its words alone put it.
+
+        `type_` is the document's. What only tells of the words once more (that they stand near each other, say) is
+        left out.
+        """
+        return next((words for name in self.causes(place) if (words := self._told(name, place, type_))), "")
+
+    def _told(self, name: str, place: int, type_: str) -> str:
+        candidate = int(self.shown[place])
+        if name in self.notes and self.notes[name][candidate]:
+            return self.notes[name][candidate]
+        raised = bool(self.beyond(place)[_column(name)] > 0)
+        value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
+        if name == "this_query":
+            return f"opened {times(self.n_picks(candidate))} for this"
+        if name in ("dates", "size"):
+            return f"you often open {self._like(candidate, name, raised=raised)} files"
+        kind = _KINDS.get(type_, type_)
+        return _raised(name, value, kind) if raised else _lowered(name, kind)
+
+    def _like(self, candidate: int, name: str, *, raised: bool) -> str:
+        """In what the files differ that learning put forward: newer or older, larger or smaller."""
+        column = NAMES.index("newer" if name == "dates" else "size")
+        much = self.features[candidate, column] >= np.median(self.features[self.shown, column])
+        wanted = ("newer", "older") if name == "dates" else ("larger", "smaller")
+        return wanted[0] if much == raised else wanted[1]
+
+
+def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
+    if name == "title":
+        all_words = "all words in the title" if value["title_coverage"] > 0.999 else ""
+        return "exact title" if value["title_exact"] == 1 else all_words
+    if name == "opened":
+        return "opened recently" if value["opened_recently"] > value["opened"] else "opened often"
+    return {
+        "name": "exact file name" if value["name_exact"] == 1 else "",
+        "type": f"you often open {kind}",
+        "type_picks": f"you often open {kind}",
+        "similar_query": "opened for similar searches",
+        "folder": "you often open this folder",
+        "meaning": "close in meaning",
+        "group": "ranked higher by your group",
+        "alike": "newer of those alike",
+        "luck": "drawn by lot",
+    }.get(name, "")
+
+
+def _lowered(name: str, kind: str) -> str:
+    return {
+        "type": f"you seldom open {kind}",
+        "type_picks": f"you seldom open {kind}",
+        "folder": "you seldom open this folder",
+        "group": "ranked lower by your group",
+        "alike": "older of those alike",
+        "luck": "drawn by lot",
+    }.get(name, "")
+
+
+def times(n_picks: float) -> str:
+    """once, twice, 3 times: what is left of picks is never more than they were."""
+    n = max(1, math.ceil(n_picks - 1e-6))
+    return {1: "once", 2: "twice"}.get(n, f"{count(n)} times")
+
+
+def _column(name: str) -> int:
+    return list(PARTS).index(name)

@@ -1,0 +1,103 @@
+"""Searching needs no writing: a data folder that is read-only, or a disk that is full, in a mount of the test's own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.search.results import SearchRequest
+from app.search.search import Search
+from app.settings import LearningSettings, Paths, Settings
+from app.store import StateError, Store
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+READ_ONLY = "mount --bind {data} {data} && mount -o remount,ro,bind {data}"
+FILL = "{{ dd if=/dev/zero of={data}/ballast bs=4k; true; }}"
+FULL = "mount -t tmpfs -o size=24m none {data} && cp -a {copy}/. {data} && " + FILL
+SAID = "cannot be written"
+
+
+def run_on(device: Device, mount: str, command: str) -> subprocess.CompletedProcess[str]:
+    """Run the program with the data folder mounted so; nobody else sees the mount, and it ends with the program."""
+    namespace = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    trial = [*namespace, "mount", "-t", "tmpfs", "none", "/mnt"]
+    if not shutil.which("unshare") or subprocess.run(trial, capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody mount anything")
+    copy = device.home / "copy"
+    if not copy.exists():
+        shutil.copytree(device.data_dir, copy)
+    prepared = mount.format(data=shlex.quote(str(device.data_dir)), copy=shlex.quote(str(copy)))
+    script = f"{{ {prepared}; }} >/dev/null 2>&1 && {shlex.quote(sys.executable)} -m app {command}"
+    return subprocess.run(
+        [*namespace, "sh", "-c", script], env=device.environment(), cwd=device.home, capture_output=True, check=False,
+        encoding="utf-8", stdin=subprocess.DEVNULL, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("mount", [READ_ONLY, FULL])
+def test_searching_works_where_nothing_can_be_written(device: Device, mount: str) -> None:
+    """The same results, exit code 0, and one line that says what is off; what was learned before still counts."""
+    device.index()
+    wanted = device.run("search", "fish", "--format", "{rank} {score} {name}", "--no-explore").stdout
+    done = run_on(device, mount, "search fish --format '{rank} {score} {name}' --no-explore")
+    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+    assert [SAID in line for line in done.stderr.splitlines()] == [True]
+
+
+def test_a_folder_that_was_never_searched_works_too(device: Device) -> None:
+    """There is no state and no key yet, and none can be made."""
+    device.index()
+    for name in ("state.sqlite", "key"):
+        (device.data_dir / name).unlink(missing_ok=True)
+    done = run_on(device, READ_ONLY, "search kingfisher --json")
+    assert done.returncode == 0, done.stderr
+    assert "kingfisher.md" in done.stdout
+
+
+def test_the_state_of_the_index_can_be_told(device: Device) -> None:
+    """`status` works, and with it the screen, which asks the same at its start."""
+    device.index()
+    done = run_on(device, READ_ONLY, "status")
+    assert done.returncode == 0, done.stderr
+    assert "6" in done.stdout
+
+
+def test_open_works_and_is_not_remembered(device: Device) -> None:
+    """A result of the last search that could be kept opens; nothing counts it."""
+    device.index()
+    device.run("search", "boat")
+    done = run_on(device, READ_ONLY, "open 1 --print")
+    assert (done.returncode, done.stdout.strip()) == (0, str(device.notes / "tax" / "invoice.html")), done.stderr
+    assert device.run("search", "boat").returncode == 0
+    with Store(device.data_dir / "state.sqlite") as store:
+        assert store.rows("SELECT count(*) FROM picked_documents")[0][0] == 0
+
+
+def fill(store: Store) -> None:
+    for n in range(100_000):
+        store.set_value(f"ballast {n}", bytes(100))
+
+
+def test_a_disk_that_gets_full_meanwhile_stops_no_search(device: Device) -> None:
+    """SQLite's own limit of pages stands for the disk: what cannot be kept is left out, and said."""
+    device.index()
+    search = Search(Settings(learning=LearningSettings(exploration=0.0)), Paths(device.home, device.data_dir))
+    page = search.search(SearchRequest("fish"))
+    search.store.rows(f"PRAGMA max_page_count = {search.store.rows('PRAGMA page_count')[0][0]}")
+    with pytest.raises(StateError):
+        fill(search.store)
+    assert search.unkept == ""
+    search.keep(page)
+    search.opened(page, page.hits[0])
+    assert SAID in search.unkept
+    assert search.leave(page) is None
+    assert search.search(SearchRequest("fish")).hits == page.hits
+    search.close()

@@ -75,6 +75,8 @@ def test_a_result_without_the_words_shows_the_passage(search: Search) -> None:
     assert passage.spans == ()
     assert office.passage is not None
     assert "automobile" in FILES["office.txt"][slice(*office.passage)]
+    assert search.preview(page, office).spans == (office.passage,)
+    assert search.why(page, office) == "by meaning"
 
 
 @pytest.mark.parametrize("text", ['"car"', "title:car", "=car", "car OR zebra", "car -pond", "ca*"])

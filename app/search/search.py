@@ -190,7 +190,7 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        order = by_bm25f(rows, candidates.bm25f)
+        order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
         scores = learner.scores(features)
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
@@ -202,7 +202,7 @@ class Search:
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [candidates.missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
+            [missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 

@@ -75,7 +75,7 @@ def _value(
     scores, _ = bm25f(
         snapshot, found, k1=constants.k1, b=B | {"body": constants.b_body}, weights=WEIGHTS | {"title": constants.title}
     )
-    first = best(scores, scores > 0, CUTOFF)
+    first = best(scores, scores > 0, CUTOFF, snapshot.documents)
     return ndcg(grades[first], judged) if first.size else 0.0
 
 

@@ -63,7 +63,7 @@ def test_the_newest_of_like_files_comes_first(search: Search) -> None:
     """All of the firm's bills, newest first, before the other firm's; the first says of how many; scores descend."""
     page = ask(search, "invoice electricity")
     assert names(page)[:5] == NEWEST_FIRST
-    assert [search.why(page, hit) for hit in page.hits[:5]] == ["newest of 5 alike", "", "", "", ""]
+    assert [search.why(page, hit) for hit in page.hits[:1]] == ["newest of 5 alike"]
     scores = [hit.score for hit in page.hits]
     assert scores == sorted(set(scores), reverse=True)
 

@@ -193,13 +193,13 @@ def test_without_its_picks_it_falls(device: Open) -> None:
 
 
 def test_without_its_name_it_falls(device: Open) -> None:
-    """A file that is named like the query stands before its equals for that."""
-    text = "Notes\n\n" + LINES.format(hour=9) + "quay " * 300
+    """A file that is named like the query stands higher for that."""
+    text = "Notes\n\nThe ferry takes tickets of paper only.\n" + " ".join(f"gull{i} rope{i}" for i in range(300))
     named = device(**{"ferry tickets.txt": text})
     other = device(name="b", **{"notes.txt": text})
     rank, why = place(named, "ferry tickets", "ferry tickets.txt")
-    assert (rank, why) == (1, "exact file name")
-    assert place(other, "ferry tickets", "notes.txt")[0] > 1
+    assert why == "exact file name"
+    assert place(other, "ferry tickets", "notes.txt")[0] > rank
 
 
 def test_a_forced_order_has_no_reasons(device: Open) -> None:

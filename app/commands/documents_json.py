@@ -18,8 +18,10 @@ from indexer.text.printable import display_path
 VERSION = 1
 
 
-def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | None, *, why: str) -> str:
-    """One document as one line of JSON."""
+def document_line(
+    hit: Hit, snippet: Snippet | None, explanation: Explanation | None, *, why: str, searched: str = ""
+) -> str:
+    """One document as one line of JSON; `searched` is the correction that was searched for in place of the query."""
     path = Path(hit.path)
     record: dict[str, Any] = {
         "v": VERSION,
@@ -52,6 +54,8 @@ def document_line(hit: Hit, snippet: Snippet | None, explanation: Explanation | 
         }
     if explanation is not None:
         record["explanation"] = explanation_fields(explanation)
+    if searched:
+        record["searched"] = searched
     return json.dumps(record, ensure_ascii=False)
 
 

@@ -36,7 +36,7 @@ class SearchCommand(Command):
     """Words that begin with one `-` belong to the query; what begins with two is an option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, ["--help"] if args == ["-h"] else args)
         for word in ctx.params.get("query") or ():
             if word.startswith("--"):
                 hint = f"; to search for it, quote it: '\"{word}\"'"
@@ -56,6 +56,7 @@ class SearchCommand(Command):
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
 @click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
 @click.option("--no-explore", is_flag=True, help="Never let close results change places.")
+@click.option("--as-typed", is_flag=True, help="Never search for a correction of the words in their place.")
 @click.option("--explain", is_flag=True, help="Tell for each result why it stands there.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
 @setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
@@ -73,7 +74,11 @@ def command(query: tuple[str, ...], **options: Any) -> int:
         from app.commands.results_text import fields_of
 
         fields_of(options["template"])
-    return _answer(load(), " ".join(query), options)
+    text = " ".join(query)
+    if not text.strip():
+        say("nothing to search for: the query is blank; `foltr-search search --help` shows what it may hold")
+        return FAILED
+    return _answer(load(), text, options)
 
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
@@ -87,6 +92,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         order=options["order"],
         limit=max(limit, context.settings.search.limit),  # as the screen asks, so that both give the same order
         explore=not options["no_explore"],
+        as_typed=options["as_typed"],
     )
     search = Search(context.settings, context.paths)
     try:
@@ -133,7 +139,7 @@ def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explai
         snippet = search.snippet(page, hit)
         places.append((snippet.line, snippet.page))
         explanation = search.explain(page, hit) if explain else None
-        click.echo(document_line(hit, snippet, explanation, why=search.why(page, hit)))
+        click.echo(document_line(hit, snippet, explanation, why=search.why(page, hit), searched=page.searched))
     return places
 
 
@@ -186,6 +192,8 @@ def _diagnose(page: ResultPage) -> None:
         say("nothing is indexed yet; `foltr-search index FOLDER` does it")
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
+    if page.searched:
+        say(f"nothing has all the words; showing results for: {page.searched} (--as-typed: {page.request.text})")
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:

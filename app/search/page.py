@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -281,7 +281,7 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     return tuple(words)
 
 
-def suggestion(query: Query, candidates: Candidates, vocabulary: Callable[[], Vocabulary]) -> str:
+def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> str:
     """The query with its misspelt words replaced; "" when enough was found, or nothing better is known."""
     if candidates.n_matches and not candidates.relaxed:
         return ""
@@ -289,13 +289,22 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Callable[[], Vo
         c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
         if df <= 1 and c.surface[0].isalpha()
     ]  # fmt: skip
-    better = suggest([c.surface[0] for c in unknown], vocabulary()) if unknown else {}
+    better = suggest([c.surface[0] for c in unknown], vocabulary) if unknown else {}
     text = query.text
     for concept in reversed(unknown):
         word = better.get(concept.surface[0])
         if word:
             text = _with_word(text, concept, word)
     return text if text != query.text else ""
+
+
+_CAMEL = re.compile(r"[a-z][A-Z]")
+
+
+def is_surely_meant(typed: str, better: str) -> bool:
+    """Whether a suggestion may be searched for unasked: it replaces no name as GeoLite, which may be in no file yet."""
+    kept = set(better.split())
+    return not any(_CAMEL.search(word) for word in typed.split() if word not in kept)
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

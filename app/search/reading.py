@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,8 @@ from indexer.text.spelling import Vocabulary
 LEAST_SHARE = 0.02
 """languages of fewer documents than this are not stemmed"""
 MAX_LANGUAGES = 4
+SPELT = ("body", "title")
+"""fields whose words correct misspelt ones"""
 NOTHING_READ: CommitName = (-1, ())
 """stands for an index that cannot be opened"""
 
@@ -32,18 +34,15 @@ class Reading:
         self._catalogue = catalogue
         self.languages = languages or _common_languages(snapshot)
         self._lock = threading.Lock()
-        self._vocabulary: Vocabulary | None = None
         self._folders: FolderNames | None = None
 
+    @cached_property
     def vocabulary(self) -> Vocabulary:
-        """All words of titles and texts with their document frequency; made at the first call."""
-        with self._lock:
-            if self._vocabulary is None:
-                counts = Counter(self.snapshot.vocabulary("body"))
-                counts.update(self.snapshot.vocabulary("title"))
-                terms = sorted(counts)
-                self._vocabulary = Vocabulary(terms, np.array([counts[t] for t in terms], dtype=np.int32))
-            return self._vocabulary
+        """All words of titles and texts with their document frequency."""
+        return Vocabulary(
+            [own for field in SPELT for own in self.snapshot.term_lists(field)],
+            lambda term: sum(self.snapshot.document_frequency(field, term) for field in SPELT),
+        )
 
     def folders(self) -> FolderNames:
         """The folders of the indexed files; made at the first call."""

@@ -96,6 +96,8 @@ class SearchRequest:
     """narrow to this folder and all below it; "" for everywhere"""
     time: str = ""
     """narrow to a time facet's value; "" for any time"""
+    as_typed: bool = False
+    """never search for a correction in place of the text"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,8 @@ class ResultPage:
     """the query with its misspelt words replaced, "" when there is nothing to suggest"""
     n_all_words: int = 0
     """how many of `n_matches` hold all the words of a plain query; all of them where operators were written"""
+    searched: str = ""
+    """the correction that was searched for, because nothing holds all the words as typed; "" for the text itself"""
     relaxed: bool = False
     """few documents hold all the words, so that most of the page has only some of them"""
     facets: Facets = field(default_factory=Facets)

@@ -35,6 +35,7 @@ from app.search.page import (
     facets_of,
     highlight_words,
     interleave,
+    is_surely_meant,
     likeness,
     make_hit,
     make_hits,
@@ -117,6 +118,15 @@ class Search:
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
         closeness = self._closeness(reading, query, request)
         candidates = self._candidates(reading, query, request, tonight, closeness)
+        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
+        problems, searched = query.problems, ""
+        unfound = not request.as_typed and not candidates.n_all_words
+        if better and unfound and is_surely_meant(request.text, better):
+            meant = parse(better, now=now)
+            near = self._closeness(reading, meant, request)
+            instead = self._candidates(reading, meant, request, tonight, near)
+            if instead.n_all_words:
+                query, candidates, closeness, searched, better = meant, instead, near, better, ""
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
@@ -132,8 +142,9 @@ class Search:
             n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=tuple(query.problems),
-            suggestion=suggestion(query, candidates, reading.vocabulary) if not request.as_you_type else "",
+            problems=problems,
+            suggestion=better,
+            searched=searched,
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -166,6 +177,7 @@ class Search:
             limit=max(settings.limit, request.limit),
             languages=reading.languages,
             folder_ids=reading.folder_ids,
+            texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),

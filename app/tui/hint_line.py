@@ -1,4 +1,4 @@
-"""One line under the search box: what was wrong in the query, at its place, or a better spelling."""
+"""One line under the search box: what was wrong in the query, at its place, or a better spelling, asked or not."""
 
 from __future__ import annotations
 
@@ -45,6 +45,10 @@ def hint_of(page: ResultPage, *, key: str, width: int) -> Text:
         message = safe_line(problem.message)
         fits = before + 2 + cell_len(message) <= width
         return Text(" " * before + "↑ " + message if fits else fit("↑ " + message, width), no_wrap=True, end="")
+    if page.searched:
+        text = Text("Results for ", no_wrap=True, end="")
+        text.append(safe_line(page.searched), style="bold underline")
+        return text.append(f"   {key}: as typed" if key else "")
     if page.suggestion:
         text = Text("Did you mean ", no_wrap=True, end="")
         text.append(safe_line(page.suggestion), style="bold underline")

@@ -44,7 +44,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", shown=True),
-    Action("suggestion", "f8,alt+g", "Take spelling", "Search for the suggested spelling."),
+    Action("suggestion", "f8,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),
     Action("next-match", "n,alt+n", "Next match", "Go to the next match in the preview."),
     Action("previous-match", "N,alt+m", "Previous match", "Go to the previous match in the preview."),
     Action("wider", "less_than_sign,alt+h", "Wider preview", "Make the preview larger."),

@@ -140,6 +140,8 @@ class SearchScreen(Screen[None]):
         self._last_key = 0.0
         self._unbidden = 0
         """the newest question that no key press asked"""
+        self._as_typed = ""
+        """the text whose correction the user does not want"""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -270,6 +272,7 @@ class SearchScreen(Screen[None]):
                     type=narrowed["type"],
                     folder=narrowed["folder"],
                     time=narrowed["time"],
+                    as_typed=text == self._as_typed,
                 )
             )
             self._unbidden = sequence if unbidden else self._unbidden
@@ -540,9 +543,13 @@ class SearchScreen(Screen[None]):
         self.query_one(PreviewPane).step_match(-1)
 
     def action_suggestion(self) -> None:
-        suggestion = self.query_one(HintLine).suggestion
-        if suggestion:
-            self.set_query(suggestion)
+        """Take the suggested spelling; where it was searched for already, search for what was typed."""
+        page = self.session.page
+        if page is not None and page.suggestion:
+            self.set_query(page.suggestion)
+        elif page is not None and page.searched:
+            self._as_typed = page.request.text
+            self.ask()
 
     def action_search(self) -> None:
         box = self.query_one(QueryInput)

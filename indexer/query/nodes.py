@@ -31,7 +31,7 @@ class Word:
 
     text: str
     field: str | None = None
-    """title, body, name, path or from; None for all"""
+    """title, body, name, path, from or to; None for all"""
     prefix: bool = False
     """any word that begins so: `trans*`"""
     exact: bool = False
@@ -164,7 +164,9 @@ def render(query: Query) -> str:
 def _render(node: Node, conjunction: str) -> str:
     match node:
         case Word():
-            return _tie(node) + node.text + "*" * node.prefix
+            text = "=" * node.exact + node.text + "*" * node.prefix
+            bare = not node.field or not text.startswith((":", "：", "//"))  # title::x would be a word of its own
+            return (f"{node.field}:" if node.field else "") + (text if bare else f"({text})")
         case Phrase():
             return f'{_tie(node)}"{node.text}"'
         case Filter():

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from indexer.query.foreign import foreign_word, is_distance
 from indexer.query.nodes import (
     And,
     Filter,
@@ -39,7 +40,8 @@ MAX_DEPTH = 20
 
 TEXT_NAMES = {
     "title": "title", "subject": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
-    "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from",
+    "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from", "to": "to", "cc": "to",
+    "bcc": "to", "recipient": "to",
 }  # fmt: skip
 """What may stand before a colon, and the field it ties a word to."""
 
@@ -171,6 +173,8 @@ MAX_PROBLEMS = 5
 
 _ENDING = re.compile(r"\*((?:\.\w+)+)")
 _NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
+_ORDINARY_KEYS = frozenset({"data", "kid"})
+"""words before colons in files, a letter from a field's name"""
 _NEEDS = {
     "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
     "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
@@ -310,6 +314,10 @@ class _Parser:
         inner = (token.inner, len(token.text))
         if token.kind == "quoted":
             self.n_terms += 1
+            following = self.tokens[self.at] if self.at < len(self.tokens) else None
+            if following is not None and following.start == token.end and is_distance(following.text):
+                self.at += 1
+                return self._near(token, following, tied)
             return Phrase(token.text, tied, token.exact, *inner) if _searchable(token.text) else None
         ending = _ENDING.fullmatch(token.text)
         if ending is not None and not token.exact and tied in (None, "name"):
@@ -317,7 +325,23 @@ class _Parser:
             return Filter("ext", "", extension(ending[1]), token.start, token.end - token.start)
         return self._word(token, name, tied, negated=negated)
 
+    def _near(self, quoted: Token, distance: Token, tied: str | None) -> Node | None:
+        """The words of `"a b"~5`: all of them, as anywhere; those that stand together count more anyway."""
+        message = f"{distance.text}: no distance can be asked for; all the words are, and the nearer the better"
+        self.problems.append(Problem(distance.start, distance.end - distance.start, message))
+        words = [
+            Word(match[0], tied, position=quoted.inner + match.start(), length=len(match[0]))
+            for match in re.finditer(r"[^\s\0]+", quoted.text)
+            if _searchable(match[0])
+        ]
+        return _joined(And, words[: MAX_TERMS - self.n_terms + 1])
+
     def _word(self, token: Token, name: str | None, tied: str | None, *, negated: bool) -> Word | None:
+        if name is None and not token.exact and not self._is_being_typed(token):
+            foreign = foreign_word(token.text)
+            if foreign is not None:
+                self.problems.append(Problem(token.start, token.end - token.start, foreign))
+                return None
         text = token.text.rstrip("*")
         if not _searchable(text):
             return None
@@ -328,13 +352,18 @@ class _Parser:
             self._misspelt_field(token)
         self.n_terms += 1
         starred = text != token.text
-        unfinished = self.as_you_type and token.end == len(self.text) and not negated and not starred
+        unfinished = self._is_being_typed(token) and not negated and not starred
         return Word(text, tied, unfinished or starred, token.exact, unfinished, token.inner, len(text))
+
+    def _is_being_typed(self, token: Token) -> bool:
+        return self.as_you_type and token.end == len(self.text)
 
     def _misspelt_field(self, token: Token) -> None:
         match = _NAME.match(token.text)
-        close = nearest(match[1].lower(), TEXT_NAMES | FILTER_NAMES) if match else None
-        if match is not None and close is not None and abs(len(close) - len(match[1])) <= 2:
+        if match is None or (name := match[1].lower()) in _ORDINARY_KEYS:
+            return
+        close = nearest(name, [known for known in TEXT_NAMES | FILTER_NAMES if len(known) > 3])
+        if close is not None and abs(len(close) - len(name)) <= 2 and name != close + "s":
             message = f"no field {match[1]}:, did you mean {close}:? It is searched for as a word"
             self.problems.append(Problem(token.start, len(match[1]) + 1, message))
 

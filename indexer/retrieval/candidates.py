@@ -16,8 +16,10 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.query.nodes import Query, positive_words
+from indexer.retrieval.adjacency import phrase_starts
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
-from indexer.retrieval.matching import FolderIds, Matcher, phrase_starts
+from indexer.retrieval.matching import FolderIds, Matcher
+from indexer.retrieval.written import Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -87,6 +89,7 @@ def find(
     limit: int,
     languages: tuple[str, ...],
     folder_ids: FolderIds,
+    texts: Texts = nothing_written,
     narrow: Mask | None = None,
     by_date: bool = False,
     near: Ints | None = None,
@@ -98,7 +101,7 @@ def find(
     restricts the answer without touching the words. The documents `near`, close to the query in meaning, are candidates
     whatever words they hold; they count as matches only if they match.
     """
-    lookup = ConceptLookup(snapshot, languages)
+    lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids)
     all_words = matcher.admitted(query.root)
     admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
@@ -107,7 +110,7 @@ def find(
     if by_date and all_words.any():
         admitted = all_words
     concepts = asked_for(query, lookup)
-    found = occurrences(matcher, concepts)
+    found = occurrences(lookup, concepts)
     scores, any_df = bm25f(snapshot, found)
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
@@ -142,10 +145,9 @@ Occurrences = list[dict[str, tuple[Ints, Floats]]]
 """[n_concepts] field -> the documents that hold the concept there, ascending, and how often each does"""
 
 
-def occurrences(matcher: Matcher, concepts: tuple[Concept, ...]) -> Occurrences:
+def occurrences(lookup: ConceptLookup, concepts: tuple[Concept, ...]) -> Occurrences:
     """Where the concepts stand; fields that lack one are left out."""
-    found = [{field: matcher.counts(concept, field) for field in concept.fields} for concept in concepts]
-    return [{field: counts for field, counts in own.items() if counts[0].size} for own in found]
+    return [dict(lookup.counts(concept)) for concept in concepts]
 
 
 def bm25f(

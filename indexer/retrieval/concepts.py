@@ -2,6 +2,9 @@
 
 A concept is one thing asked for: a word with the indexed forms that share its stem, the completions of a
 prefix, the pieces of a joined word. It has one occurrence count for each document and field.
+
+A joined word (get_or_create, --no-ff, /etc/fstab) is answered by the documents that hold it as written, then by those
+that hold its pieces next to each other; only where there are none, by those that hold the pieces anywhere.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ import numpy as np
 
 from indexer.postings import Floats, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
+from indexer.retrieval.adjacency import adjacent
+from indexer.retrieval.written import RARE, Counts, Texts, as_written, holders, is_code, nothing_written
 from indexer.schema import TEXT_FIELDS
-from indexer.storage.snapshot import Snapshot
+from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
 from indexer.text.language import is_function_word, stem
 
@@ -27,8 +32,10 @@ COMPLETED = 0.1
 """what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
 WHOLE = 0.1
 """a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
-QUERY_FIELDS = {"from": ("author",), "path": ("path", "name"), None: TEXT_FIELDS}
+QUERY_FIELDS = {"from": ("author",), "to": ("recipients",), "path": ("path", "name"), None: TEXT_FIELDS}
 """where a query field looks; any other name is the index field itself"""
+NOT_AS_WRITTEN = 0.001
+"""what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +57,48 @@ class Concept:
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
     is_beginning: bool = False
     """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
+    pieces: tuple[tuple[str, ...], ...] = ()
+    """of a joined word: the terms that may stand at each of its positions, next to each other; () for others"""
+    written: str = ""
+    """in lower case, a word that is meant as it is written; "" for others"""
 
 
 class ConceptLookup:
-    """The concepts of the words and phrases of one query, each looked up once however often it is asked for."""
+    """The concepts of the words and phrases of one query and their counts, each looked up once."""
 
-    def __init__(self, snapshot: Snapshot, languages: tuple[str, ...]) -> None:
-        self.snapshot, self.languages = snapshot, languages
+    def __init__(self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written) -> None:
+        self.snapshot, self.languages, self._texts = snapshot, languages, texts
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
+        self._counts: dict[Concept, Counts] = {}
 
     def of(self, node: Word | Phrase) -> list[Concept]:
         """As `node_concepts`."""
         key = (node, node.position)  # the same word at two places is equal, and yet two nodes
         if key not in self._found:
-            self._found[key] = node_concepts(self.snapshot, node, self.languages)
+            self._found[key] = node_concepts(self, node)
         return self._found[key]
+
+    def counts(self, concept: Concept) -> Counts:
+        """The fields that hold the concept, each with its documents [n] (ascending) and the occurrences in them [n]."""
+        key = replace(concept, offset=0)
+        if key not in self._counts:
+            if concept.pieces:
+                found = {field: _adjacent_counts(self.snapshot, concept, field) for field in concept.fields}
+            else:
+                found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
+            found = {field: own for field, own in found.items() if own[0].size}
+            rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
+            self._counts[key] = self._as_written_first(concept, found) if concept.written and rare else found
+        return self._counts[key]
+
+    def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
+        held = holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning)
+        if not held.size:
+            return found
+        return {
+            field: (docs, np.where(np.isin(docs, held, assume_unique=True), tf, NOT_AS_WRITTEN * tf))
+            for field, (docs, tf) in found.items()
+        }
 
 
 def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
@@ -74,17 +108,45 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
 
 
-def node_concepts(snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...]) -> list[Concept]:
+def node_concepts(lookup: ConceptLookup, node: Word | Phrase) -> list[Concept]:
     """The concepts of one word or phrase of the query."""
+    snapshot, languages = lookup.snapshot, lookup.languages
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
         return [Concept(node, ((term,),), (term,), fields) for term in sequence(node.text)]
     raws = raw_tokens(node.text)
+    if not node.exact:
+        joined = _next_to_each_other(snapshot, node, raws, fields)
+        if joined is not None and lookup.counts(joined):
+            return [joined]
     concepts: list[Concept] = []
     for i, raw in enumerate(raws):
         last = i == len(raws) - 1
         concepts.extend(_raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last))
     return concepts
+
+
+def _next_to_each_other(
+    snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]
+) -> Concept | None:
+    """A joined word as one concept, its pieces in a row; None for a word that is not joined."""
+    written = as_written(node.text)
+    parts = tuple(sequence(node.text))
+    whole = whole_term(raws[0]) if len(raws) == 1 else ""
+    if not parts or not (written or whole):
+        return None
+    pieces: tuple[tuple[str, ...], ...] = tuple((part,) for part in parts)
+    wholes: tuple[str, ...] = (whole,) if whole else ()
+    is_beginning = node.prefix and not (node.unfinished and whole and _is_known(snapshot, whole, fields))
+    if is_beginning:
+        pieces = (*pieces[:-1], _completions(snapshot, parts[-1], fields))
+        wholes = _completions(snapshot, whole, fields) if whole else ()
+    name = whole or (parts[0] if len(parts) == 1 else written)
+    forms = (*((term,) for term in wholes), parts)
+    return Concept(
+        node, forms, (name, *parts), fields, width=len(parts), pieces=pieces,
+        written=written if "body" in fields else "", is_beginning=is_beginning,
+    )  # fmt: skip
 
 
 def _raw_concepts(
@@ -102,7 +164,8 @@ def _raw_concepts(
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
         function_word = not node.exact and node.field is None and is_function_word(whole, languages)
-        concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word)
+        code = typed if is_code(raw) and not node.exact and "body" in fields else ""
+        concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
         others = _other_endings(snapshot, whole, fields, forms) if known else ()
         return [replace(concept, completions=others, is_beginning=True) if others else concept]
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
@@ -127,10 +190,7 @@ def _joined_concepts(
     if prefix and whole and not (node.unfinished and known):
         completed = [(t,) for t in _completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
-    wordlike = all(len(part) > 1 and part.isalpha() for part in parts)
-    if known and not wordlike:
-        return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
-    if wordlike and whole:
+    if whole and all(len(part) > 1 and part.isalpha() for part in parts):
         return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
 
@@ -191,6 +251,12 @@ def _common_prefix(a: str, b: str) -> str:
     while n < min(len(a), len(b)) and a[n] == b[n]:
         n += 1
     return a[:n]
+
+
+def _adjacent_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
+    starts = adjacent(snapshot, field, concept.pieces)
+    docs, tf = np.unique(starts >> PLACE_BITS, return_counts=True)
+    return docs, tf.astype(np.float64)
 
 
 def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Mask
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
-from indexer.retrieval.concepts import Concept, ConceptLookup, field_counts
+from indexer.retrieval.adjacency import phrase_starts
+from indexer.retrieval.concepts import Concept, ConceptLookup
 from indexer.schema import TAG_FIELD
-from indexer.storage.snapshot import PLACE_BITS, Snapshot
+from indexer.storage.snapshot import PLACE_BITS
 from indexer.text.analysis import fold, sequence
 
 FolderIds = Callable[[str], set[int]]
@@ -25,14 +26,7 @@ class Matcher:
 
     def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds) -> None:
         self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
-        self._counted: dict[tuple[tuple[tuple[str, ...], ...], str], tuple[Ints, Floats]] = {}
-
-    def counts(self, concept: Concept, field: str) -> tuple[Ints, Floats]:
-        """As `field_counts`, each counted once however often it is asked for."""
-        key = (concept.forms, field)
-        if key not in self._counted:
-            self._counted[key] = field_counts(self.snapshot, concept, field)
-        return self._counted[key]
+        self._counts = lookup.counts
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
@@ -82,8 +76,8 @@ class Matcher:
     def _union(self, concepts: list[Concept]) -> Mask:
         mask = np.zeros(self.snapshot.alive.size, dtype=bool)
         for concept in concepts:
-            for field in concept.fields:
-                mask[self.counts(concept, field)[0]] = True
+            for docs, _ in self._counts(concept).values():
+                mask[docs] = True
         return mask
 
     def _phrase(self, phrase: Phrase) -> Mask:
@@ -129,13 +123,3 @@ def _within(values: npt.NDArray[Any], start: float | None, end: float | None) ->
     if end is not None:
         mask &= values < end
     return mask
-
-
-def phrase_starts(snapshot: Snapshot, field: str, words: list[str]) -> Ints:
-    """The places at which the words stand next to each other in this order."""
-    holders = [snapshot.postings(field, word).docs for word in words]
-    common = reduce(partial(np.intersect1d, assume_unique=True), holders)
-    starts = snapshot.places(field, words[0], common)
-    for i, word in enumerate(words[1:], start=1):
-        starts = starts[np.isin(starts + i, snapshot.places(field, word, common), assume_unique=True)]
-    return starts

@@ -340,6 +340,17 @@ class Catalogue:
         rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
         return zlib.decompress(rows[0][0]).decode("utf-8") if rows else ""
 
+    def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
+        """The ids of those documents that are there, each with its path, title and text, one below the other."""
+        wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
+        rows = self._rows(
+            "SELECT doc_id, path, title, text_z FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
+            " WHERE doc_id IN (SELECT value FROM json_each(?))",
+            wanted,
+        )
+        for doc_id, path, title, text_z in rows:
+            yield doc_id, "\n".join((os.fsdecode(path), title, zlib.decompress(text_z).decode("utf-8")))
+
     def doc_ids_of(self, path: str) -> tuple[int, ...]:
         """The documents of one file, in their order in it."""
         query = "SELECT doc_id FROM documents JOIN files USING (file_id) WHERE path = ? ORDER BY doc_id"

@@ -30,6 +30,7 @@ import numpy.typing as npt
 from indexer.errors import IndexDamaged
 from indexer.postings import Bytes, Ints, Rows, decode, gather
 from indexer.schema import DOCUMENT, TEXT_FIELDS
+from indexer.text.spelling import TermList
 
 EXTENSIONS = (".doc", ".trm", ".pst")
 WIDTHS = ("", "<u1", "<u2", "<u4")
@@ -156,6 +157,14 @@ class SegmentFiles:
         first = int(table.text_ends[start - 1]) if start else 0
         blob = self._terms[table.text_start + first : table.text_start + (ends[-1] if ends else first)]
         return [blob[a - first : b - first] for a, b in zip([first, *ends[:-1]], ends, strict=True)] if ends else []
+
+    def term_list(self, field: str) -> TermList:
+        """The same as they lie on disk."""
+        if field not in self._tables:
+            return TermList(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.uint32))
+        table = self._tables[field]
+        size = int(table.text_ends[-1]) if table.text_ends.size else 0
+        return TermList(np.frombuffer(self._terms, np.uint8, count=size, offset=table.text_start), table.text_ends)
 
     def document_frequencies(self, field: str) -> npt.NDArray[np.uint32]:
         """[n_terms] documents with each term, deleted ones included."""

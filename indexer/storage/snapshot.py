@@ -17,6 +17,7 @@ import numpy as np
 from indexer.postings import Ints, Mask, Rows
 from indexer.schema import DOCUMENT, TEXT_FIELDS
 from indexer.storage.codec import SegmentFiles, damage_named
+from indexer.text.spelling import TermList
 
 CACHE_BYTES = 48 << 20
 PLACE_BITS = 32
@@ -190,6 +191,10 @@ class Snapshot:
             for word, count in zip(_words(files, field, first, last), df, strict=True):
                 found[word] = found.get(word, 0) + count
         return found
+
+    def term_lists(self, field: str) -> list[TermList]:
+        """The field's terms, segment by segment, as they lie on disk."""
+        return [files.term_list(field) for files in self._segments]
 
     def vocabulary(self, field: str) -> dict[str, int]:
         """Every term of the field with its document frequency."""

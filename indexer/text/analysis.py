@@ -29,6 +29,8 @@ MAX_RAW_LENGTH = 200
 
 _TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
 _RAW = re.compile(_TOKEN.format(r"\w"))
+_OPTION = r"(?:(?<![\w\-])--(?=[^\W\d_]))?"
+_RAW_OPTIONS = re.compile(_OPTION + _TOKEN.format(r"\w"))
 _MARKS = "".join(c for c in map(chr, range(0x300, 0x1E00)) if unicodedata.category(c) in ("Mn", "Mc"))
 """vowel signs and points that belong to the word they stand in, though no letters"""
 _MARK = re.compile(f"[{_MARKS}]")
@@ -55,10 +57,11 @@ def fold(text: str) -> str:
 
 def raw_tokens(text: str) -> list[str]:
     """The raw tokens of `text` in order; letters and accents that are written apart are put together first."""
+    plain = _RAW_OPTIONS if "--" in text else _RAW
     if text.isascii():
-        return _RAW.findall(text)
+        return plain.findall(text)
     text = unicodedata.normalize("NFC", text)
-    return (_RAW_MARKED if _MARK.search(text) else _RAW).findall(text)
+    return (_RAW_MARKED if _MARK.search(text) else plain).findall(text)
 
 
 @lru_cache(maxsize=20_000)
@@ -86,15 +89,26 @@ def whole_term(raw: str) -> str:
     return whole if _worth_keeping(whole) else ""
 
 
+def is_ideographic(text: str) -> bool:
+    """Whether `text` holds a character of a script that is indexed in pairs."""
+    return _CJK.search(text) is not None
+
+
+def is_marked(text: str) -> bool:
+    """Whether `text` holds vowel signs or points, as Hindi and Hebrew have them."""
+    return _MARK.search(text) is not None
+
+
 def is_half(term: str) -> bool:
     """Whether `term` is one character of a script that is indexed in pairs."""
     return len(term) == 1 and _CJK.match(term) is not None
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
-    """The pieces, what they were joined to, and the name with its mark as in "C++"."""
-    body = raw.rstrip("+#")
-    mark = fold(raw) if len(body) <= 2 and len(raw) > len(body) else ""  # "environment#" is a link's mark
+    """The pieces, what they were joined to, and the name with its mark as in "C++" and "--verbose"."""
+    body = raw.rstrip("+#").removeprefix("--")
+    short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
+    mark = fold(raw) if short or (raw[0] == "-" and len(raw) <= MAX_TERM_LENGTH) else ""
     pieces = [piece for piece in _JOINT.split(body) if piece]
     if len(pieces) > 1 and pieces[-1] in ("s", "S") and body[-2] in "'’":
         pieces.pop()

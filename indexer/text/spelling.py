@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,55 +21,95 @@ COST_OF_FIRST_LETTER = 3.0
 """the same for a word with another first letter: people seldom get that one wrong"""
 
 
+AT_ONCE = 1 << 12
+"""terms whose letters are looked at at once: they stay in the processor's cache"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermList:
+    """Distinct terms as a segment of the index holds them, mapped: nothing is copied before it is looked at."""
+
+    text: npt.NDArray[np.uint8]
+    """all terms one after the other in UTF-8"""
+    ends: npt.NDArray[np.uint32]
+    """[n_terms] where each ends in `text`"""
+
+    def terms(self, rows: npt.NDArray[np.intp]) -> list[str]:
+        """The terms number `rows`."""
+        ends = self.ends[rows].astype(np.int64)
+        starts = np.where(rows > 0, self.ends[rows - 1], 0).astype(np.int64)
+        return [
+            self.text[start:end].tobytes().decode("utf-8", "surrogatepass")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """All indexed words, lower case without accents."""
+    """All indexed words, lower case without accents, where they lie in the index."""
 
-    terms: list[str]
-    """ascending, as Python compares strings; [n_terms]"""
-    frequencies: npt.NDArray[np.int32]
-    """documents that hold each word; [n_terms]"""
-
-    def contains(self, term: str) -> int:
-        """How many documents hold `term`; 0 when none does."""
-        at = bisect_left(self.terms, term)
-        return int(self.frequencies[at]) if at < len(self.terms) and self.terms[at] == term else 0
+    lists: Sequence[TermList]
+    contains: Callable[[str], int]
+    """how many documents hold a term; 0 when none does"""
 
     @cached_property
-    def _letters(self) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int64]]:
-        """The low 16 bits of all code points in one row, and where each term begins in it [n_terms + 1]."""
-        codes = np.frombuffer("".join(self.terms).encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        starts = np.zeros(len(self.terms) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, self.terms), np.int64, len(self.terms)), out=starts[1:])
-        return codes.astype(np.uint16), starts
-
-    @cached_property
-    def _letter_sets(self) -> npt.NDArray[np.uint64]:
-        """For each term the set of its letters, folded into 64 bits; [n_terms]."""
-        codes, starts = self._letters
-        bits = np.uint64(1) << (np.append(codes, np.uint16(0)) & np.uint16(63)).astype(np.uint64)
-        sets = np.bitwise_or.reduceat(bits, starts)[:-1]  # the letter appended is the end's, not a term's
-        return np.where(np.diff(starts) > 0, sets, np.uint64(0))
+    def _shapes(self) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint32]]]:
+        """Of each list the lengths of its terms in characters and their sets of letters; [n_terms] each."""
+        return [_shapes(own) for own in self.lists]
 
     def within(self, word: str, limit: int, frequency: int) -> list[tuple[str, int, int]]:
         """The (term, distance, frequency) of terms at most `limit` edits from `word`, in `frequency` documents or more.
 
         An edit changes at most two members of the set of letters, one gone and one come, so most terms are ruled
-        out by their sets; the rest are compared all at once.
+        out by their sets; the rest are compared all at once. Ascending, as Python compares strings.
         """
-        codes, starts = self._letters
-        bits = 0
-        for letter in word:
-            bits |= 1 << (ord(letter) & 63)
-        lengths = np.diff(starts)
-        near = (np.abs(lengths - len(word)) <= limit) & (self.frequencies >= frequency)
-        rows = np.flatnonzero(near)
-        differing = np.bitwise_count(self._letter_sets[rows] ^ np.uint64(bits))
-        rows = rows[differing <= 2 * limit]
-        distances = _distances(word, codes, starts[rows], lengths[rows], limit)
-        kept = np.flatnonzero(distances <= limit)
-        return [(self.terms[int(rows[k])], int(distances[k]), int(self.frequencies[rows[k]])) for k in kept]
+        letters = np.bitwise_or.reduce(_letter_bits(_utf8(word)), initial=np.uint32(0))
+        near: set[str] = set()
+        for own, (lengths, sets) in zip(self.lists, self._shapes, strict=True):
+            rows = np.flatnonzero((lengths + limit >= len(word)) & (lengths <= len(word) + limit))
+            rows = rows[np.bitwise_count(sets[rows] ^ letters) <= 2 * limit]
+            near.update(own.terms(rows))
+        terms = sorted(near)
+        codes = np.frombuffer("".join(terms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint16)
+        sizes = np.array([len(term) for term in terms], dtype=np.int64)
+        distances = _distances(word, codes, np.cumsum(sizes) - sizes, sizes, limit)
+        kept = np.flatnonzero(distances <= limit).tolist()
+        found = [(terms[k], int(distances[k]), self.contains(terms[k])) for k in kept]
+        return [one for one in found if one[2] >= frequency]
+
+
+def _utf8(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+
+
+def _letter_bits(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
+    """For each byte of UTF-8 the bit of its letter, of 32; 0 for the first bytes of letters of several.
+
+    A letter of two bytes sets one bit, so that the bound of `Vocabulary.within` holds; of three, as in Georgian, two:
+    there some terms of two edits may be missed.
+    """
+    bits: npt.NDArray[np.uint32] = np.left_shift(np.uint32(1), text & np.uint8(31), dtype=np.uint32)
+    return np.where(text < 0xC0, bits, np.uint32(0)) if text.size and text.max() >= 0xC0 else bits
+
+
+def _shapes(own: TermList) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint32]]:
+    n = own.ends.size
+    lengths, sets = np.zeros(n, dtype=np.int16), np.zeros(n, dtype=np.uint32)
+    for first in range(0, n, AT_ONCE):
+        start = int(own.ends[first - 1]) if first else 0
+        ends = own.ends[first : first + AT_ONCE].astype(np.int64) - start
+        starts = np.concatenate(([0], ends[:-1]))
+        text = own.text[start : start + int(ends[-1])]
+        sizes = ends - starts
+        if text.size and text.max() >= 0x80:
+            within_letters = np.cumsum((text & 0xC0) == 0x80, dtype=np.int32)
+            before = np.concatenate(([0], within_letters))
+            sizes = sizes - (before[ends] - before[starts])
+        lengths[first : first + ends.size] = np.minimum(sizes, np.iinfo(np.int16).max)
+        filled = np.flatnonzero(ends > starts)
+        if filled.size:
+            sets[first + filled] = np.bitwise_or.reduceat(_letter_bits(text), starts[filled])
+    return lengths, sets
 
 
 def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device
     assert query.index("(") == mark.index("^")
 
 
-def test_a_misspelt_word_brings_a_suggestion(indexed: Device) -> None:
-    """A word that no document has is answered with the nearest one that some have."""
-    assert "did you mean: kingfisher" in indexed.run("search", "kingfsher").stderr
+def test_a_misspelt_word_is_searched_as_it_was_meant(indexed: Device) -> None:
+    """And said, in a line and in JSON; --as-typed keeps to the word and suggests."""
+    corrected = indexed.run("search", "kingfsher", "--json")
+    assert "showing results for: kingfisher" in corrected.stderr
+    assert json.loads(corrected.stdout.splitlines()[0])["searched"] == "kingfisher"
+    assert "searched" not in json.loads(indexed.run("search", "kingfisher", "--json").stdout.splitlines()[0])
+    typed = indexed.run("search", "kingfsher", "--as-typed")
+    assert (typed.stdout, typed.returncode) == ("", 1)
+    assert "did you mean: kingfisher" in typed.stderr
+
+
+@pytest.mark.parametrize("query", ["", "  "])
+def test_a_blank_query_finds_nothing(indexed: Device, query: str) -> None:
+    """One line says that there is nothing to search for."""
+    done = indexed.run("search", query)
+    assert (done.stdout, done.returncode, done.stderr.count("\n")) == ("", 2, 1)
+    assert "blank" in done.stderr

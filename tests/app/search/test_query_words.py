@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.search.page import highlight_words, query_terms, suggestion
+from app.search.page import highlight_words, is_surely_meant, query_terms, suggestion
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
 from indexer.query.nodes import Query
@@ -15,7 +15,7 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
-from indexer.text.spelling import Vocabulary
+from indexer.text.spelling import TermList, Vocabulary
 
 TEXTS = ["heron herons waits", "heron houses", "house rules foo_bar"]
 
@@ -71,7 +71,10 @@ def test_every_form_that_counts_is_highlighted(snapshot: Snapshot, text: str, ty
     assert set(highlight_words(asked(snapshot, text, typing=typing)[1])) == words
 
 
-VOCABULARY = Vocabulary(["heron", "house", "rules"], np.array([9, 9, 9], dtype=np.int32))
+VOCABULARY = Vocabulary(
+    [TermList(np.frombuffer(b"heronhouserules", dtype=np.uint8), np.array([5, 10, 15], dtype=np.uint32))],
+    lambda term: 9 * (term in ("heron", "house", "rules")),
+)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +92,11 @@ VOCABULARY = Vocabulary(["heron", "house", "rules"], np.array([9, 9, 9], dtype=n
 )
 def test_misspelt_words_are_replaced_in_their_place(snapshot: Snapshot, text: str, better: str) -> None:
     """Everything around a corrected word stays as it was typed."""
-    assert suggestion(*asked(snapshot, text), lambda: VOCABULARY) == better
+    assert suggestion(*asked(snapshot, text), VOCABULARY) == better
 
 
-def test_the_vocabulary_is_only_made_when_it_is_needed(snapshot: Snapshot) -> None:
-    """A query whose words are all known never asks for it."""
-
-    def never() -> Vocabulary:
-        raise AssertionError("nobody should ask")
-
-    assert suggestion(*asked(snapshot, "heron"), never) == ""
+def test_a_name_in_camel_case_is_never_replaced_unasked() -> None:
+    """Another word of the same query may be."""
+    assert not is_surely_meant("GeoLite setup", "getline setup")
+    assert is_surely_meant("GeoLite setpu", "GeoLite setup")
+    assert is_surely_meant("SETPU", "setup")

@@ -73,13 +73,12 @@ def test_languages_by_code_or_name() -> None:
 
 
 def test_the_vocabulary_is_that_of_titles_and_texts(tmp_path: Path, catalogue: Catalogue) -> None:
-    """With document frequencies added up; made once."""
+    """With document frequencies added up."""
     add(tmp_path / "index", ["heron title", "heron"])
     reading = Reader(tmp_path / "index", catalogue).reading
-    vocabulary = reading.vocabulary()
-    frequencies = dict(zip(vocabulary.terms, vocabulary.frequencies.tolist(), strict=True))
-    assert frequencies == {"heron": 2, "title": 1 + 2, "word": 2}
-    assert reading.vocabulary() is vocabulary
+    vocabulary = reading.vocabulary
+    assert vocabulary.within("herno", 1, 1) == [("heron", 1, 2)]
+    assert [vocabulary.contains(term) for term in ("heron", "title", "word", "stork")] == [2, 1 + 2, 2, 0]
 
 
 @pytest.mark.parametrize("folder", ["/no/such", "~nobody-of-this-name/x", "", "\ud800", "/a\0b"])

@@ -201,8 +201,12 @@ def test_copies_are_one_result(open_search: Open) -> None:
 )  # fmt: skip
 def test_a_misspelt_word_is_replaced_where_it_stands(open_search: Open, text: str, suggestion: str) -> None:
     """Only the word, inside of its quotes or behind its field; nothing where nothing is amiss or known."""
-    assert ask(open_search(), text).suggestion == suggestion
-    assert ask(open_search(), text, as_you_type=True).suggestion == ""
+    search = open_search()
+    page, as_typed, typing = ask(search, text), ask(search, text, as_typed=True), ask(search, text, as_you_type=True)
+    assert (page.searched, page.suggestion) == (suggestion, "")
+    assert names(page) == names(ask(search, suggestion or text))
+    assert (as_typed.searched, as_typed.suggestion) == ("", suggestion)
+    assert (typing.searched, typing.suggestion) == ("", "")
 
 
 def test_facets_count_all_matches_and_narrow_to_them(open_search: Open, master: tuple[Path, Path]) -> None:

@@ -30,3 +30,10 @@ def test_then_spelling_then_relaxation_then_nothing() -> None:
     assert hint_of(replace(PAGE, suggestion="wind sea"), key="F8", width=60).plain == "Did you mean wind sea ?   F8"
     assert hint_of(replace(PAGE, relaxed=True), key="F8", width=80).plain.startswith("Few documents hold all")
     assert hint_of(PAGE, key="F8", width=80).plain == ""
+
+
+def test_a_correction_that_was_searched_for_is_named() -> None:
+    """With the key that goes back to the words as typed."""
+    page = replace(PAGE, searched="wind sea", relaxed=True)
+    assert hint_of(page, key="F8", width=60).plain == "Results for wind sea   F8: as typed"
+    assert hint_of(page, key="", width=60).plain == "Results for wind sea"

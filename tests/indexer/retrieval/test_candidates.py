@@ -264,9 +264,9 @@ def test_each_word_is_looked_up_once(
     snapshot = make_index([{"text": "heron crane ibis"}, {"text": "heron crane"}, {"text": "ibis"}]).snapshot()
     asked: list[str] = []
 
-    def counting(snapshot: Snapshot, node: Word | Phrase, languages: tuple[str, ...]) -> list[concepts.Concept]:
+    def counting(lookup: concepts.ConceptLookup, node: Word | Phrase) -> list[concepts.Concept]:
         asked.append(node.text)
-        return look_up(snapshot, node, languages)
+        return look_up(lookup, node)
 
     look_up = concepts.node_concepts
     monkeypatch.setattr(concepts, "node_concepts", counting)

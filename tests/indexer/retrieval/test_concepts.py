@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -11,6 +11,7 @@ from indexer.retrieval.concepts import (
     COMPLETED,
     MAX_COMPLETIONS,
     MAX_FORMS,
+    NOT_AS_WRITTEN,
     Concept,
     ConceptLookup,
     concepts_of,
@@ -58,7 +59,7 @@ def birds(make_index: MakeIndex) -> Snapshot:
         ("c", [{"c"}]),
         ("foo_bar", [{"foo_bar", "foo bar"}]),
         ("=foo_bar", [{"foo_bar"}]),
-        ("3.2.20", [{"3.2.20"}]),
+        ("3.2.20", [{"3.2.20", "3 2 20"}]),
         ("3.2.21", [{"3"}, {"2"}, {"21"}]),
         ("O'Reilly", [{"o"}, {"reilly"}]),
         ("O'ReillyMedia", [{"o"}, {"reillymedia"}]),
@@ -143,7 +144,41 @@ def test_forms_of_a_word_are_counted_together(make_index: MakeIndex) -> None:
     assert counts(snapshot, "heron", "title") == {}
 
 
-def test_a_joined_word_is_not_counted_twice(make_index: MakeIndex) -> None:
-    """foo_bar holds foo and bar: one occurrence, not two; apart they occur as often as the rarer of them."""
-    snapshot = make_index(["foo_bar", "foo x foo bar", "foo", "bar foo_bar foo"]).snapshot()
-    assert counts(snapshot, "foo_bar") == {0: 1, 1: min(2, 1), 3: max(1, min(2, 2))}
+def joined_counts(snapshot: Snapshot, text: str, texts: Sequence[str] = ()) -> dict[int, float]:
+    """The occurrences of the one joined word of a query, where the texts of the documents may be read."""
+    lookup = ConceptLookup(snapshot, ("en",), lambda ids: [(i, texts[i]) for i in ids if i < len(texts)])
+    (concept,) = concepts_of(parse(text), lookup)
+    docs, tf = lookup.counts(concept)["body"]
+    return dict(zip(docs.tolist(), tf.tolist(), strict=True))
+
+
+def test_a_joined_word_is_its_pieces_next_to_each_other(make_index: MakeIndex) -> None:
+    """foo_bar holds foo and bar in a row: one occurrence; apart they are none while there is a row somewhere."""
+    snapshot = make_index(["foo_bar foo", "foo x foo bar", "foo x bar", "bar foo_bar foo"]).snapshot()
+    assert joined_counts(snapshot, "foo_bar") == {0: 1, 1: 1, 3: 1}
+    assert joined_counts(snapshot, "foo-bar") == {0: 1, 1: 1, 3: 1}
+
+
+def test_loose_pieces_count_only_where_nothing_else_does(make_index: MakeIndex) -> None:
+    """As often as the rarer of them; pieces that are no words are asked for one by one."""
+    snapshot = make_index(["foo x foo bar-x bar", "foo", "x2 y 7"]).snapshot()
+    assert joined_counts(snapshot, "bar_foo") == {0: 2}
+    assert forms(snapshot, "7.x2") == [{"7"}, {"x2"}]
+
+
+def test_documents_that_hold_a_word_as_written_count_far_more(make_index: MakeIndex) -> None:
+    """One occurrence against two thousandths; where none holds it so, all count in full."""
+    texts = ["use --foo-bar", "the foo bar, foo bar", "Foo_Bar()"]
+    snapshot = make_index(texts).snapshot()
+    assert joined_counts(snapshot, "--foo-bar", texts) == {0: 1, 1: 2 * NOT_AS_WRITTEN, 2: NOT_AS_WRITTEN}
+    assert joined_counts(snapshot, "FOO_bar", texts) == {0: NOT_AS_WRITTEN, 1: 2 * NOT_AS_WRITTEN, 2: 1}
+    assert joined_counts(snapshot, "foo::bar", texts) == {0: 1, 1: 2, 2: 1}
+    assert joined_counts(snapshot, "foo_b*", texts) == {0: NOT_AS_WRITTEN, 1: 2 * NOT_AS_WRITTEN, 2: 1}
+
+
+def test_words_that_look_like_code_are_meant_as_written_too(make_index: MakeIndex) -> None:
+    """e1000e is not a piece of my_e1000e; a plain word is, and keeps its other forms."""
+    texts = ["my_e1000e", "the e1000e", "my_heron", "herons"]
+    snapshot = make_index(texts).snapshot()
+    assert joined_counts(snapshot, "e1000e", texts) == {0: NOT_AS_WRITTEN, 1: 1}
+    assert joined_counts(snapshot, "heron", texts) == {2: 1, 3: 1}

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import ConceptLookup
-from indexer.retrieval.matching import Matcher, phrase_starts
+from indexer.retrieval.matching import Matcher
 from indexer.storage.index import Index
-from indexer.storage.snapshot import PLACE_BITS, Snapshot
+from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
 from indexer.text.language import is_function_word, stem
 
@@ -246,16 +246,6 @@ def test_removed_documents_are_never_admitted(make_index: MakeIndex) -> None:
     assert admitted(snapshot, "heron") == [1]
     assert 0 not in admitted(snapshot, "NOT heron")
     assert 0 not in admitted(snapshot, "heron unknown", relaxed=True)
-
-
-def test_a_phrase_starts_where_its_words_stand_in_a_row(make_index: MakeIndex) -> None:
-    """ "a b a" starts at 0 and 2 of "a b a b a"; only in the documents asked for."""
-    snapshot = make_index(["a b a b a", "b a", "x a b a"]).snapshot()
-    assert phrase_starts(snapshot, "body", ["a", "b", "a"]).tolist() == [0, 2, (2 << PLACE_BITS) + 1]
-    assert phrase_starts(snapshot, "body", ["x"]).tolist() == [2 << PLACE_BITS]
-    assert phrase_starts(snapshot, "body", ["b", "a"]).tolist() == [1, 3, 1 << PLACE_BITS, (2 << PLACE_BITS) + 2]
-    assert phrase_starts(snapshot, "body", ["a", "z"]).size == 0
-    assert phrase_starts(snapshot, "body", ["z", "a"]).size == 0
 
 
 def test_words_of_nothing_ask_for_nothing(notes: Snapshot) -> None:

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Literal
 from app.paths import Paths, SettingsError
 from app.settings import Settings, examine, index_roots
 from foltr.errors import FoltrError
-from indexer.errors import IndexerError
+from indexer.errors import IndexDamaged, IndexerError
 from indexer.text.printable import display_path
 
 Level = Literal["ok", "note", "broken"]
@@ -129,6 +130,30 @@ def _index(patient: Patient) -> Findings:
         yield "note", f"the catalogue is at commit {generation}: `foltr-search index` makes them agree"
 
 
+def _meaning(patient: Patient) -> Findings:
+    from indexer.meaning import encoder
+    from indexer.meaning.making import n_with_vectors
+    from indexer.storage.index import Index
+
+    chosen = patient.settings.meaning
+    if not chosen.enabled:
+        yield "note", "switched off (meaning.enabled)"
+        return
+    why = encoder.why_none(chosen.model)
+    if why:
+        yield "note", f"{why} (finds texts that say the same in other words, on this device alone)"
+        return
+    loaded = encoder.load(chosen.model)
+    vector = loaded.encode(["a text"])
+    yield "ok", f"{display_path(chosen.model) or 'all-MiniLM-L6-v2, int8'}, {vector.shape[1]} numbers a passage"
+    if not patient.paths.index.exists():
+        return
+    with suppress(IndexDamaged):  # the check of the index says so
+        made, total = n_with_vectors(Index.open(patient.paths.index).snapshot(), patient.paths.index, loaded.kind)
+        rest = "" if made == total else "; `foltr-search index`, `watch` and the screen read the rest"
+        yield "ok", f"{made:,} of {total:,} different documents read{rest}"
+
+
 def _state(patient: Patient) -> Findings:
     from app.store import Store
 
@@ -180,6 +205,7 @@ CHECKS: Mapping[str, Callable[[Patient], Findings]] = {
     "data folder": _folders,
     "folders": _roots,
     "index": _index,
+    "meaning": _meaning,
     "learning": _state,
     "watching": _watching,
     "terminal": _terminal,

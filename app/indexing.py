@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from app.settings import Paths, Settings, index_roots
+from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import Limits, WorkerPool
 from indexer.extract.source import MEGABYTE
@@ -55,6 +56,8 @@ READER = 1
 
 MAX_WORKERS = 8
 """beyond this the one process that writes the index cannot keep up"""
+MAX_ENCODER_THREADS = 4
+"""beyond this an encoder of this size gains little"""
 
 
 def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
@@ -107,6 +110,24 @@ def update_index(
         return scan(True)
 
 
+def make_vectors(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> str:
+    """Read what has no vectors yet for its meaning, until `stop`; one line on what is there, "" without an encoder."""
+    catalogue = Catalogue.open(paths.catalogue)
+    threads = min(available_cores(), MAX_ENCODER_THREADS)
+    making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings), threads=threads)
+    try:
+        while not stop.is_set() and making.step():
+            pass
+        return making.said
+    finally:
+        making.close()
+        catalogue.close()
+
+
+def _may_make_vectors(settings: Settings) -> Callable[[], str]:
+    return on_battery if settings.meaning.pause_on_battery else lambda: ""
+
+
 def watch(
     settings: Settings,
     paths: Paths,
@@ -133,6 +154,7 @@ def watch(
         with _pool(settings) as pool:
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
+            making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
             follower = Follower(
                 updater,
                 scan_seconds=settings.index.scan_minutes * 60,
@@ -140,6 +162,7 @@ def watch(
                 stop=stop,
                 may_work=on_battery if pause_on_battery else lambda: "",
                 on_quiet=pool.close,
+                idle_work=making.step,
                 note=note,
             )
             try:
@@ -147,6 +170,7 @@ def watch(
             except IndexDamaged:
                 rebuild = True
             finally:
+                making.close()
                 catalogue.close()
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "HistorySettings",
     "IndexSettings",
     "LearningSettings",
+    "MeaningSettings",
     "OpenSettings",
     "Paths",
     "ScreenSettings",
@@ -97,6 +98,24 @@ class SearchSettings(Section, frozen=True):
     debounce_ms: Annotated[
         int, Meta(ge=0, le=2000, description="Pause in typing after which the screen searches, in milliseconds.")
     ] = 60
+
+
+class MeaningSettings(Section, frozen=True):
+    """Finding what a query means and not only its words; needs the extra `meaning`."""
+
+    enabled: Annotated[
+        bool, Meta(description="Make vectors of what texts mean, on this device, and rank by them too.")
+    ] = True
+    model: Annotated[
+        str,
+        Meta(description="Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."),
+    ] = ""
+    one_shot: Annotated[
+        bool, Meta(description="Use it for single commands too, each of which then takes .4 s longer.")
+    ] = False
+    pause_on_battery: Annotated[
+        bool, Meta(description="Wait with making vectors while the machine runs on battery.")
+    ] = True
 
 
 class LearningSettings(Section, frozen=True):
@@ -198,6 +217,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
+    meaning: MeaningSettings = MeaningSettings()
     learning: LearningSettings = LearningSettings()
     history: HistorySettings = HistorySettings()
     screen: ScreenSettings = ScreenSettings()

@@ -24,6 +24,9 @@ Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.void]
 """`[n_docs]` what the index keeps of each document (indexer.schema.DOCUMENT)"""
 
+Vectors = npt.NDArray[np.float32]
+"""`[n, n_numbers]` what texts mean, each of length 1"""
+
 MAX_TF = 65_535
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from indexer.text.printable import display_path
 
-Phase = Literal["scanning", "indexing", "merging", "idle", "watching", "polling"]
+Phase = Literal["scanning", "indexing", "merging", "meaning", "idle", "watching", "polling"]
 
 REPORT_SECONDS = 0.1
 """between two reports of the same phase"""
@@ -21,7 +21,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     n_done: int = 0
-    """files that are up to date, those included that had not changed"""
+    """files that are up to date, those included that had not changed; in phase "meaning" documents with vectors"""
     n_total: int = 0
     bytes_done: int = 0
     """of the files that are read in this run"""

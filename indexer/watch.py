@@ -182,6 +182,8 @@ class Follower:
     """says why to pause now ("on battery"), or "" to go on"""
     on_quiet: Callable[[], None] = lambda: None
     """called after some minutes without work"""
+    idle_work: Callable[[], bool] = lambda: False
+    """does a little of the work that can wait until nothing has changed; True while more is left"""
     note: str = ""
     """to show with the first scan"""
     _folders: set[str] = field(default_factory=set)
@@ -195,6 +197,7 @@ class Follower:
     _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
     _worked: float = 0.0
+    _more_idle_work: bool = False
 
     def run(self) -> None:
         """Scan, then follow changes until `stop` is set; waits out every IndexerError, and raises IndexDamaged."""
@@ -226,8 +229,15 @@ class Follower:
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
+        if not changed:
+            self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
             self.on_quiet()
+
+    def _work_while_idle(self) -> None:
+        before, self._more_idle_work = self._more_idle_work, self.idle_work()
+        if before and not self._more_idle_work:
+            self._say()
 
     def _scan_pause(self) -> float:
         watching = self._notifier is not None and not self._notifier.blind
@@ -241,6 +251,8 @@ class Follower:
         until_scan = self._scanned + self._scan_pause() - now
         due = self._pacer.seconds_to_next(now)
         seconds = max(min(until_scan, LOOK_SECONDS, LOOK_SECONDS if due is None else due), 0.0)
+        if self._more_idle_work:
+            seconds = 0.0
         if self._notifier is not None:
             return self._notifier.wait(seconds, self.stop)
         self.stop.wait(seconds)

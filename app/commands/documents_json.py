@@ -40,6 +40,7 @@ def document_line(
         "why": why,
         "truncated": hit.truncated,
         "missing": hit.missing,
+        "by_meaning": hit.by_meaning,
         "missing_words": list(hit.missing_words),
         "copies": [path_fields(copy) for copy in hit.copies],
         "also_as": [path_fields(twin) for twin in hit.twins],

@@ -30,11 +30,13 @@ def command(
 ) -> int:
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
-    What has not changed is not read again. Ctrl-C keeps what is done; the next run goes on from there.
+    What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
+    takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
     """
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter, summarise
-    from app.indexing import update_index
+    from app.indexing import make_vectors, update_index
+    from indexer.extract.worker import give_way
 
     context = load()
     roots = _choose(context, folders, forget)
@@ -56,7 +58,13 @@ def command(
             )
         for said in summarise(summary):
             say(said)
-    return INTERRUPTED if summary.stopped else 0
+        if not stop.is_set():
+            give_way()
+            with ProgressWriter(quiet=quiet) as line:
+                made = make_vectors(context.settings, context.paths, on_progress=line.show, stop=stop)
+            if made:
+                say(made)
+    return INTERRUPTED if stop.is_set() else 0
 
 
 def _choose(context: Context, folders: tuple[str, ...], forget: tuple[str, ...]) -> tuple[str, ...]:

@@ -87,6 +87,9 @@ def describe(progress: Progress) -> str:
     """The numbers of one report on one line."""
     if progress.phase == "scanning":
         return f"scanning: {progress.n_total:,} files"
+    if progress.phase == "meaning":
+        left = f", {duration(progress.eta_seconds)} left" if progress.eta_seconds is not None else ""
+        return f"reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
     if progress.phase != "indexing":
         return progress.phase
     parts = [

@@ -62,6 +62,8 @@ def _print_status(status: IndexStatus, paths: Paths) -> None:
         "documents": f"{status.n_documents:,} in {status.n_files:,} files",
         "not readable": f"{status.n_failures:,} files" + (" (--failures lists them)" if status.n_failures else ""),
         "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
+        "meaning": status.why_no_meaning
+        or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "folders": "\n".join(status.roots) or "none (foltr-search index FOLDER)",
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {paths.data_dir}",
         "last update": when,

@@ -62,6 +62,8 @@ class Ranked:
     """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
+    passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """candidate -> the passage by which it was found, for those that hold none of the words"""
 
 
 def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
@@ -170,6 +172,7 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
             copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
             twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
             missing_words=ranked.missing_words[i],
+            passage=ranked.passages.get(i),
         ))  # fmt: skip
     return tuple(hits)
 

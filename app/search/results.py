@@ -50,6 +50,12 @@ class Hit:
     """words of a plain query that it does not hold, folded; () when it holds all, or where operators were written"""
     missing: bool = False
     """the file is gone since it was indexed"""
+    passage: tuple[int, int] | None = None
+    """found by its meaning alone, it holds none of the words: [start, end) in its text of what is close to the query"""
+
+    @property
+    def by_meaning(self) -> bool:
+        return self.passage is not None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -101,8 +107,8 @@ class ResultPage:
     request: SearchRequest
     hits: tuple[Hit, ...]
     n_matches: int
-    """all matching documents, those with some of the words included: what the facets count; `hits` holds the first
-    `limit` after duplicates were collapsed"""
+    """all documents that match by their words, those with some of the words included: what the facets count; `hits`
+    holds the first `limit` after duplicates were collapsed, and may hold others that are close in meaning"""
     n_documents: int
     """documents in the index at that moment"""
     seconds: float
@@ -220,3 +226,9 @@ class IndexStatus:
     """"" or who holds the write lock: "foltr-search watch (process 4711, since 10:02)" """
     last_update: float
     """seconds since the epoch, 0 for never"""
+    n_read_for_meaning: int = 0
+    """different documents with vectors"""
+    n_for_meaning: int = 0
+    """different documents that can have them: those in a language that the encoder knows; 0 without an encoder"""
+    why_no_meaning: str = ""
+    """why there is no encoder, "" when there is one"""

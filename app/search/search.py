@@ -26,6 +26,7 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
+from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
     bm25_ranks,
@@ -47,11 +48,12 @@ from app.search.page import (
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, passage, snippet
+from app.search.snippets import matches, passage, passage_snippet, snippet
 from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
+from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
@@ -70,11 +72,13 @@ KEPT_PAGES = 50
 class Search:
     """Searches one index and learns from what is opened; safe to call from several threads."""
 
-    def __init__(self, settings: Settings, paths: Paths) -> None:
+    def __init__(self, settings: Settings, paths: Paths, *, resident: bool = False) -> None:
+        """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
         paths.create_data_dir()
         self._settings, self._paths = settings, paths
         self._catalogue = Catalogue.open(paths.catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self.store = Store.for_searching(paths.state)
         self.unkept = "" if self.store.is_kept else UNKEPT
         """why nothing is learned or remembered now, as one line; "" when all is well"""
@@ -112,18 +116,20 @@ class Search:
         tonight = end_of_day(now)
         reading = self._reader.reading
         query = parse(request.text, now=now, as_you_type=request.as_you_type)
-        candidates = self._candidates(reading, query, request, tonight)
+        closeness = self._closeness(reading, query, request)
+        candidates = self._candidates(reading, query, request, tonight, closeness)
         better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
         problems, searched = query.problems, ""
         unfound = not request.as_typed and not candidates.n_all_words
         if better and unfound and is_surely_meant(request.text, better):
             meant = parse(better, now=now)
-            instead = self._candidates(reading, meant, request, tonight)
+            near = self._closeness(reading, meant, request)
+            instead = self._candidates(reading, meant, request, tonight, near)
             if instead.n_all_words:
-                query, candidates, searched, better = meant, instead, better, ""
+                query, candidates, closeness, searched, better = meant, instead, near, better, ""
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight)
+        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
         by_words = bm25_ranks(ranked.contents, ranked.bm25f)
@@ -153,7 +159,14 @@ class Search:
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
-    def _candidates(self, reading: Reading, query: Query, request: SearchRequest, now: float) -> Candidates:
+    def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
+        if request.order != "learned":
+            return None
+        return self._meaning.closeness(reading, query, wait=not request.as_you_type)
+
+    def _candidates(
+        self, reading: Reading, query: Query, request: SearchRequest, now: float, closeness: Closeness | None
+    ) -> Candidates:
         settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
         if query.root is None and query.text.strip():
@@ -167,6 +180,7 @@ class Search:
             texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
+            near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
         )
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
@@ -177,7 +191,7 @@ class Search:
 
     def _ranked(
         self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
-        completions: list[str], now: float,
+        completions: list[str], now: float, closeness: Closeness | None,
     ) -> Ranked:  # fmt: skip
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
@@ -185,19 +199,23 @@ class Search:
         features = feature_matrix(
             reading.snapshot, candidates, usage,
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+            meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
-        order = by_bm25f(rows, candidates.bm25f)
+        order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
         scores = learner.scores(features)
+        passages = passages_without_words(closeness, candidates, order) if closeness else {}
+        fixed = usage.same_query[order] > 0
+        fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
-            fixed=usage.same_query[order] > 0, by_age=not learner.prefers_older(),
+            fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [candidates.missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
-            has_words=bool(candidates.concepts),
+            [missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
+            has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
@@ -324,14 +342,18 @@ class Search:
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        text = self._catalogue.text(hit.doc_id)
-        return snippet(text, page.words, width=width, pages=row.pages if row else ())
+        text, pages = self._catalogue.text(hit.doc_id), row.pages if row else ()
+        if hit.passage:
+            return passage_snippet(text, hit.passage, width=width, pages=pages)
+        return snippet(text, page.words, width=width, pages=pages)
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         note = "the file is gone" if hit.missing or row is None else row.truncated
         text = self._catalogue.text(hit.doc_id)
+        if hit.passage:
+            return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
         shown, spans = passage(text, page.words, width=width), matches(text, page.words)
         if shown and shown[0] not in spans:
             spans = tuple(sorted({*spans, *shown}))
@@ -343,16 +365,20 @@ class Search:
 
     def why(self, page: ResultPage, hit: Hit) -> str:
         """The same in two to five words; "" for a result that stands where its words alone would put it."""
+        if hit.by_meaning:
+            return "by meaning"
         return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""
 
     def status(self) -> IndexStatus:
         """What the index holds and who is writing to it."""
         counts = self._catalogue.counts()
+        why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
         return IndexStatus(
             n_files=counts.n_files, n_documents=counts.n_documents, n_failures=counts.n_failures,
             n_skipped=counts.n_skipped, generation=self._reader.reading.snapshot.generation,
             index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
             writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
         )  # fmt: skip
 
 

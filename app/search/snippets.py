@@ -249,6 +249,15 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
     return Snippet(shown, marks, text.count("\n", 0, first) + 1, max(1, bisect_right(pages, first)) if pages else 0)
 
 
+def passage_snippet(text: str, passage: Span, *, width: int = 160, pages: Sequence[int] = ()) -> Snippet:
+    """The beginning of a passage that is wanted whatever words it holds: nothing is marked in it."""
+    start, end = passage
+    line = _squeezed(text[start:end]).strip()
+    before, room = ("…" if text[:start].strip() else ""), max(width, 20) - 2
+    cut = line if len(line) <= room and not text[end:].strip() else _cut(line, room) + "…"
+    return Snippet(before + cut, (), text.count("\n", 0, start) + 1, max(1, bisect_right(pages, start)) if pages else 0)
+
+
 def passage(text: str, words: Sequence[str], *, width: int = 160) -> tuple[Span, ...]:
     """The matches in the place that a snippet of this width shows; () where there is none."""
     return tuple(_best_window(text, tuple(words), max(width, 20) * 2 // 3))

@@ -88,6 +88,7 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
                 "Their text is read once, then followed. All of it stays on this device, where only you can read it.",
                 id="first-about",
             )
+            yield Static("", id="first-meaning", markup=False)
             yield FolderList(id="first-folders")
             yield Static("Looking for folders …", id="first-note", markup=False)
             yield Input(placeholder="Another folder, as in ~/papers", id="first-other", compact=True)
@@ -99,12 +100,18 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         self.run_worker(self._look, thread=True, exit_on_error=False)
 
     def _look(self) -> None:
-        self.post_message(FoldersSuggested(tuple(self._suggest())))
+        from indexer.meaning.encoder import HOW, why_none
+
+        advice = f"To find texts that say it in other words, too: {HOW} (100 MB)." if why_none("") else ""
+        self.post_message(FoldersSuggested(tuple(self._suggest()), advice))
 
     @on(FoldersSuggested)
     def _show_folders(self, message: FoldersSuggested) -> None:
         for index, folder in enumerate(message.folders):
             self._folders.add(folder, chosen=index == 0)
+        if message.advice:
+            self.query_one("#first-meaning", Static).update(message.advice)
+            self.query_one("#first-meaning").display = True
         self._note("Space chooses, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below.")
         if self._folders.option_count:
             self._folders.focus()

@@ -167,6 +167,8 @@ class FoldersSuggested(Message):
     """Folders that exist and are worth indexing, with their file counts."""
 
     folders: tuple[FolderChoice, ...]
+    advice: str = ""
+    """what the device lacks and could have, in one line"""
 
 
 @dataclass

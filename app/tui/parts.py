@@ -81,6 +81,8 @@ def progress_line(progress: Progress) -> ProgressLine:
     parts = [_phase(progress)]
     if progress.phase == "indexing":
         parts += [_rate(progress), _left(progress.eta_seconds)]
+    if progress.phase == "meaning":
+        parts.append(_left(progress.eta_seconds))
     if busy and progress.n_failed:
         parts.append(f"{count(progress.n_failed)} failed")
     parts.append(safe_line(progress.note))
@@ -98,6 +100,8 @@ def _phase(progress: Progress) -> str:
         return f"looking for files, {count(progress.n_total)} so far" if progress.n_total else "looking for files"
     if progress.phase == "indexing":
         return f"indexing {count(progress.n_done)} of {count(progress.n_total)}"
+    if progress.phase == "meaning":
+        return f"reading for meaning {count(progress.n_done)} of {count(progress.n_total)}"
     return {"merging": "tidying the index", "polling": "looking for changes from time to time"}.get(progress.phase, "")
 
 

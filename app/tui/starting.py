@@ -26,7 +26,7 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
     def open_engine() -> Search:
         from app.search.search import Search  # numpy and the index are loaded while the first frame is already shown
 
-        return Search(settings, paths)
+        return Search(settings, paths, resident=True)
 
     def read_stats() -> Sequence[Outcome]:
         from app.learning import outcomes

@@ -92,12 +92,14 @@ def find(
     texts: Texts = nothing_written,
     narrow: Mask | None = None,
     by_date: bool = False,
+    near: Ints | None = None,
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
     A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates do
     not know about words: `by_date` keeps to documents with all of them where there is one. `narrow` [n_numbers]
-    restricts the answer without touching the words.
+    restricts the answer without touching the words. The documents `near`, close to the query in meaning, are candidates
+    whatever words they hold; they count as matches only if they match.
     """
     lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids)
@@ -117,6 +119,9 @@ def find(
     if not by_date:
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
+        if near is not None:
+            extra = np.setdiff1d(near, docs)
+            docs = np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))]))
     return Candidates(
         docs,
         scores[docs],

@@ -166,11 +166,13 @@ TYPE_GROUPS = {
 
 
 def feature_matrix(
-    snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float
-) -> Floats:
+    snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
+    meaning: Floats | None = None,
+) -> Floats:  # fmt: skip
     """[n_docs, n_features] in [0, 1]; `titles` and `names` (file names) are in the order of the candidates.
 
-    `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
+    `meaning` [n_docs] in [0, 1] says how close each is to the query in meaning; None where nobody
+    knows. `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
     """
     raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
     rows = snapshot.documents[candidates.docs]
@@ -185,6 +187,8 @@ def feature_matrix(
         raw.update(_exactness(candidates, [_stem_of(name) for name in names], "name"))
     raw.update(_document_values(rows, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
+    if meaning is not None:
+        raw["meaning"] = meaning
     n = candidates.docs.size
     columns = [raw.get(name, np.zeros(n)) for name in NAMES]
     return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))

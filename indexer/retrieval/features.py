@@ -62,6 +62,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("body_early", "absolute", "speaks of the words near its beginning"),
     Feature("title_phrase", "absolute", "has the words next to each other in its title"),
     Feature("title_ordered", "absolute", "has the words in order in its title"),
+    Feature("meaning", "absolute", "is close to the query in meaning"),
     Feature("title_exact", "absolute", "has exactly the words as its title"),
     Feature("title_share", "absolute", "has a title made of these words and little else"),
     Feature("name_exact", "absolute", "has exactly the words as its file name"),

@@ -19,6 +19,7 @@ import numpy as np
 
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged, LockedError
+from indexer.meaning import vectors
 from indexer.prepare import document_row, path_fields
 from indexer.schema import DOCUMENT, FIELDS
 from indexer.storage import whoosh_codec
@@ -104,9 +105,9 @@ class Index:
 
     @staticmethod
     def destroy(folder: Path) -> None:
-        """Remove every file of the index; the lock stays."""
+        """Remove every file of the index; the lock stays, and the vectors of texts that may come back."""
         for path in folder.glob("*"):
-            if path.is_file() and path.name != LOCK_FILE:
+            if path.is_file() and path.name not in (LOCK_FILE, vectors.FILE, vectors.LOCK):
                 path.unlink(missing_ok=True)
 
     @staticmethod

@@ -42,6 +42,7 @@ class Device:
             "HOME": str(self.home),
             "PYTHONPATH": str(ROOT),
             "PYTHONUTF8": "1",
+            "FOLTR_MEANING__ENABLED": "false",  # the encoder takes a while to load; its own tests switch it on
             **more,
         }
 

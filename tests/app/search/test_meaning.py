@@ -1,0 +1,141 @@
+"""Searching by meaning, with a tiny encoder in whose words the expected order can be read off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+
+import msgspec
+import pytest
+
+from app.indexing import make_vectors, update_index
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
+from app.settings import IndexSettings, LearningSettings, MeaningSettings, Paths, Settings
+from indexer.meaning.vectors import FILE
+from tests.columns import INDEX
+from tests.tiny_encoder import write_encoder
+
+pytest.importorskip("onnxruntime")
+FILES = {
+    "garage.txt": "My automobile stands here.",
+    "pond.txt": "An egret waits at the pond.",
+    "office.txt": "The levy is due. " + "Nothing to see here. " * 60 + "An automobile was sold.",
+    "road.txt": "A car on the road.",
+    "road.md": "The car park at the pond.",
+}
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path / "config", tmp_path / "data")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    meaning = MeaningSettings(model=str(write_encoder(tmp_path / "encoder")), one_shot=True, pause_on_battery=False)
+    quiet = LearningSettings(exploration=0.0)
+    return Settings(index=IndexSettings(workers=1), meaning=meaning, learning=quiet)
+
+
+@pytest.fixture
+def search(tmp_path: Path, paths: Paths, settings: Settings) -> Iterator[Search]:
+    """Five files, read for their words and their meaning."""
+    (tmp_path / "files").mkdir()
+    for name, text in FILES.items():
+        (tmp_path / "files" / name).write_text(text)
+    update_index(settings, paths, roots=(str(tmp_path / "files"),))
+    assert make_vectors(settings, paths, on_progress=lambda _: None, stop=Event()) == "read for meaning: 5 documents"
+    one = Search(settings, paths)
+    yield one
+    one.close()
+
+
+def names(page: ResultPage) -> list[str]:
+    return [Path(hit.path).name for hit in page.hits]
+
+
+def test_what_says_it_in_other_words_is_found_after_the_words_themselves(search: Search) -> None:
+    """car: two files hold the word; automobile means the same; egrets and ponds are not near."""
+    page = search.search(SearchRequest("car"))
+    assert set(names(page)[:2]) == {"road.txt", "road.md"}
+    assert set(names(page)[2:]) == {"garage.txt", "office.txt"}
+    assert [hit.by_meaning for hit in page.hits] == [False, False, True, True]
+    assert page.n_matches == 2
+    assert page.features[0, INDEX["meaning"]] > 0.5
+
+
+def test_a_result_without_the_words_shows_the_passage(search: Search) -> None:
+    page = search.search(SearchRequest("car"))
+    office, garage = sorted(page.hits[2:], key=lambda hit: hit.path, reverse=True)
+    assert search.snippet(page, garage).text == "My automobile stands here."
+    passage = search.snippet(page, office, width=80)
+    assert "Nothing to see here" in passage.text
+    assert passage.spans == ()
+    assert office.passage is not None
+    assert "automobile" in FILES["office.txt"][slice(*office.passage)]
+    assert search.preview(page, office).spans == (office.passage,)
+    assert search.why(page, office) == "by meaning"
+
+
+@pytest.mark.parametrize("text", ['"car"', "title:car", "=car", "car OR zebra", "car -pond", "ca*"])
+def test_what_is_wished_for_by_letters_is_not_answered_by_meaning(search: Search, text: str) -> None:
+    page = search.search(SearchRequest(text))
+    assert not any(hit.by_meaning for hit in page.hits)
+    assert not page.features[:, INDEX["meaning"]].any()
+
+
+def test_filters_and_facets_are_walls_for_meaning_too(search: Search) -> None:
+    assert names(search.search(SearchRequest("car ext:md"))) == ["road.md"]
+    assert names(search.search(SearchRequest("vehicle ext:txt", type="text")))[0] in ("garage.txt", "road.txt")
+    assert names(search.search(SearchRequest("vehicle", type="markdown"))) == ["road.md"]
+
+
+@pytest.mark.parametrize("order", ["bm25", "modified", "name"])
+def test_other_orders_are_by_words_alone(search: Search, order: str) -> None:
+    assert set(names(search.search(SearchRequest("car", order=order)))) == {"road.txt", "road.md"}
+
+
+def test_a_query_is_answered_by_meaning_while_it_is_typed(search: Search) -> None:
+    search.search(SearchRequest("car"))
+    assert "garage.txt" in names(search.search(SearchRequest("car", as_you_type=True)))
+
+
+def test_a_single_command_does_not_load_the_encoder_by_itself(
+    search: Search, settings: Settings, paths: Paths
+) -> None:
+    """Unless the setting says so; a process that answers many queries does."""
+    meaning = msgspec.structs.replace(settings.meaning, one_shot=False)
+    for resident, n in ((False, 2), (True, 4)):
+        other = Search(msgspec.structs.replace(settings, meaning=meaning), paths, resident=resident)
+        assert len(other.search(SearchRequest("car")).hits) == n
+        other.close()
+
+
+def test_a_page_without_vectors_is_that_without_meaning(search: Search, settings: Settings, paths: Paths) -> None:
+    """No file, no encoder, or switched off: the same documents with the same scores."""
+    off = msgspec.structs.replace(settings, meaning=MeaningSettings(enabled=False))
+    none = msgspec.structs.replace(settings, meaning=MeaningSettings(model="/nowhere", one_shot=True))
+    pages = []
+    for chosen in (off, none):
+        other = Search(chosen, paths)
+        pages.append([(hit.path, hit.score) for hit in other.search(SearchRequest("car park")).hits])
+        other.close()
+    (paths.index / FILE).unlink()
+    pages.append([(hit.path, hit.score) for hit in search.search(SearchRequest("car park")).hits])
+    assert pages[0] == pages[1] == pages[2] != []
+
+
+def test_the_status_counts_what_was_read(search: Search, settings: Settings, paths: Paths) -> None:
+    status = search.status()
+    assert (status.n_read_for_meaning, status.n_for_meaning, status.why_no_meaning) == (5, 5, "")
+    off = Search(msgspec.structs.replace(settings, meaning=MeaningSettings(enabled=False)), paths)
+    assert off.status().why_no_meaning == "switched off (meaning.enabled)"
+    off.close()
+
+
+def test_switching_it_off_deletes_the_vectors(search: Search, settings: Settings, paths: Paths) -> None:
+    off = msgspec.structs.replace(settings, meaning=MeaningSettings(enabled=False))
+    assert make_vectors(off, paths, on_progress=lambda _: None, stop=Event()) == ""
+    assert not (paths.index / FILE).exists()

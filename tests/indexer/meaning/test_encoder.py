@@ -1,0 +1,89 @@
+"""The encoder: a tiny one whose vectors are known, the shipped one where it is installed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indexer.meaning import encoder
+from indexer.meaning.encoder import BATCH, NoEncoder, kind_of, load, why_none
+from tests.tiny_encoder import write_encoder
+
+pytest.importorskip("onnxruntime")
+shipped = pytest.mark.skipif(bool(why_none("")), reason=f"the shipped encoder is {why_none('')}")
+
+
+def test_a_text_is_the_mean_of_its_pieces_at_length_one(tmp_path: Path) -> None:
+    """car (1,0,0) and heron (0,1,0): their mean has the direction (1,1,0); [CLS] and [SEP] mean nothing here."""
+    vectors = load(str(write_encoder(tmp_path))).encode(["car", "car heron", "stone"])
+    np.testing.assert_allclose(vectors, [[1, 0, 0], [0.5**0.5, 0.5**0.5, 0], [0, 0, 0]], atol=1e-6)
+
+
+def test_neither_order_nor_company_changes_a_vector(tmp_path: Path) -> None:
+    """Texts share batches by length; each comes back in its place, as if it had been alone."""
+    tiny = load(str(write_encoder(tmp_path)))
+    texts = ["car " * (i % 5 + 1) + "heron " * (i % 3) for i in range(3 * BATCH)]
+    together = tiny.encode(texts)
+    np.testing.assert_allclose(together, np.concatenate([tiny.encode([text]) for text in texts]), atol=1e-6)
+
+
+def test_the_first_piece_speaks_where_the_folder_says_so(tmp_path: Path) -> None:
+    """With the pooling of [CLS], which means nothing here, every text is the null vector."""
+    write_encoder(tmp_path)
+    (tmp_path / "1_Pooling").mkdir()
+    (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
+    assert not load(str(tmp_path)).encode(["car"]).any()
+
+
+def test_a_folder_may_bring_tokenizer_json(tmp_path: Path) -> None:
+    """Read by the package tokenizers, it gives what vocab.txt gives."""
+    tokenizers = pytest.importorskip("tokenizers")
+    write_encoder(tmp_path)
+    words = (tmp_path / "vocab.txt").read_text().splitlines()
+    other = tokenizers.BertWordPieceTokenizer({word: i for i, word in enumerate(words)}, lowercase=True)
+    before = load(str(tmp_path)).encode(["the heron, the car"])
+    (tmp_path / "vocab.txt").unlink()
+    other.save(str(tmp_path / "tokenizer.json"))
+    np.testing.assert_array_equal(load(str(tmp_path)).encode(["the heron, the car"]), before)
+
+
+def test_another_model_has_another_name(tmp_path: Path) -> None:
+    one = kind_of(str(write_encoder(tmp_path / "a")))
+    other = kind_of(str(write_encoder(tmp_path / "b", {"car": (1.0, 0.0)})))
+    assert one.name != other.name
+    assert one.languages == frozenset()
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    assert why_none(str(tmp_path)) == f"{tmp_path}: wanted a folder with model.onnx"
+    write_encoder(tmp_path)
+    (tmp_path / "vocab.txt").unlink()
+    with pytest.raises(NoEncoder, match=r"wanted vocab.txt or tokenizer.json"):
+        load(str(tmp_path))
+    (tmp_path / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(NoEncoder, match="cannot be read"):
+        load(str(write_vocabulary(tmp_path)))
+
+
+def write_vocabulary(folder: Path) -> Path:
+    (folder / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n")
+    return folder
+
+
+@shipped
+def test_the_shipped_encoder_knows_what_words_mean() -> None:
+    """Of three texts the one that says the same in other words is the closest."""
+    vectors = load("").encode(["How do I repair my car?", "Mending an automobile", "A heron in the reeds", "Tax law"])
+    assert vectors.shape == (4, 384)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert (vectors[0] @ vectors[1:].T).argmax() == 0
+
+
+@shipped
+def test_an_encoder_that_was_not_checked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoder, "SHA256", "0" * 64)
+    with pytest.raises(NoEncoder, match="not the one that was checked"):
+        load("")

@@ -1,0 +1,222 @@
+"""Making vectors after the text index: all of them, once, most wanted first, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from indexer.errors import LockedError
+from indexer.extract import WorkerPool
+from indexer.files.crawl import CrawlRules
+from indexer.meaning.encoder import Encoder, kind_of, load
+from indexer.meaning.making import VectorMaker, n_with_vectors
+from indexer.meaning.vectors import VectorWriter, read
+from indexer.postings import Vectors
+from indexer.prepare import PreparedFile
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+from indexer.update import Job, Updater, open_catalogue
+from tests.tiny_encoder import write_encoder
+
+pytest.importorskip("onnxruntime")
+ROOT = Path(__file__).resolve().parents[3]
+SEED = 5
+
+
+class Place:
+    """A folder of files with its index and a tiny encoder."""
+
+    def __init__(self, base: Path, pool: WorkerPool[PreparedFile]) -> None:
+        self.files, self.index = base / "files", base / "index"
+        self.files.mkdir()
+        self.encoder = str(write_encoder(base / "encoder"))
+        self.kind = kind_of(self.encoder)
+        self.catalogue: Catalogue
+        self.catalogue, _ = open_catalogue(self.index, base / "catalogue.sqlite")
+        self._updater = Updater(Job(self.index, self.catalogue, (str(self.files),), CrawlRules(), "test", "1"), pool)
+        self.n_loads = 0
+
+    def write(self, name: str, text: str, *, changed: float = 1e9) -> None:
+        (self.files / name).write_text(text)
+        os.utime(self.files / name, (changed, changed))
+
+    def update(self) -> None:
+        self._updater.scan()
+
+    def load(self) -> Encoder:
+        self.n_loads += 1
+        return load(self.encoder)
+
+    def maker(self, **options: Callable[..., np.ndarray]) -> VectorMaker:
+        return VectorMaker(self.catalogue, self.index, self.kind, self.load, **options)
+
+    def make(self) -> None:
+        maker = self.maker()
+        while maker.step():
+            pass
+
+    @property
+    def coverage(self) -> tuple[int, int]:
+        return n_with_vectors(Index.open(self.index).snapshot(), self.index, self.kind)
+
+    def vector_of(self, name: str) -> Vectors:
+        """The first vector of a file's document."""
+        (doc_id,) = self.catalogue.doc_ids_of(str(self.files / name))
+        rows = Index.open(self.index).snapshot().documents
+        records = read(self.index, self.kind.name)
+        (found, *_) = records[records["content"] == rows["content"][rows["doc_id"] == doc_id]]
+        return np.asarray(found["vector"] * found["scale"])
+
+
+@pytest.fixture
+def place(tmp_path: Path, pool: WorkerPool[PreparedFile]) -> Iterator[Place]:
+    one = Place(tmp_path, pool)
+    yield one
+    one.catalogue.close()
+
+
+def test_all_documents_get_vectors_and_copies_share_them(place: Place) -> None:
+    for name, text in {"a.txt": "car", "b.txt": "heron", "copy of b.txt": "heron", "empty.txt": ""}.items():
+        place.write(name, text)
+    place.update()
+    place.make()
+    assert len(read(place.index, place.kind.name)) == 2
+    np.testing.assert_allclose(place.vector_of("a.txt"), [1, 0, 0], atol=1e-6)
+    np.testing.assert_array_equal(place.vector_of("b.txt"), place.vector_of("copy of b.txt"))
+    assert place.coverage == (2, 2)
+
+
+def test_what_changed_is_made_anew_and_nothing_else(place: Place) -> None:
+    place.write("a.txt", "car")
+    place.write("b.txt", "heron")
+    place.update()
+    place.make()
+    before = read(place.index, place.kind.name)["content"].tolist()
+    place.make()
+    assert place.n_loads == 1
+    place.write("a.txt", "tax", changed=2e9)
+    place.update()
+    place.make()
+    np.testing.assert_allclose(place.vector_of("a.txt"), [0, 0, 1], atol=1e-6)
+    assert place.n_loads == 2
+    assert set(before) & set(read(place.index, place.kind.name)["content"].tolist()) == set(before[:1])
+
+
+def test_what_was_removed_is_dropped_without_loading_anything(place: Place) -> None:
+    """Two of five contents are dead: more than a quarter of the records, so the file is written anew."""
+    for i in range(5):
+        place.write(f"{i}.txt", f"car {i}")
+    place.update()
+    place.make()
+    for i in (1, 3):
+        (place.files / f"{i}.txt").unlink()
+    place.update()
+    place.make()
+    assert (len(read(place.index, place.kind.name)), place.n_loads) == (3, 1)
+    assert place.coverage == (3, 3)
+
+
+def test_the_most_wanted_come_first_then_the_newest(place: Place) -> None:
+    for i in range(4):
+        place.write(f"{i}.txt", f"car {i}", changed=1e9 + i)
+    place.update()
+    (opened,) = place.catalogue.doc_ids_of(str(place.files / "1.txt"))
+    maker = place.maker(wanted=lambda doc_ids: (doc_ids == opened).astype(float))
+    while maker.step(0.0001):
+        pass
+    rows = Index.open(place.index).snapshot().documents
+    order = [rows["doc_id"][rows["content"] == c][0] for c in read(place.index, place.kind.name)["content"]]
+    paths = [place.catalogue.documents([i])[i].path for i in map(int, order)]
+    assert [Path(path).name for path in paths] == ["1.txt", "3.txt", "2.txt", "0.txt"]
+
+
+def test_a_document_in_a_language_that_the_encoder_does_not_know_has_none(place: Place) -> None:
+    place.write("german.txt", "Der Reiher ist nicht der Storch, und das Wasser ist mit dem Schilf. " * 3)
+    place.write("english.txt", "The heron is not the stork, and the water is with the reeds and the fish of it. " * 3)
+    place.update()
+    snapshot = Index.open(place.index).snapshot()
+    english = type(place.kind)(place.kind.name, frozenset({"en"}))
+    assert n_with_vectors(snapshot, place.index, english) == (0, 1)
+    assert n_with_vectors(snapshot, place.index, place.kind) == (0, 2)
+
+
+def test_what_is_searched_meanwhile_does_not_wait_and_two_do_not_write(place: Place) -> None:
+    place.write("a.txt", "car")
+    place.update()
+    with VectorWriter(place.index, place.kind.name), pytest.raises(LockedError):
+        place.maker().step()
+    place.make()
+    assert place.coverage == (1, 1)
+
+
+def test_vectors_survive_a_rebuild_of_the_index(place: Place, tmp_path: Path) -> None:
+    """They are found by what the texts hold: the same texts need no second reading."""
+    place.write("a.txt", "car")
+    place.update()
+    place.make()
+    place.catalogue.close()
+    place.catalogue, _ = open_catalogue(place.index, tmp_path / "catalogue.sqlite", rebuild=True)
+    place._updater.job = Job(place.index, place.catalogue, (str(place.files),), CrawlRules(), "test", "1")
+    place.update()
+    place.make()
+    assert (place.coverage, place.n_loads) == ((1, 1), 1)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from indexer.meaning.encoder import kind_of, load
+from indexer.meaning.making import VectorMaker
+from indexer.storage.catalogue import Catalogue
+
+base = Path(sys.argv[1])
+encoder = str(base / "encoder")
+maker = VectorMaker(Catalogue.open(base / "catalogue.sqlite"), base / "index", kind_of(encoder), lambda: load(encoder))
+print("ready", flush=True)
+while maker.step(0.001):
+    print(maker.n_done, flush=True)
+print("done", flush=True)
+"""
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(place: Place, tmp_path: Path) -> None:
+    """kill -9 by lot: what was acknowledged stays, no record is broken or double, and the last run ends complete."""
+    n_files = 400
+    for i in range(n_files):
+        place.write(f"{i}.txt", "car heron tax " * 30 + f"file {i}")
+    place.update()
+    lot, n_kills = random.Random(SEED), 0
+    while True:
+        child = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        said = child.stdout.readline().strip() if n_kills < 6 else "done"
+        if said == "done":
+            child.communicate()
+            break
+        time.sleep(lot.random() * 0.05)
+        child.send_signal(signal.SIGKILL)
+        said = ([said, *child.communicate()[0].split()])[-1]
+        n_kills += 1
+        if said == "done":
+            break
+        assert place.coverage[0] >= int(said)
+    assert n_kills
+    place.make()
+    contents = read(place.index, place.kind.name)["content"]
+    assert place.coverage == (n_files, n_files)
+    starts = read(place.index, place.kind.name)["start"]
+    assert len(set(zip(contents.tolist(), starts.tolist(), strict=True))) == len(contents)
+    for name in ("0.txt", "399.txt"):
+        np.testing.assert_allclose(place.vector_of(name), np.full(3, 3**-0.5), atol=0.01)

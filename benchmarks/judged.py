@@ -85,6 +85,11 @@ class Batch:
         """theta . x `[n_pages, n_docs]`, far below all others where a page has fewer documents."""
         return np.asarray(np.tensordot(theta, self._columns, 1) + self._missing)
 
+    def lead(self, theta: FloatVector) -> FloatVector:
+        """By how many points the first result of each page leads the tenth, or the last `[n_pages]`."""
+        scores = -np.sort(-self.scores(theta), axis=1)[:, :CUTOFF]
+        return np.asarray(scores[:, 0] - np.where(scores > -1e8, scores, np.inf).min(axis=1))
+
     def column(self, feature: int) -> FloatArray:
         """One feature `[n_pages, n_docs]`: what a point of its weight adds to the scores."""
         return np.asarray(self._columns[feature])

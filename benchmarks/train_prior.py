@@ -1,10 +1,11 @@
 """Make the shipped ranker, app/prior.json, from the open text collections.
 
 Method: at most 300 queries of each collection, by lot; the weights start from values set by hand (`START`: BM25F, and
-what makes a known title or name stand first) and move by coordinate ascent on nDCG@10 of the collections' queries plus
-half the reciprocal rank of known titles, minus PENALTY for each point that a weight moves. So a weight moves only where
-the collections agree. No weight becomes negative. Weights of the user's own picks cannot be learned from collections;
-`benchmarks.refinding` and `benchmarks.preferences` say why they are what they are.
+what makes a known title or name stand first) and move by coordinate ascent on nDCG@10 of the collections' queries
+plus half the reciprocal rank of known titles, minus PENALTY for each point that a weight moves. So a weight moves
+only where the collections agree. In the end all are scaled so that the first result leads the tenth by LEAD points.
+No weight becomes negative. Weights of the user's own picks cannot be learned from collections; `benchmarks.refinding`
+and `benchmarks.preferences` say why they are what they are.
 
     python -m benchmarks.train_prior            the table, leaving the tested collection out
     python -m benchmarks.train_prior --write    and app/prior.json from all of them
@@ -44,8 +45,10 @@ PICKS = {
     # "opened" and "opened_recently" start at nothing: even .02 cost 2 % on held-out queries.
 }  # fmt: skip
 """weights of the user's own picks"""
-MEANING = {"meaning": 8.0}
-"""chosen by `benchmarks.meaning` with collections left out; these pages have no vectors, and clicks do not find it"""
+MEANING = 1.0
+"""its weight over that of BM25F, chosen by `benchmarks.meaning`: these pages hold no vectors"""
+LEAD = 3.75
+"""points by which the first result leads the tenth, in the mean; what learning may move is measured against it"""
 TUNED = (
     *(f"{field}_{kind}" for field in ("title", "body") for kind in (
         "bm25", "tf_idf_sum", "tf_idf_max", "tf_idf_mean", "coverage", "language_model", "tf")),
@@ -161,7 +164,9 @@ def report(parts: dict[str, Training]) -> Table:
 def shipped(parts: dict[str, Training]) -> Prior:
     """The prior made from all collections."""
     theta = ascend(list(parts.values()), vector(START))
-    weights = {name: round(float(w), 4) for name, w in zip(NAMES, theta, strict=True) if w} | PICKS | MEANING
+    theta *= LEAD / np.mean([part.queries.lead(theta).mean() for part in parts.values()])
+    theta[NAMES.index("meaning")] = MEANING * theta[NAMES.index("bm25f")]
+    weights = {name: round(float(w), 3) for name, w in zip(NAMES, theta, strict=True) if w} | PICKS
     return Prior(
         v=1,
         weights=weights,

@@ -13,6 +13,7 @@ import numpy as np
 
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask, Rows
+from indexer.retrieval.adjacency import adjacent
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept, field_counts
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -84,6 +85,9 @@ def _in_order(docs: Ints, ascending: Ints, columns: tuple[Floats, ...]) -> list[
 def _places(snapshot: Snapshot, concept: Concept, field: str, docs: Ints) -> Ints:
     if field not in concept.fields:
         return np.zeros(0, dtype=np.int64)
+    if concept.pieces:
+        starts = adjacent(snapshot, field, concept.pieces)
+        return starts[_among(starts >> PLACE_BITS, docs)]
     runs = [snapshot.places(field, run[0], docs) for run in concept.forms]
     return runs[0] if len(runs) == 1 else np.sort(np.concatenate(runs), kind="stable")
 
@@ -296,7 +300,18 @@ def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str,
             continue
         exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
         share[i] = _dice(words, forms, len(asked))
-    return {f"{kind}_exact": exact, f"{kind}_share": share}
+    meant = _as_written(candidates)
+    return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
+
+
+def _as_written(candidates: Candidates) -> Mask:
+    """[n_docs] False for those that hold only the pieces of a word that is meant as it is written."""
+    meant = np.ones(candidates.docs.size, dtype=bool)
+    for i, concept in enumerate(candidates.concepts):
+        if concept.written:
+            tf = np.array([own[:, i] for own in candidates.tf.values()])
+            meant &= (tf == 0).all(axis=0) | (tf >= 1).any(axis=0)
+    return meant
 
 
 def _dice(words: list[str], forms: set[str], n_asked: int) -> float:

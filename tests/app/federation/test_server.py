@@ -18,11 +18,12 @@ from app.federation.transport import Patience, Transport
 from app.settings import FederationSettings
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.wire import Announcement, Enrolled, ModelRecord, Record, Signed, decode, encode, encode_vector
+from indexer.retrieval.features import NAMES
 from tests.app.federation.groups import Group, Person, no_pause
 
 Change = Callable[[bytes], bytes]
 Make = Callable[..., Person]
-N_FEATURES = 56
+N_FEATURES = len(NAMES)
 
 
 def altering(path: str, change: Change) -> Connect:

@@ -136,7 +136,8 @@ def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
     assert one.shape == other.shape == (12, len(NAMES))
     alone = {name for name in NAMES if (one[:, INDEX[name]] == other[:, INDEX[name]]).all()}
     full = {name for name, rate in zip(NAMES, Pace.shipped(NAMES).rates, strict=True) if rate == 1.0}
-    assert full == alone - {"opened", "opened_recently", "same_query", "similar_query"}
+    # Without vectors the closeness of meaning is 0 for every query.
+    assert full == alone - {"opened", "opened_recently", "same_query", "similar_query", "meaning"}
 
 
 @pytest.mark.parametrize("ranker", ["linear", "neural"])

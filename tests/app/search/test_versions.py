@@ -68,6 +68,17 @@ def test_the_newest_of_like_files_comes_first(search: Search) -> None:
     assert scores == sorted(set(scores), reverse=True)
 
 
+def test_without_its_date_it_falls(search: Search, tmp_path: Path) -> None:
+    """The newest bill, dated like the oldest: another one is the newest of them, and says so."""
+    moment = time.time() - 4_000 * DAY
+    os.utime(tmp_path / "files" / "bills" / "electricity-2023.txt", (moment, moment))
+    update_index(SETTINGS, Paths(tmp_path / "config", tmp_path / "data"), roots=[str(tmp_path / "files")])
+    assert search.refresh()
+    page = ask(search, "invoice electricity")
+    assert names(page)[:5] == [*NEWEST_FIRST[1:], NEWEST_FIRST[0]]
+    assert "newest" not in search.why(page, page.hits[4])
+
+
 def test_a_year_in_the_query_comes_before_a_newer_file(search: Search) -> None:
     for year in range(2019, 2024):
         assert names(ask(search, f"invoice electricity {year}"))[0] == f"electricity-{year}.txt"

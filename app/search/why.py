@@ -156,10 +156,17 @@ class Reasons:
         value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
         if name == "this_query":
             return f"opened {times(self.n_picks(candidate))} for this"
+        if name in ("dates", "size", "type") and not self._is_learned(candidate, name):
+            return ""
         if name in ("dates", "size"):
             return f"you often open {self._like(candidate, name, raised=raised)} files"
         kind = _KINDS.get(type_, type_)
         return _raised(name, value, kind) if raised else _lowered(name, kind)
+
+    def _is_learned(self, candidate: int, name: str) -> bool:
+        """Whether a part's points are what this person's openings made of it, and not as shipped."""
+        learned = self.contributions[1][candidate, np.array(list(PARTS))[_GROUPS] == name]
+        return bool(abs(learned.sum()) >= LEAST)
 
     def _like(self, candidate: int, name: str, *, raised: bool) -> str:
         """In what the files differ that learning put forward: newer or older, larger or smaller."""

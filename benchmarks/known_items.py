@@ -25,14 +25,11 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import ordinary_bm25
 from benchmarks.collections import Document, shared_folder
-from benchmarks.devices import device, new_session
+from benchmarks.devices import device
 from benchmarks.tables import Table, machine, verdict
 from indexer.storage.catalogue import Catalogue
 
 AIMS = {"as typed": 0.96, "dots as blanks": 0.87, "three words": 0.92}
-
-SESSIONS = 3
-"""exploration is measured in as many sessions"""
 
 Items = list[tuple[str, str]]
 """(query, path of the answer below the corpus)"""
@@ -44,11 +41,11 @@ def read_items(path: Path | None) -> Items:
     return [(title, answer) for title, answer in json.loads(file.read_text())]
 
 
-def ranks(search: Search, items: Items, corpus: Path, *, order: str, explore: bool = False) -> list[int]:
+def ranks(search: Search, items: Items, corpus: Path, *, order: str) -> list[int]:
     """The rank of each answer from 1; 0 when it is not among the first ten."""
     found: list[int] = []
     for text, answer in items:
-        page = search.search(SearchRequest(text, order=order, explore=explore))
+        page = search.search(SearchRequest(text, order=order))
         wanted = str(corpus / answer)
         found.append(next((hit.rank for hit in page.hits[:10] if wanted in hit.paths), 0))
     return found
@@ -92,20 +89,14 @@ def report(
     search: Search, items: Items, corpus: Path, ordinary: Callable[[Items], list[int]]
 ) -> tuple[Table, list[str]]:
     """MRR@10 and what did not come first."""
-    table = Table(
-        ("typed", "ordinary BM25", "our BM25F", "shipped ranker", "with exploration", "at rank 1", "not in ten", "aim")
-    )
+    table = Table(("typed", "ordinary BM25", "our BM25F", "shipped ranker", "at rank 1", "not in ten", "aim"))
     failures: list[str] = []
     for kind, aim in AIMS.items():
         rng = np.random.default_rng(0)
         asked = [(typed(text, kind, rng), answer) for text, answer in items]
         plain, shipped = (ranks(search, asked, corpus, order=order) for order in ("bm25", "learned"))
-        explored = []
-        for _ in range(SESSIONS):
-            new_session(search)
-            explored += ranks(search, asked, corpus, order="learned", explore=True)
         met = verdict(mrr(shipped) >= aim)
-        values = (mrr(each) for each in (ordinary(asked), plain, shipped, explored))
+        values = (mrr(each) for each in (ordinary(asked), plain, shipped))
         table.add(kind, *values, shipped.count(1) / len(shipped), shipped.count(0), f">= {aim} {met}")
         failures += [f"{rank or '-':>2} {kind}: {item}" for item, rank in zip(asked, shipped, strict=True) if rank != 1]
     return table, failures

@@ -28,6 +28,7 @@ from indexer.query.nodes import Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
+from indexer.retrieval.feature_values import as_written
 from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
@@ -77,6 +78,10 @@ def end_of_day(now: float) -> float:
     return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
 
 
+WRITTEN_STEP = 0.01
+"""points between the last document that holds a word as written and the first that does not"""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Likeness:
     """Which candidates are the same, and which are alike as regards the query."""
@@ -107,6 +112,19 @@ def likeness(
     dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names)
     notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
     return Likeness(contents_of(rows, twinned), dealt - scores, notes)
+
+
+def written_first(candidates: Candidates, text: FloatVector) -> FloatVector:
+    """Points [n_docs] that put what only holds the pieces of an identifier below all that hold it as it is written.
+
+    `text` [n_docs] is what the words are worth. Only for a query of that one word: beside others it is one of several.
+    """
+    lowered = np.zeros(len(text))
+    if len(candidates.concepts) == 1 and candidates.concepts[0].written:
+        held = as_written(candidates) & np.any([tf[:, 0] > 0 for tf in candidates.tf.values()], axis=0)
+        if held.any() and not held.all():
+            lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)
+    return lowered
 
 
 def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]]) -> list[int]:

@@ -44,6 +44,7 @@ from app.search.page import (
     sort_rows,
     suggestion,
     without_copies,
+    written_first,
 )
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
@@ -65,6 +66,7 @@ from indexer.storage.index import Index, lock_holder
 from indexer.storage.unwritable import is_unwritable
 
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
+_USAGE = [NAMES.index(name) for name in USAGE_NAMES]
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -201,10 +203,13 @@ class Search:
             titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
-        features[:, [NAMES.index(name) for name in USAGE_NAMES]] *= min(self._settings.learning.strength, 1.0)
+        features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
+        text = np.where(np.isin(np.arange(len(NAMES)), _USAGE), 0.0, self.learner.prior)
+        written = written_first(candidates, features @ text)
         order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        scores = learner.scores(features)
+        written = written[order]
+        scores = learner.scores(features) + written
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
         fixed = usage.same_query[order] > 0
         fixed[list(passages)] = True  # words make documents alike, and these hold none
@@ -214,7 +219,8 @@ class Search:
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [missing_words[i] for i in order], extra={"alike": found.moved}, notes={"alike": found.notes},
+            [missing_words[i] for i in order],
+            extra={"alike": found.moved, "written": written}, notes={"alike": found.notes},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 

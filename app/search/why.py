@@ -39,6 +39,7 @@ PARTS = {
     "meaning": "how close it is in meaning",
     "group": "what your group learned",
     "alike": "newest first among those alike",
+    "written": "not written as you typed it",
     "luck": "the lot",
 }
 """the parts of a score, and what each stands for"""
@@ -202,6 +203,7 @@ def _lowered(name: str, kind: str) -> str:
         "folder": "you seldom open this folder",
         "group": "ranked lower by your group",
         "alike": "older of those alike",
+        "written": "not written as you typed it",
         "luck": "drawn by lot",
     }.get(name, "")
 

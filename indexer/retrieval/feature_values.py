@@ -300,11 +300,11 @@ def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str,
             continue
         exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
         share[i] = _dice(words, forms, len(asked))
-    meant = _as_written(candidates)
+    meant = as_written(candidates)
     return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
 
 
-def _as_written(candidates: Candidates) -> Mask:
+def as_written(candidates: Candidates) -> Mask:
     """[n_docs] False for those that hold only the pieces of a word that is meant as it is written."""
     meant = np.ones(candidates.docs.size, dtype=bool)
     for i, concept in enumerate(candidates.concepts):

@@ -78,6 +78,9 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
         return
     other, parts = explanation.contrast.other, explanation.contrast.parts
     total = sum(part.ahead for part in parts)
+    if abs(total) < 0.0005:
+        yield "     " + fit(f"level with result {other.rank}: of equals the newer comes first, then by path", room)
+        return
     yield "     " + fit(f"{total:+8.3f}  against result {other.rank}, of which", room)
     for part in parts:
         if abs(part.ahead) >= 0.0005:

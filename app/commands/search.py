@@ -63,8 +63,9 @@ class SearchCommand(Command):
 def command(query: tuple[str, ...], **options: Any) -> int:
     """Print the documents that answer QUERY, the best first.
 
-    Words are all wanted; "a phrase", AND, OR, NOT or -word, ( ), prefix*, title: path: name: from: dir: ext: type:
-    lang: modified: and size: narrow it down. Exit code 0: found, 1: nothing found, 2: an error.
+    Documents with more of the words come first; "a phrase", AND, OR, NOT or -word, ( ), prefix*, title: path: name:
+    from: dir: ext: type: lang: modified: and size: narrow it down. Exit code 0: found, 1: nothing found, 2: an
+    error.
     """
     if sum((options["as_json"], options["paths0"], options["template"] is not None)) > 1:
         raise click.UsageError("--json, --paths0 and --format exclude one another")
@@ -197,7 +198,9 @@ def _diagnose(page: ResultPage) -> None:
     if page.suggestion:
         say(f"did you mean: {page.suggestion}")
     if page.relaxed and page.hits:
-        found = f"only {page.n_all_words:,} of them have" if page.n_all_words else "none of them has"
+        found = {0: "none of them has", 1: "only 1 of them has"}.get(
+            page.n_all_words, f"only {page.n_all_words:,} of them have"
+        )
         say(f"{found} all the words")
 
 

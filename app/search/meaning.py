@@ -27,8 +27,8 @@ from indexer.retrieval.matching import Matcher
 
 N_NEAREST = 100
 """candidates that need not hold a word of the query"""
-LEAST = 0.25
-"""similarity below which a document is no candidate for its meaning; of those relevant, one in a hundred has less"""
+LEAST = 0.3
+"""similarity below which a document is no candidate for its meaning; below it stands what is near to everything"""
 KEPT_QUERIES = 256
 FRESH_SECONDS = 10.0
 """vectors that are made meanwhile are taken in after so long"""

@@ -109,7 +109,7 @@ def likeness(
         return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
     members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
     classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
-    dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names)
+    dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names, members_of)
     notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
     return Likeness(contents_of(rows, twinned), dealt - scores, notes)
 
@@ -317,12 +317,22 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
 
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
+SURE_LETTERS = 5
+"""a word of fewer is never replaced unasked"""
 
 
 def is_surely_meant(typed: str, better: str) -> bool:
-    """Whether a suggestion may be searched for unasked: it replaces no name as GeoLite, which may be in no file yet."""
-    kept = set(better.split())
-    return not any(_CAMEL.search(word) for word in typed.split() if word not in kept)
+    """Whether a suggestion may be searched for unasked.
+
+    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first letter: too
+    many of these are words of the language that no file happens to hold.
+    """
+    words = typed.split()
+    changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
+    return all(
+        len(word) >= SURE_LETTERS and word[0].lower() == other[0].lower() and not _CAMEL.search(word)
+        for word, other in changed
+    )
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

@@ -66,6 +66,8 @@ from indexer.storage.index import Index, lock_holder
 from indexer.storage.unwritable import is_unwritable
 
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
+ONCE = 0.1
+"""`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
 _USAGE = [NAMES.index(name) for name in USAGE_NAMES]
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
@@ -122,7 +124,8 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
         problems, searched = query.problems, ""
-        unfound = not request.as_typed and not candidates.n_all_words
+        # What says the same in other words lacks the words: where meaning answers, they stay as they are.
+        unfound = not request.as_typed and not candidates.n_all_words and closeness is None
         if better and unfound and is_surely_meant(request.text, better):
             meant = parse(better, now=now)
             near = self._closeness(reading, meant, request)
@@ -182,6 +185,7 @@ class Search:
             texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
+            by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
         )
 
@@ -211,7 +215,7 @@ class Search:
         written = written[order]
         scores = learner.scores(features) + written
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
-        fixed = usage.same_query[order] > 0
+        fixed = usage.same_query[order] > ONCE
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,

@@ -20,6 +20,8 @@ from app.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.features import NAMES
 
+TIE = 1e-6
+"""points; scores this near are told apart by where their words put them"""
 LEAST = 0.005
 """points; what is smaller is not told"""
 
@@ -127,8 +129,8 @@ class Reasons:
         """Where (from 0) the result at `place` would stand with so many points less."""
         values = self.parts.sum(axis=1)
         others, mine = np.delete(values, place), values[place] - points
-        ties = np.isclose(others, mine, rtol=0.0, atol=1e-9)
-        before = np.arange(len(others)) < place
+        ties = np.isclose(others, mine, rtol=0.0, atol=TIE)
+        before = np.delete(self.by_words, place) < self.by_words[place]
         return int(np.sum((others > mine) & ~ties) + np.sum(ties & before))
 
     def causes(self, place: int) -> list[str]:

@@ -359,6 +359,8 @@ class SearchScreen(Screen[None]):
         results.show_page(page, keep=keep)
         narrowed = self.narrowing()
         self.query_one(StatusLine).show_page(page, narrowed=narrowed)
+        if message.sequence != self._unbidden:
+            self.query_one(StatusLine).say("")
         width = max(20, self.size.width - 4)
         self.query_one(HintLine).show_page(page, key=self.key_of("suggestion"), width=width)
         self.query_one(FacetBar).show_facets(page.facets)
@@ -644,7 +646,7 @@ def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
     if old is None or page.request.as_you_type or not old.request.as_you_type:
         return False
     same = same_question(old.request, page.request) and old.request.order == page.request.order
-    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed))
+    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and bool(old.hits)))
 
 
 def stop_timer(timer: Timer | None) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
+from indexer.retrieval.written import as_written
 from indexer.storage.snapshot import Snapshot
 
 DECIMALS = 5
@@ -96,12 +97,14 @@ class Nearest:
 def asked_plainly(query: Query) -> str:
     """The words of a query that may be answered by meaning, "" for any other.
 
-    Who quotes, joins by operators, names a field or asks for a very form wants just that.
+    Who quotes, joins by operators, names a field or asks for a very form or an identifier wants just that.
     """
     if query.root is None or not query.plain:
         return ""
     words = [child for child in _parts(query.root) if not is_filter(child)]
     plain = [child.text for child in words if isinstance(child, Word) and _is_plain(child, query.text)]
+    if len(plain) == 1 and as_written(plain[0]):
+        return ""
     return " ".join(plain) if len(plain) == len(words) else ""
 
 

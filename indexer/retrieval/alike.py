@@ -122,12 +122,14 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str]) -> list[list[int]]:
     return [rows for rows in tied.values() if len(rows) > 1]
 
 
-def newest_first(scores: Floats, classes: Ints, modified: Floats, names: Sequence[str]) -> tuple[Floats, Ints]:
+def newest_first(
+    scores: Floats, classes: Ints, modified: Floats, names: Sequence[str], members_of: Sequence[str]
+) -> tuple[Floats, Ints]:
     """The scores `[n_docs]` with those of each class dealt out anew among its members, the highest to the newest;
     and how many documents each is the newest of, `[n_docs]`, 0 for all others.
 
-    `modified` is in seconds. Where all dates of a class lie within BULK_SECONDS, the numbers in the names decide; where
-    these are equal too, nothing says which is newer, and the class stays as it is.
+    `modified` is in seconds. Where all dates of a class lie within BULK_SECONDS, the numbers in the names of one series
+    decide (`members_of` as `series` names them); where nothing says which is newer, the class stays as it is.
     """
     dealt, newest_of = scores.copy(), np.zeros(len(scores), dtype=np.int64)
     for leader in np.flatnonzero(np.bincount(classes) > 1).tolist():
@@ -135,8 +137,9 @@ def newest_first(scores: Floats, classes: Ints, modified: Floats, names: Sequenc
         own = scores[rows]
         ages = -modified[rows]
         if np.ptp(ages) <= BULK_SECONDS:
-            numbered = sorted({numbers(names[i]) for i in rows.tolist()}, reverse=True)
-            ages = np.array([numbered.index(numbers(names[i])) for i in rows.tolist()])
+            of_series = len({members_of[i] for i in rows.tolist()}) == 1 and members_of[rows[0]] != ""
+            numbered = [numbers(names[i]) if of_series else () for i in rows.tolist()]
+            ages = -np.array([sorted(set(numbered)).index(own_number) for own_number in numbered])
         if np.ptp(ages) > 0:
             newest = rows[np.lexsort((-own, ages))]
             dealt[newest] = np.sort(own)[::-1] - LEAST_STEP * np.arange(rows.size)

@@ -92,14 +92,15 @@ def find(
     texts: Texts = nothing_written,
     narrow: Mask | None = None,
     by_date: bool = False,
+    by_name: bool = False,
     near: Ints | None = None,
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
-    A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates do
-    not know about words: `by_date` keeps to documents with all of them where there is one. `narrow` [n_numbers]
-    restricts the answer without touching the words. The documents `near`, close to the query in meaning, are candidates
-    whatever words they hold; they count as matches only if they match.
+    A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates
+    and names do not know about words: `by_date` and `by_name` keep to documents with all of them where there is
+    one. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
+    query in meaning, are candidates whatever words they hold; they count as matches only if they match.
     """
     lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids)
@@ -107,7 +108,7 @@ def find(
     admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
     if narrow is not None:
         all_words, admitted = all_words & narrow, admitted & narrow
-    if by_date and all_words.any():
+    if (by_date or by_name) and all_words.any():
         admitted = all_words
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)

@@ -70,12 +70,16 @@ def test_the_state_of_the_index_can_be_told(device: Device) -> None:
     assert "6" in done.stdout
 
 
-def test_open_works_and_is_not_remembered(device: Device) -> None:
-    """A result of the last search that could be kept opens; nothing counts it."""
+def test_open_takes_a_file_and_no_number(device: Device) -> None:
+    """The last search could not be kept: result 1 is that of an earlier one. A named file opens; nothing counts it."""
     device.index()
     device.run("search", "boat")
-    done = run_on(device, READ_ONLY, "open 1 --print")
-    assert (done.returncode, done.stdout.strip()) == (0, str(device.notes / "tax" / "invoice.html")), done.stderr
+    wanted = str(device.notes / "tax" / "invoice.html")
+    refused = run_on(device, READ_ONLY, "open 1 --print")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the last search was not kept; name a file" in refused.stderr
+    done = run_on(device, READ_ONLY, f"open {wanted} --print")
+    assert (done.returncode, done.stdout.strip()) == (0, wanted), done.stderr
     assert device.run("search", "boat").returncode == 0
     with Store(device.data_dir / "state.sqlite") as store:
         assert store.rows("SELECT count(*) FROM picked_documents")[0][0] == 0

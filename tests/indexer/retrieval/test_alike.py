@@ -90,29 +90,34 @@ def test_the_scores_of_a_class_are_dealt_out_newest_first() -> None:
     """1, 2 and 4 are alike: 5, 3 and 1 points go to ages 0, 10 and 20 days; the others keep theirs."""
     scores = np.array([4.0, 5.0, 3.0, 2.0, 1.0])
     ages = np.array([1.0, 20.0, 10.0, 2.0, 0.0])
-    dealt, newest_of = newest_first(scores, np.array([0, 1, 1, 3, 1]), -ages * DAY, ["a"] * 5)
+    classes = np.array([0, 1, 1, 3, 1])
+    dealt, newest_of = newest_first(scores, classes, -ages * DAY, ["a"] * 5, [""] * 5)
     assert dealt.tolist() == pytest.approx([4.0, 1.0, 3.0, 2.0, 5.0], abs=1e-5)
     assert newest_of.tolist() == [0, 0, 0, 0, 3]
 
 
 def test_equal_scores_are_told_apart_too() -> None:
     """The order of equal scores would be that of the index."""
-    dealt, _ = newest_first(np.full(3, 7.0), np.zeros(3, dtype=np.int64), np.array([0, 9, 5]) * DAY, ["a"] * 3)
+    one = np.zeros(3, dtype=np.int64)
+    dealt, _ = newest_first(np.full(3, 7.0), one, np.array([0, 9, 5]) * DAY, ["a"] * 3, [""] * 3)
     assert np.argsort(-dealt, kind="stable").tolist() == [1, 2, 0]
 
 
 def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
     """All within an hour: 2.10 is newer than 2.9, whichever was written last."""
     modified, classes = np.array([30.0, 10.0, 20.0]), np.zeros(3, dtype=np.int64)
-    dealt, newest_of = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, ["n-2.9.md", "n-2.10.md", "n-1.4.md"])
+    names = ["n-2.9.md", "n-2.10.md", "n-1.4.md"]
+    dealt, newest_of = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, names, ["n"] * 3)
     assert np.argsort(-dealt).tolist() == [1, 0, 2]
     assert newest_of.tolist() == [0, 3, 0]
+    apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, names, ["n", "n", "of others"])[0]
+    assert apart.tolist() == [3.0, 2.0, 1.0]
 
 
 def test_nothing_says_which_is_newer() -> None:
     """One hour, no numbers: the class stays as it is, and nobody is called the newest."""
-    scores = np.array([1.0, 2.0])
-    dealt, newest_of = newest_first(scores, np.zeros(2, dtype=np.int64), np.array([5.0, 0.0]), ["a.md", "b.md"])
+    one, modified = np.zeros(2, dtype=np.int64), np.array([5.0, 0.0])
+    dealt, newest_of = newest_first(np.array([1.0, 2.0]), one, modified, ["a.md", "a.md"], ["a"] * 2)
     assert (dealt.tolist(), newest_of.tolist()) == ([1.0, 2.0], [0, 0])
 
 

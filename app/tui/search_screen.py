@@ -140,6 +140,8 @@ class SearchScreen(Screen[None]):
         self._last_key = 0.0
         self._unbidden = 0
         """the newest question that no key press asked"""
+        self._offered = False
+        """whether the status line says that there are newer results"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
 
@@ -285,6 +287,7 @@ class SearchScreen(Screen[None]):
     def offer_newer(self) -> None:
         """There is another page for this question, and the one that is being read stays until a key asks for it."""
         self.query_one(StatusLine).say(f"newer results: {self.key_of('refresh')}")
+        self._offered = True
 
     def key_of(self, action: str) -> str:
         """The first key of an action, as it is shown; "" when the user took all of them away."""
@@ -359,8 +362,9 @@ class SearchScreen(Screen[None]):
         results.show_page(page, keep=keep)
         narrowed = self.narrowing()
         self.query_one(StatusLine).show_page(page, narrowed=narrowed)
-        if message.sequence != self._unbidden:
+        if self._offered:
             self.query_one(StatusLine).say("")
+            self._offered = False
         width = max(20, self.size.width - 4)
         self.query_one(HintLine).show_page(page, key=self.key_of("suggestion"), width=width)
         self.query_one(FacetBar).show_facets(page.facets)
@@ -646,7 +650,7 @@ def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
     if old is None or page.request.as_you_type or not old.request.as_you_type:
         return False
     same = same_question(old.request, page.request) and old.request.order == page.request.order
-    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and bool(old.hits)))
+    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and old.n_matches > 0))
 
 
 def stop_timer(timer: Timer | None) -> None:

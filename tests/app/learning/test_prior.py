@@ -26,9 +26,13 @@ def test_the_shipped_weights_fit_the_manifest() -> None:
 
 
 def test_the_text_match_comes_first() -> None:
-    """What the words say can outweigh everything that is known of the document itself; BM25F counts most."""
+    """What the words say can outweigh everything that is known of the document itself; of them BM25F counts most.
+
+    Closeness in meaning has more, but spans less: what is a candidate by it alone has .3 at least, out of 1.
+    """
     theta = dict(zip(NAMES, theta_prior().tolist(), strict=True))
-    assert max((name for name in NAMES if name not in USAGE_NAMES), key=lambda name: theta[name]) == "bm25f"
+    others = [name for name in NAMES if name not in (*USAGE_NAMES, "meaning")]
+    assert max(others, key=lambda name: theta[name]) == "bm25f"
     assert sum(abs(theta[name]) for name in ("recent_week", "recent_year", "newer", "size", "depth")) < theta["bm25f"]
 
 

@@ -35,3 +35,9 @@ def test_an_answer_that_had_to_be_filled_up_does_not_replace_a_full_one() -> Non
     """As a whole word too few documents hold it, so others were added: more matches, but worse ones."""
     assert is_unfinished(TYPED, replace(_rested(500), relaxed=True))
     assert not is_unfinished(replace(TYPED, relaxed=True), replace(_rested(500), relaxed=True))
+
+
+def test_a_page_that_found_nothing_is_no_better_than_any_other() -> None:
+    """No document holds a word that begins so, but some hold the other words: these are shown."""
+    nothing = replace(TYPED, n_matches=0, n_all_words=0)
+    assert not is_unfinished(nothing, replace(_rested(0), n_matches=24, relaxed=True))

@@ -33,13 +33,14 @@ ORDERS = ("learned", "bm25", "modified", "name")
 
 
 class SearchCommand(Command):
-    """Words that begin with one `-` belong to the query; what begins with two is an option."""
+    """Words that begin with one `-` belong to the query; what begins with two is an option, but behind a bare `--`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = args[: args.index("--")] if "--" in args else list(args)
         rest = super().parse_args(ctx, ["--help"] if args == ["-h"] else args)
         for word in ctx.params.get("query") or ():
-            if word.startswith("--"):
-                hint = f"; to search for it, quote it: '\"{word}\"'"
+            if word.startswith("--") and word in options:
+                hint = f"; to search for it: foltr-search search -- {word}"
                 raise click.NoSuchOption(word, f"No such option: {word}{hint}", ctx=ctx)
         return rest
 

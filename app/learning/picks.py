@@ -200,6 +200,8 @@ class Picks:
             return Usage.zeros(len(documents))
         with self._store.lock:
             table = self._current()
+            if not table.rows:
+                return Usage.zeros(len(documents))
             paths = [self._hasher.path(path) for path, _, _ in documents]
             names = [
                 self._hasher.document(path, self._hasher.part(part))

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -185,8 +185,8 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
     hits = []
     for rank, (i, others) in enumerate(shown.items(), start=1):
         row, rest = ranked.rows[i], [ranked.rows[j] for j in others]
-        hits.append(replace(
-            make_hit(row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i]),
+        hits.append(make_hit(
+            row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
             copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
             twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
             missing_words=ranked.missing_words[i],
@@ -195,12 +195,12 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
     return tuple(hits)
 
 
-def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int) -> Hit:
-    """One result; looks whether its file is still there."""
+def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, **more: Any) -> Hit:
+    """One result, with `more` of the fields of a Hit; looks whether its file is still there."""
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        missing=not os.path.lexists(row.path),
+        missing=not os.path.lexists(row.path), **more,
     )  # fmt: skip
 
 

@@ -92,7 +92,10 @@ class ConceptLookup:
         return self._counts[key]
 
     def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
-        held = holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning)
+        held = self.snapshot.remember(
+            ("written", self._texts is nothing_written, replace(concept, offset=0)),
+            lambda: holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
+        )
         if not held.size:
             return found
         return {

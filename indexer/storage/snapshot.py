@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,7 @@ PLACE_BITS = 32
 """a place key is document number << PLACE_BITS | position"""
 MAX_LOCATED = 50_000
 """terms whose place in the segments is remembered"""
+Answer = TypeVar("Answer")
 Term = tuple[str, str]
 """field and term"""
 Holder = tuple[int, SegmentFiles, int]
@@ -78,7 +80,7 @@ class Snapshot:
 
     def __init__(self, segments: Sequence[tuple[SegmentFiles, frozenset[int]]], *, generation: int) -> None:
         self.generation = generation
-        self._remembered: dict[Hashable, tuple[str, ...]] = {}
+        self._remembered: dict[Hashable, Any] = {}
         self._cache = _Cache(CACHE_BYTES)
         self._located: dict[Term, tuple[Holder, ...]] = {}
         self._segments = [files for files, _ in segments]
@@ -121,9 +123,9 @@ class Snapshot:
         mask[[self.numbers[i] for i in doc_ids if i in self.numbers]] = True
         return mask
 
-    def remember(self, question: Hashable, look_up: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
-        """The answer to a question about this commit's terms, looked up once."""
-        answer = self._remembered.get(question)
+    def remember(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
+        """The answer to a question about this commit, looked up once."""
+        answer: Answer | None = self._remembered.get(question)
         if answer is None:
             answer = self._remembered[question] = look_up()
         return answer

@@ -52,6 +52,16 @@ def test_options_that_cannot_be_are_refused(indexed: Device, options: list[str])
     assert indexed.run("search", "boat", *options).returncode == 2
 
 
+def test_an_option_is_searched_for_behind_two_dashes(indexed: Device) -> None:
+    """Without them it is taken for an option of this program, and the error says how to search for it."""
+    refused = indexed.run("search", "--no-ff")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "to search for it: foltr-search search -- --no-ff" in refused.stderr
+    (indexed.notes / "merge.txt").write_text("git merge --no-ff keeps the branch visible\n")
+    indexed.index()
+    assert paths(indexed.run("search", "--", "--no-ff").stdout) == [str(indexed.notes / "merge.txt")]
+
+
 def test_orders_are_those_of_the_search() -> None:
     """--order offers exactly what the search knows."""
     assert ORDERS == KNOWN_ORDERS

@@ -171,6 +171,8 @@ def _render(node: Node, conjunction: str) -> str:
             return f'{_tie(node)}"{node.text}"'
         case Filter():
             return f"{node.kind}:{_filter_value(node)}"
+        case Not(Not() as child):
+            return f"NOT ({_render(child, conjunction)})"  # NOT NOT is taken for a slip, and for none
         case Not(child):
             return f"NOT {_inner(child, conjunction)}"
         case Or(children):

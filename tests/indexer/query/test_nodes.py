@@ -16,6 +16,7 @@ from tests.indexer.query.typed import NOW, any_text, queryish
 @example("a AND", False)
 @example("NOT --x", False)
 @example("-AND", False)
+@example('NOT(NOT"0', False)
 def test_canonical_text_means_the_same(text: str, as_you_type: bool) -> None:
     """parse(render(query)) gives the same tree, is as plain, and has nothing to complain about but misspelt fields."""
     query = parse(text, now=NOW, as_you_type=as_you_type)

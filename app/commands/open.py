@@ -14,6 +14,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, 
 
 if TYPE_CHECKING:
     from app.search.search import Search
+    from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
 
 EXAMPLES = """
@@ -44,6 +45,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     Write ./3 for a file that is named like a number.
     """
     from app.search.search import Search
+    from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
 
     context = load()
@@ -51,13 +53,14 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     search = Search(context.settings, context.paths)
     catalogue = Catalogue.open(context.paths.catalogue)
     try:
-        rank, row = _find(search, catalogue, target)
+        last = load_shown(search.store)
+        rank, row = _find(search, catalogue, last, target)
         path = row.path if row is not None else str(Path(target).expanduser())
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
         text = catalogue.text(row.doc_id) if row is not None and not print_only and _needs_text(row, how) else None
-        line, page = _place(search, rank)
+        line, page = _place(last, rank)
         if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
             line = 0  # a line of the extracted text, and not of the file
         return _open(
@@ -68,11 +71,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         search.close()
 
 
-def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, DocumentRow | None]:
-    """The rank in the last search that `target` names or is found at (0: none), and its document where it has one."""
-    from app.search import shown_page
-
-    page = shown_page.load_shown(search.store)
+def _find(
+    search: Search, catalogue: Catalogue, page: ShownPage | None, target: str
+) -> tuple[int, DocumentRow | None]:
+    """The rank on the last page that `target` names or is found at (0: none), and its document where it has one."""
     if target.isascii() and target.isdigit():
         rank = int(target)
         if page is None or not page.n_shown:
@@ -95,11 +97,8 @@ def _find(search: Search, catalogue: Catalogue, target: str) -> tuple[int, Docum
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
-def _place(search: Search, rank: int) -> tuple[int, int]:
-    """Where (line, page) the passage is that was printed of this result of the last search; 0 where unknown."""
-    from app.search import shown_page
-
-    page = shown_page.load_shown(search.store)
+def _place(page: ShownPage | None, rank: int) -> tuple[int, int]:
+    """Where (line, page) the passage is that was printed of this result of the last page; 0 where unknown."""
     return page.places[rank - 1] if page is not None and 0 < rank <= len(page.places) else (0, 0)
 
 

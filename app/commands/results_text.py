@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from app.search.results import Explanation, Hit, Snippet
-from app.search.snippets import matches
+from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
 from indexer.text.printable import display_path, safe_line
 
@@ -76,12 +76,11 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
         yield "     " + explanation.summary[start:end]
     if explanation.contrast is None:
         return
-    other, parts = explanation.contrast.other, explanation.contrast.parts
-    total = sum(part.ahead for part in parts)
-    if abs(total) < 0.0005:
+    other, parts, ahead = explanation.contrast.other, explanation.contrast.parts, explanation.contrast.ahead
+    if abs(ahead) < 0.0005:
         yield "     " + fit(f"level with result {other.rank}: of equals the newer comes first, then by path", room)
         return
-    yield "     " + fit(f"{total:+8.3f}  against result {other.rank}, of which", room)
+    yield "     " + fit(f"{ahead:+8.3f}  against result {other.rank}, of which", room)
     for part in parts:
         if abs(part.ahead) >= 0.0005:
             yield "     " + fit(f"{part.ahead:+8.3f}  {part.description}", room)
@@ -106,12 +105,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
 
 def _marked(text: str, words: tuple[str, ...], **style: Any) -> str:
     """A text in one style, its matches in that of a match."""
-    line, position = "", 0
-    for start, end in matches(text, words):
-        line += click.style(text[position:start], **style) if start > position else ""
-        line += click.style(text[start:end], **MATCH)
-        position = end
-    return line + (click.style(text[position:], **style) if position < len(text) else "")
+    return "".join(click.style(piece, **(MATCH if is_match else style)) for piece, is_match in pieces(text, words))
 
 
 def _notes(hit: Hit, why: str) -> str:

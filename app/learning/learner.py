@@ -245,12 +245,7 @@ class Learner:
         change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
         return self._sentence(n_picks, change, model)
 
-    def contributions(self, features: FloatMatrix, row: int) -> tuple[FloatVector, FloatVector]:
-        """As `all_contributions`, of one candidate: `[n_features]` each."""
-        shipped, learned = self.all_contributions(features)
-        return shipped[row], learned[row]
-
-    def all_contributions(self, features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    def contributions(self, features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, `[n_docs, n_features]` each: from the prior, and from what was learned.
 
         In a group the first are those of the prior and the common ranker together. Both sums

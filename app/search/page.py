@@ -28,7 +28,7 @@ from indexer.query.nodes import Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
-from indexer.retrieval.feature_values import as_written
+from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
@@ -114,15 +114,16 @@ def likeness(
     return Likeness(contents_of(rows, twinned), dealt - scores, notes)
 
 
-def written_first(candidates: Candidates, text: FloatVector) -> FloatVector:
+def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatVector) -> FloatVector:
     """Points [n_docs] that put what only holds the pieces of an identifier below all that hold it as it is written.
 
-    `text` [n_docs] is what the words are worth. Only for a query of that one word: beside others it is one of several.
+    `weights` [n_features] are those of the words. Only for a query of that one word: beside others it is one of many.
     """
-    lowered = np.zeros(len(text))
+    lowered = np.zeros(len(features))
     if len(candidates.concepts) == 1 and candidates.concepts[0].written:
-        held = as_written(candidates) & np.any([tf[:, 0] > 0 for tf in candidates.tf.values()], axis=0)
+        held = held_as_written(candidates) & np.any([tf[:, 0] > 0 for tf in candidates.tf.values()], axis=0)
         if held.any() and not held.all():
+            text = features @ weights
             lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)
     return lowered
 

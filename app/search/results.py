@@ -193,7 +193,12 @@ class Contrast:
 
     other: Hit
     parts: tuple[Part, ...]
-    """those in which they differ most come first; `ahead` adds up to the difference of the scores, luck included"""
+    """those in which they differ most come first"""
+
+    @property
+    def ahead(self) -> float:
+        """By how many points the result leads the other, luck included: what its parts add up to."""
+        return sum(part.ahead for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

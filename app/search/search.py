@@ -68,7 +68,8 @@ from indexer.storage.unwritable import is_unwritable
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
 ONCE = 0.1
 """`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
-_USAGE = [NAMES.index(name) for name in USAGE_NAMES]
+_USAGE = np.isin(NAMES, USAGE_NAMES)
+"""[n_features] those made from the user's own picks"""
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -208,8 +209,7 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
-        text = np.where(np.isin(np.arange(len(NAMES)), _USAGE), 0.0, self.learner.prior)
-        written = written_first(candidates, features @ text)
+        written = written_first(candidates, features, self.learner.prior * ~_USAGE)
         order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
         written = written[order]

@@ -249,6 +249,18 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
     return Snippet(shown, marks, text.count("\n", 0, first) + 1, max(1, bisect_right(pages, first)) if pages else 0)
 
 
+def pieces(text: str, words: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """A text in pieces, none of them empty, and whether each is a match."""
+    position = 0
+    for start, end in matches(text, words):
+        if start > position:
+            yield text[position:start], False
+        yield text[start:end], True
+        position = end
+    if position < len(text):
+        yield text[position:], False
+
+
 def passage_snippet(text: str, passage: Span, *, width: int = 160, pages: Sequence[int] = ()) -> Snippet:
     """The beginning of a passage that is wanted whatever words it holds: nothing is marked in it."""
     start, end = passage

@@ -61,7 +61,8 @@ _FEATURES = {
     "meaning": ("meaning",),
 }
 _PART_OF = {feature: part for part, features in _FEATURES.items() for feature in features}
-_GROUPS = np.array([list(PARTS).index(_PART_OF.get(name, "words")) for name in NAMES])
+_COLUMN = {name: column for column, name in enumerate(PARTS)}
+_GROUPS = np.array([_COLUMN[_PART_OF.get(name, "words")] for name in NAMES])
 """[n_features] the part to which each feature belongs; whatever is about the words is `words`"""
 _KINDS = {
     "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
@@ -94,7 +95,7 @@ class Reasons:
     @cached_property
     def contributions(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, [n_docs, n_features] each: shipped (in a group, its ranker's too) and learned."""
-        return self.learner.all_contributions(self.features)
+        return self.learner.contributions(self.features)
 
     @cached_property
     def parts(self) -> FloatMatrix:
@@ -105,11 +106,11 @@ class Reasons:
         for column, points in zip(_GROUPS, (own + learned).T, strict=True):
             parts[:, column] += points
         for name, points in self.extra.items():
-            parts[:, _column(name)] = points[self.shown]
+            parts[:, _COLUMN[name]] = points[self.shown]
         scores = self.scores[self.shown]
         rest = "group" if np.any(shipped != own) else "words"
-        parts[:, _column(rest)] += scores - parts.sum(axis=1)
-        parts[:, _column("luck")] = np.sort(scores)[::-1] - scores
+        parts[:, _COLUMN[rest]] += scores - parts.sum(axis=1)
+        parts[:, _COLUMN["luck"]] = np.sort(scores)[::-1] - scores
         return parts
 
     def beyond(self, place: int) -> FloatVector:
@@ -120,8 +121,8 @@ class Reasons:
         if len(self.shown) < 2:
             return np.zeros(len(PARTS))
         middle = np.median(np.delete(self.parts, place, axis=0), axis=0)
-        middle[[_column(name) for name in ("luck", *self.extra)]] = 0.0
-        middle[_column("words")] = self.parts[place, _column("words")]
+        middle[[_COLUMN[name] for name in ("luck", *self.extra)]] = 0.0
+        middle[_COLUMN["words"]] = self.parts[place, _COLUMN["words"]]
         beyond: FloatVector = self.parts[place] - middle
         return beyond
 
@@ -155,7 +156,7 @@ class Reasons:
         candidate = int(self.shown[place])
         if name in self.notes and self.notes[name][candidate]:
             return self.notes[name][candidate]
-        raised = bool(self.beyond(place)[_column(name)] > 0)
+        raised = bool(self.beyond(place)[_COLUMN[name]] > 0)
         value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
         if name == "this_query":
             return f"opened {times(self.n_picks(candidate))} for this"
@@ -168,7 +169,7 @@ class Reasons:
 
     def _is_learned(self, candidate: int, name: str) -> bool:
         """Whether a part's points are what this person's openings made of it, and not as shipped."""
-        learned = self.contributions[1][candidate, np.array(list(PARTS))[_GROUPS] == name]
+        learned = self.contributions[1][candidate, (_COLUMN[name] == _GROUPS)]
         return bool(abs(learned.sum()) >= LEAST)
 
     def _like(self, candidate: int, name: str, *, raised: bool) -> str:
@@ -214,7 +215,3 @@ def times(n_picks: float) -> str:
     """once, twice, 3 times: what is left of picks is never more than they were."""
     n = max(1, math.ceil(n_picks - 1e-6))
     return {1: "once", 2: "twice"}.get(n, f"{count(n)} times")
-
-
-def _column(name: str) -> int:
-    return list(PARTS).index(name)

@@ -10,14 +10,13 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from app.search.results import Contrast, Contribution, Explanation, Hit
+from app.search.why import LEAST
 from app.tui.results_list import title_of
 from app.wording import fit
 from indexer.text.printable import safe_line
 
 SHOWN = 14
 """features that are listed"""
-LEAST = 0.005
-"""points; less is shown as a dot"""
 BAR = 6
 """cells of a bar that stands for a value of 1"""
 
@@ -72,8 +71,7 @@ def _compare(text: Text, hit: Hit, contrast: Contrast, width: int) -> None:
     told = [part for part in contrast.parts if abs(part.ahead) >= LEAST]
     for part in told:
         text.append(fit(part.description, width - 10).ljust(width - 9) + points(part.ahead).rjust(9) + "\n")
-    total = sum(part.ahead for part in contrast.parts)
-    text.append("together".ljust(width - 9) + points(total).rjust(9) + "\n\n", style="bold")
+    text.append("together".ljust(width - 9) + points(contrast.ahead).rjust(9) + "\n\n", style="bold")
 
 
 def _line(contribution: Contribution, width: int) -> Text:

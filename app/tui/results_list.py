@@ -24,7 +24,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
-from app.search.snippets import matches
+from app.search.snippets import pieces
 from app.tui.keys import BY_ID, actions_of
 from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.wording import also_as, day, fit, fit_path, short_path
@@ -89,11 +89,7 @@ def row_lines(
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
     """A text in pieces, those that are matches in the style of a match."""
-    pieces, position = [], 0
-    for start, end in matches(text, words):
-        pieces += [(text[position:start], style), (text[start:end], match)]
-        position = end
-    return [*pieces, (text[position:], style)]
+    return [(piece, match if is_match else style) for piece, is_match in pieces(text, words)]
 
 
 def _line(left: Iterable[tuple[str, Style]], right: Iterable[tuple[str, Style]], width: int, base: Style) -> Strip:

@@ -9,6 +9,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
+from indexer.retrieval.candidates import best
 from indexer.retrieval.written import as_written
 from indexer.storage.snapshot import Snapshot
 
@@ -32,15 +33,12 @@ class Closeness:
     """[n_numbers] a document's first record"""
     after: Ints
     """[n_numbers] the record after its last"""
+    documents: Rows
+    """[n_numbers] of the snapshot"""
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
-        """The `limit` eligible documents that are closest, if they are at least so close; ties by number."""
-        numbers = np.flatnonzero(eligible & (self.similarity >= least))
-        own = self.similarity[numbers]
-        if numbers.size > limit:
-            kept = own >= np.partition(own, numbers.size - limit)[numbers.size - limit]
-            numbers, own = numbers[kept], own[kept]
-        return numbers[np.lexsort((numbers, -own))][:limit]
+        """The `limit` eligible documents that are closest, if they are at least so close."""
+        return best(self.similarity, eligible & (self.similarity >= least), limit, self.documents)
 
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
@@ -54,7 +52,7 @@ class Nearest:
 
     def __init__(self, records: Rows, snapshot: Snapshot) -> None:
         """`records` as `indexer.meaning.vectors.read` gives them."""
-        self._records = records
+        self._records, self._documents = records, snapshot.documents
         content = np.array(records["content"])
         starts = np.flatnonzero(np.concatenate(([True], content[1:] != content[:-1]))) if len(content) else content
         self._starts = starts
@@ -79,7 +77,7 @@ class Nearest:
         if products.size:
             best = np.maximum.reduceat(products, self._starts)
             similarity[self._has] = best[self._group[self._has]]
-        return Closeness(similarity, self._passages, products, self._first, self._after)
+        return Closeness(similarity, self._passages, products, self._first, self._after, self._documents)
 
     def _products(self, vector: Vectors) -> Floats:
         records = self._records

@@ -31,7 +31,7 @@ from indexer.text.analysis import fold
 LEAST_RESEMBLANCE = 0.5
 """texts with this share of words in common are alike"""
 TWIN_RESEMBLANCE = 0.87
-"""an estimate this high says, but for one in eight, that at least nine tenths of the words are common"""
+"""so high an estimate have seven in eight of the pairs with just nine tenths of their words in common"""
 NAMESAKE_RESEMBLANCE = 0.7
 MIN_TWIN_WORDS = 20
 COMMON_SHARE = 0.9

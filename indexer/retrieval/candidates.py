@@ -104,12 +104,7 @@ def find(
     """
     lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids)
-    all_words = matcher.admitted(query.root)
-    admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
-    if narrow is not None:
-        all_words, admitted = all_words & narrow, admitted & narrow
-    if (by_date or by_name) and all_words.any():
-        admitted = all_words
+    admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)
     scores, any_df = bm25f(snapshot, found)
@@ -120,20 +115,20 @@ def find(
     if not by_date:
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
-        if near is not None:
-            extra = np.setdiff1d(near, docs)
-            docs = np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))]))
+        docs = docs if near is None else _added(docs, near, scores)
     return Candidates(
-        docs,
-        scores[docs],
-        concepts,
-        words,
-        *_counts(found, docs, len(concepts)),
-        any_df,
-        admitted,
-        int(admitted.sum()),
-        int(all_words.sum()),
-    )
+        docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
+        n_matches=int(admitted.sum()), n_all_words=int(all_words.sum()),
+    )  # fmt: skip
+
+
+def _admitted(matcher: Matcher, query: Query, narrow: Mask | None, *, all_if_any: bool) -> tuple[Mask, Mask]:
+    """The documents that a query admits, and those with all its words; with `all_if_any` no others if there are any."""
+    all_words = matcher.admitted(query.root)
+    admitted = matcher.relaxed(query.root) if query.root is not None and query.plain else all_words
+    if narrow is not None:
+        all_words, admitted = all_words & narrow, admitted & narrow
+    return all_words if all_if_any and all_words.any() else admitted, all_words
 
 
 def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
@@ -205,18 +200,25 @@ def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, li
         return docs
     near = admitted & (scores >= NEAR * scores[docs[0]])
     near[docs] = False
-    newest = best(documents["modified"], near, n_more, documents)
-    return np.concatenate((docs, newest[np.argsort(-scores[newest], kind="stable")]))
+    return _added(docs, best(documents["modified"], near, n_more, documents), scores)
 
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
     titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
-    titled = np.setdiff1d(titled[admitted[titled]], docs)
-    lengths = snapshot.documents["n_title"][titled]
-    rows = snapshot.documents[titled]
-    extra = titled[np.lexsort((titled, rows["folder"], rows["content"], -rows["modified"], lengths))][:MAX_TITLES]
-    return np.concatenate((docs, extra[np.lexsort((extra, -scores[extra]))])) if extra.size else docs
+    if not titled.size:
+        return docs
+    others = np.zeros(admitted.size, dtype=bool)
+    others[titled] = admitted[titled]
+    others[docs] = False
+    shortness = -snapshot.documents["n_title"].astype(np.float64)
+    return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
+
+
+def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:
+    """`docs`, and behind them those of `others` that are not among them, best score first."""
+    extra = np.setdiff1d(others, docs)
+    return np.concatenate((docs, extra[np.argsort(-scores[extra], kind="stable")]))
 
 
 def _counts(found: Occurrences, docs: Ints, n_concepts: int) -> tuple[dict[str, Floats], dict[str, Floats]]:

@@ -88,12 +88,12 @@ class ConceptLookup:
                 found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
             found = {field: own for field, own in found.items() if own[0].size}
             rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
-            self._counts[key] = self._as_written_first(concept, found) if concept.written and rare else found
+            self._counts[key] = self._as_written_first(key, found) if concept.written and rare else found
         return self._counts[key]
 
     def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
         held = self.snapshot.remember(
-            ("written", self._texts is nothing_written, replace(concept, offset=0)),
+            ("written", self._texts is nothing_written, concept),
             lambda: holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
         )
         if not held.size:

@@ -15,7 +15,7 @@ from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask, Rows
 from indexer.retrieval.adjacency import adjacent
 from indexer.retrieval.candidates import K1, B, Candidates, idf
-from indexer.retrieval.concepts import Concept, field_counts
+from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -266,15 +266,14 @@ def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Floats:
     typed = np.zeros(candidates.docs.size)
     total = np.zeros(candidates.docs.size)
     for i, concept in enumerate(candidates.concepts):
-        surface = Concept(concept.node, ((concept.surface[0],),), concept.surface, concept.fields)
         for field in ("title", "body"):
             if field not in candidates.tf or field not in concept.fields:
                 continue
             total += candidates.tf[field][:, i]
-            docs, tf = field_counts(snapshot, surface, field)
-            if docs.size:
-                rows = np.minimum(np.searchsorted(docs, candidates.docs), docs.size - 1)
-                typed += np.where(docs[rows] == candidates.docs, tf[rows], 0.0)
+            form = snapshot.postings(field, concept.surface[0])
+            if form.docs.size:
+                rows = np.minimum(np.searchsorted(form.docs, candidates.docs), form.docs.size - 1)
+                typed += np.where(form.docs[rows] == candidates.docs, form.tf[rows], 0.0)
     return np.minimum(typed / np.maximum(total, 1.0), 1.0)
 
 
@@ -300,11 +299,11 @@ def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str,
             continue
         exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
         share[i] = _dice(words, forms, len(asked))
-    meant = as_written(candidates)
+    meant = held_as_written(candidates)
     return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
 
 
-def as_written(candidates: Candidates) -> Mask:
+def held_as_written(candidates: Candidates) -> Mask:
     """[n_docs] False for those that hold only the pieces of a word that is meant as it is written."""
     meant = np.ones(candidates.docs.size, dtype=bool)
     for i, concept in enumerate(candidates.concepts):

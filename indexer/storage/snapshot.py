@@ -198,14 +198,6 @@ class Snapshot:
         """The field's terms, segment by segment, as they lie on disk."""
         return [files.term_list(field) for files in self._segments]
 
-    def vocabulary(self, field: str) -> dict[str, int]:
-        """Every term of the field with its document frequency."""
-        found: dict[str, int] = {}
-        for files in self._segments:
-            for word, df in zip(_words(files, field), files.document_frequencies(field).tolist(), strict=True):
-                found[word] = found.get(word, 0) + df
-        return found
-
 
 def _words(files: SegmentFiles, field: str, start: int = 0, stop: int | None = None) -> list[str]:
     with damage_named(files.name):

@@ -53,7 +53,7 @@ def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
     in order, and their estimated resemblance `[n_pairs]`.
 
     Pairs that agree in far fewer of the first buckets than `least` are not looked at further: below a quarter of them
-    a pair of resemblance .5 falls once in five hundred.
+    a pair of resemblance .5 falls once in a thousand.
     """
     columns = np.ascontiguousarray(sketches[:, :_FIRST].T)
     agree = (columns[:, :, None] == columns[:, None, :]).view(np.uint8).sum(axis=0, dtype=np.uint8)

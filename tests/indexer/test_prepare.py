@@ -69,17 +69,17 @@ def test_a_path_gives_name_folders_and_tags(make_index: MakeIndex) -> None:
     """The words of the file's name and of the folders above, and marks for type, ending and language."""
     english = "the heron is one of the birds that you and I have seen at the lake"
     snapshot = make_index([{"text": english, "path": "/home/My Projects/Sea_Birds/heron-list.TXT"}]).snapshot()
-    assert set(snapshot.vocabulary("name")) == {"heron", "list", "txt", "heron-list.txt"}
-    assert set(snapshot.vocabulary("path")) == {"home", "my", "projects", "sea", "birds", "sea_birds"}
-    assert set(snapshot.vocabulary("tag")) == {"type=text", "ext=txt", "lang=en"}
+    assert set(snapshot.terms_with_prefix("name", "")) == {"heron", "list", "txt", "heron-list.txt"}
+    assert set(snapshot.terms_with_prefix("path", "")) == {"home", "my", "projects", "sea", "birds", "sea_birds"}
+    assert set(snapshot.terms_with_prefix("tag", "")) == {"type=text", "ext=txt", "lang=en"}
 
 
 def test_a_part_of_a_file_is_found_by_its_own_name_and_ending(make_index: MakeIndex) -> None:
     """A member of an archive has both names and both endings; a message of a mailbox has a number."""
     snapshot = make_index([{"text": "x", "path": "/a/box.zip", "part": "docs/bird.md"},
                            {"text": "x", "path": "/a/in.mbox", "part": "message 3"}]).snapshot()  # fmt: skip
-    assert set(snapshot.vocabulary("tag")) == {"type=text", "ext=zip", "ext=md", "ext=mbox"}
-    assert {"box", "zip", "bird", "md", "message", "3", "docs"} <= set(snapshot.vocabulary("name"))
+    assert set(snapshot.terms_with_prefix("tag", "")) == {"type=text", "ext=zip", "ext=md", "ext=mbox"}
+    assert {"box", "zip", "bird", "md", "message", "3", "docs"} <= set(snapshot.terms_with_prefix("name", ""))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_names_that_are_not_utf8_are_indexed(make_index: MakeIndex) -> None:
     """The bytes that are no text are passed over, the rest is found."""
     path = os.fsdecode(b"/notes/caf\xe9/heron\xff.txt")
     snapshot = make_index([{"text": "x", "path": path}]).snapshot()
-    assert {"heron", "txt"} <= set(snapshot.vocabulary("name"))
+    assert {"heron", "txt"} <= set(snapshot.terms_with_prefix("name", ""))
 
 
 def test_a_file_is_read_and_prepared(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_contributions_add_up_to_the_blended_score(tmp_path: Path, alpha: float)
         learner.learn(page.features, page.ranking, page.clicks, now=1.0)
     group_ranker.save(store, model(lover_of("size") * 3), alpha=alpha, now=1)
     features = pages(1, seed=3)[0].features
-    prior, learned = learner.contributions(features, 4)
+    prior, learned = (points[4] for points in learner.contributions(features))
     assert prior.sum() + learned.sum() == pytest.approx(learner.scores(features)[4])
 
 

@@ -118,7 +118,7 @@ def test_switched_off_it_is_the_shipped_ranker(store: Store) -> None:
     assert off.order(features, range(20), k=10).tolist() == np.argsort(-(features @ THETA0)).tolist()
     assert off.learn(features, [0, 1], [False, True], now=NOW) is None
     assert store.count_interactions() == 5
-    assert off.contributions(features, 3)[1].tolist() == [0.0] * 4
+    assert off.contributions(features)[1][3].tolist() == [0.0] * 4
 
 
 def test_strength_zero_is_the_shipped_order(store: Store) -> None:
@@ -154,7 +154,7 @@ def test_contributions_add_up_to_the_score(store: Store, ranker: str, n_docs: in
     prefer_recent(device, 20)
     features = pages(1, n_docs=n_docs)[0]
     for row in range(n_docs):
-        prior, learned = device.contributions(features, row)
+        prior, learned = (points[row] for points in device.contributions(features))
         np.testing.assert_allclose(prior, THETA0 * features[row])
         assert prior.sum() + learned.sum() == pytest.approx(device.scores(features)[row], abs=1e-9)
 
@@ -242,23 +242,23 @@ def test_learned_points_say_how_a_document_differs_from_the_middle_one(store: St
     features = np.array([[0, 0, 0, 0.0], [0, 0, 0.5, 0], [0, 0, 0.5, 0.5], [0, 0, 0, 1.0]])
     device = taught(store, [0.0, 0.0, 2.0, 6.0], bound=100.0, strength=0.5)
     against = [np.array([0, 0, 2 * (0.5 - 0.5), 6 * (0.5 - 0.0)]), np.array([0, 0, 0, 0])]
-    prior, learned = device.contributions(features, 2)
+    prior, learned = (points[2] for points in device.contributions(features))
     assert prior.tolist() == pytest.approx([0, 0, 0.5 * 0.5, -0.5 * 0.5])
     assert learned.tolist() == pytest.approx((0.5 * (against[0] + against[1]) / 2).tolist())
-    first = device.contributions(features, 0)[1]
+    first = device.contributions(features)[1][0]
     assert first.tolist() == pytest.approx([0, 0, 0.5 * -2 * 0.5, 0.5 * -6 * 0.5 / 2])
     narrow = taught(store, [0.0, 0.0, 2.0, 6.0], bound=1.0, strength=0.5)
     free = -2 * 0.5 - 6 * 0.5 / 2
-    assert narrow.contributions(features, 0)[1].tolist() == pytest.approx([v / free * -0.25 for v in (0, 0, -1, -1.5)])
+    assert narrow.contributions(features)[1][0].tolist() == pytest.approx([v / free * -0.25 for v in (0, 0, -1, -1.5)])
 
 
 def test_the_middle_of_an_odd_number_is_one_document(store: Store) -> None:
     """Of three documents the middle one has no learned points, and the others are told apart from it."""
     features = np.array([[0, 0, 1, 0.0], [0, 0, 0, 0.0], [0, 0, 0, 0.5]])
     device = taught(store, [0.0, 0.0, 2.0, 2.0], bound=100.0)
-    assert device.contributions(features, 2)[1].tolist() == [0.0] * 4
-    assert device.contributions(features, 0)[1].tolist() == pytest.approx([0, 0, 2, -1])
-    assert device.contributions(features, 1)[1].tolist() == pytest.approx([0, 0, 0, -1])
+    assert device.contributions(features)[1][2].tolist() == [0.0] * 4
+    assert device.contributions(features)[1][0].tolist() == pytest.approx([0, 0, 2, -1])
+    assert device.contributions(features)[1][1].tolist() == pytest.approx([0, 0, 0, -1])
 
 
 def test_what_a_lesson_leaves_behind(store: Store) -> None:

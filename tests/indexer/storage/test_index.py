@@ -44,7 +44,7 @@ def content(snapshot: Snapshot) -> dict[int, tuple[object, ...]]:
     ids = snapshot.documents["doc_id"].tolist()
     places: dict[int, set[tuple[str, str, int]]] = {i: set() for i in ids}
     for field in (*TEXT_FIELDS, "tag"):
-        for term in snapshot.vocabulary(field):
+        for term in snapshot.terms_with_prefix(field, ""):
             docs = snapshot.postings(field, term).docs
             for doc in docs.tolist():
                 places[ids[doc]].add((field, term, -1))

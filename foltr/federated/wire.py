@@ -18,7 +18,7 @@ import numpy as np
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -82,6 +82,12 @@ class Terms(Record, frozen=True):
     """so many in a round that forgets (n' of FedEraser)"""
     floor: int
     """a round never closes with fewer updates"""
+    mode: Literal["open", "sealed", "grouped"] = "open"
+    """open: the server opens each update; sealed: it learns their sum alone; grouped: several sums"""
+    n_rounds: int = 0
+    """so many rounds in a period, after which the group rests; 0: no end"""
+    period_days: int = 365
+    """the period that rounds and privacy budget are counted over"""
 
 
 class Announcement(Record, frozen=True):
@@ -101,6 +107,12 @@ class Announcement(Record, frozen=True):
     """seconds since 1970"""
     server_time: int
     """seconds since 1970"""
+    phase: Literal["collect", "sum", "rest"] = "collect"
+    """collect: updates are taken; sum: the committee adds them up; rest: no round is open"""
+    opens: int = 0
+    """when a resting group opens its next round, in seconds since 1970; 0 while it does not rest"""
+    answered: int = 0
+    """rounds of the group for which the server has had an update of the device that asks"""
 
 
 class ModelRecord(Record, frozen=True):

@@ -14,6 +14,7 @@ from federation_server.database import is_current, is_sqlite, reading
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
+from federation_server.start import shipped_start
 from federation_server.tls import TlsError, certificate_fingerprint
 from foltr.federated.wire import Terms
 
@@ -71,7 +72,11 @@ def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:
     """What members agreed to: its privacy, and whether the settings file says something else since."""
     privacy = agreed.settings["privacy"]
     yield Check("privacy", privacy["mechanism"] != "none", str(privacy))
-    written = terms_of(settings, agreed.group_id, n_features=agreed.n_features, manifest_hash=agreed.manifest_hash)
+    shipped = shipped_start()
+    if shipped.manifest_hash != agreed.manifest_hash:
+        yield Check("terms", True, "not compared with the settings: the group has another version's features")
+        return
+    written = terms_of(settings, agreed.group_id, features=shipped.features, manifest_hash=agreed.manifest_hash)
     other = [name for name in Terms.__struct_fields__ if getattr(written, name) != getattr(agreed, name)]
     text = "as the settings say"
     if other:

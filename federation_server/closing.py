@@ -60,13 +60,14 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
 
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
     method = group.method_of(agreed)
-    start = replace(group.newest(connection).model, guard=_guard_state(connection))
+    before = replace(group.newest(connection).model, guard=_guard_state(connection))
+    start = method.shared_part(before)
     found = read_received(connection, vault, method, here.lineage, here.number)
     if here.purpose == "forget":
         found = forgetting.calibrate(connection, here, found, start.theta)
     counts = weights(policy.joining, found.n_interactions, equal=method.weighs_alike)
     joined = join_what_is_left(policy.joining, start, found.thetas, counts)
-    group.publish(connection, agreed, here.lineage, joined.model, now=now)
+    group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
     verdict = joined.verdict
     alert, summary = (verdict.alert, verdict.summary) if verdict else (False, "too few updates to judge")
     report = {

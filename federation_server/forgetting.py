@@ -184,8 +184,9 @@ def _new_lineage(
         raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     begin = Model(start.model.theta)
     if method == "reaggregate":
-        others = _others_rounds(connection, vault, policy, touched)
-        begin = replace(reaggregate(begin, others, policy.joining), round=0)
+        others, joined_by = _others_rounds(connection, vault, policy, touched), group.method_of(agreed)
+        added_up = reaggregate(joined_by.shared_part(begin), others, policy.joining)
+        begin = replace(joined_by.whole(begin, added_up), round=0)
     abandon(connection, rounds.present(connection, lock=True), now=now)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
@@ -206,12 +207,12 @@ def _others_rounds(
         if start is not None:
             sent = read_received(connection, vault, method, touched[0], number)
             counts = weights(policy.joining, sent.n_interactions, equal=method.weighs_alike)
-            found.append((sent.thetas - start.model.theta, counts))
+            found.append((sent.thetas - method.sent(start.model.theta), counts))
     return found
 
 
 def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
-    """What a forgetting round adds up: fresh updates of `start` `[n_params]` at their old lengths, if any (Eq. 6.2)."""
+    """What a forgetting round adds up: fresh updates of `start` `[n_sent]` at their old lengths, if any (Eq. 6.2)."""
     lineage, kept = _replay(connection, here.lineage)
     old = norms(connection, lineage, kept[here.number - 1])
     able = found.only(set(old))

@@ -33,7 +33,7 @@ from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, unseal
-from foltr.federated.method import Method
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.payload import decode_message, largest_update
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, decode
 
@@ -45,9 +45,9 @@ class Expectation:
     open_round: Round
     private_key: bytes
     agreed: Terms
-    method: Method[Any, Any]
+    method: FPDGD
     start: FloatVector
-    """[n_params] the theta of the model that devices begin from"""
+    """[n_sent] the shared weights of the model that devices begin from"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,7 +231,8 @@ def _read(connection: Connection, vault: Vault) -> Expectation:
     start = group.by_hash(connection, here.model_hash)
     if start is None:
         raise Refused("unavailable", "the round's model is missing")
-    return Expectation(here, vault.decrypt(here.sealed_key), agreed, group.method_of(agreed), start.model.theta)
+    method = group.method_of(agreed)
+    return Expectation(here, vault.decrypt(here.sealed_key), agreed, method, method.sent(start.model.theta))
 
 
 LARGEST_BATCH = 256

@@ -20,7 +20,7 @@ class Received:
 
     devices: tuple[str, ...]
     thetas: FloatMatrix
-    """[n_clients, n_params]"""
+    """[n_clients, n_sent]"""
     n_interactions: FloatVector
     """[n_clients] as the devices said"""
 
@@ -37,7 +37,7 @@ def read_received(connection: Connection, vault: Vault, method: FPDGD, lineage: 
     messages = [decode_message(method, vault.decrypt(bytes(row.payload))) for row in rows]
     return Received(
         tuple(row.device for row in rows),
-        np.array([message.theta for message in messages]).reshape(len(rows), method.ranker.n_params),
+        np.array([message.theta for message in messages]).reshape(len(rows), method.n_sent),
         np.array([message.n_interactions for message in messages], dtype=np.float64),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: S
         group_id = group.create(
             connection, name=name, server_key=fingerprint(installation.vault.identity.public), now=now
         )
-        agreed = terms_of(settings, group_id, n_features=len(start.features), manifest_hash=start.manifest_hash)
+        agreed = terms_of(settings, group_id, features=start.features, manifest_hash=start.manifest_hash)
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
@@ -69,26 +70,45 @@ def make_certificate(folder: Path, settings: ServerSettings) -> None:
         tls.make_self_signed(certificate, folder / settings.tls.private_key, names=names)
 
 
-def terms_of(settings: ServerSettings, group_id: str, *, n_features: int, manifest_hash: str) -> Terms:
-    """What members will compute by; equal weights wherever privacy is accounted."""
+def terms_of(settings: ServerSettings, group_id: str, *, features: Sequence[str], manifest_hash: str) -> Terms:
+    """What members will compute by; equal weights wherever privacy is accounted.
+
+    ServerSettingsError where a weight is to be shared of a feature that the ranker does not have.
+    """
     section = settings.method
-    private = not isinstance(section.privacy, NoPrivacy)
+    private = not isinstance(section.mechanism, NoPrivacy)
     return Terms(
         group_id=group_id,
         method=section.name,
         settings={
             "learning_rate": section.learning_rate,
+            "update": "batch",
             "weighting": "equal" if private else "interactions",
-            "privacy": msgspec.to_builtins(section.privacy),
+            "privacy": msgspec.to_builtins(section.mechanism),
+            "shared": _indices(section.shared, features),
+            "longest_step": section.longest_step or None,
+            "longest_query": section.longest_query or None,
         },
         ranker=section.ranker,
-        n_features=n_features,
-        n_params=make_ranker(section.ranker, n_features).n_params,
+        n_features=len(features),
+        n_params=make_ranker(section.ranker, len(features)).n_params,
         manifest_hash=manifest_hash,
         n_local=settings.rounds.n_local,
         n_unlearn=min(settings.forgetting.n_unlearn, settings.rounds.n_local),
         floor=settings.rounds.floor,
+        mode=section.mode,
+        n_rounds=settings.rounds.in_period,
+        period_days=settings.rounds.period_days,
     )
+
+
+def _indices(shared: Sequence[str], features: Sequence[str]) -> list[int]:
+    """Which weights of the linear ranker these features have, rising."""
+    for name in shared:
+        if name not in features:
+            known = ", ".join(features)
+            raise ServerSettingsError(f"method.shared: there is no feature {name!r}; there are {known}")
+    return sorted({features.index(name) for name in shared})
 
 
 def first_model(agreed: Terms, start: Start) -> Model:

@@ -333,6 +333,11 @@ def in_words(info: inspect.Type) -> str:
         return "a table of names, each with " + in_words(info.value_type)
     if isinstance(info, inspect.StructType):
         return f"a table with {info.tag_field} = {info.tag}"
+    if isinstance(info, inspect.UnionType) and any(isinstance(one, inspect.LiteralType) for one in info.types):
+        words = tuple(one for one in info.types if isinstance(one, inspect.LiteralType))
+        others = tuple(one for one in info.types if not isinstance(one, inspect.LiteralType))
+        rest = others[0] if len(others) == 1 else inspect.UnionType(others)
+        return f"{' or '.join(str(value) for word in words for value in word.values)}, or {in_words(rest)}"
     if isinstance(info, inspect.UnionType) and all(isinstance(one, inspect.StructType) for one in info.types):
         kinds = [one for one in info.types if isinstance(one, inspect.StructType)]
         return f"a table with {kinds[0].tag_field} = one of {', '.join(str(one.tag) for one in kinds)}"

@@ -27,15 +27,15 @@ def describe(
     member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...]
 ) -> Iterator[str]:
     """The group, what leaves this device and with what protection, line by line."""
+    protection = protection_of(terms)
     names = ", ".join(sent.name for sent in records())
     yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."
     yield (
-        f"What leaves this device: once in a round, an update of {terms.n_params:,} numbers learned from at most "
+        f"What leaves this device: once in a round, an update of {protection.n_params:,} numbers learned from at most "
         f"{terms.n_local} of your newest result pages. Never a query, a path or a text."
     )
     yield f"The records are {names}; `foltr-search privacy` lists every field."
     yield "The server can open each update: it sees whose it is, and the numbers as they leave this device."
-    protection = protection_of(terms)
     yield from in_words(protection, delta=settings.delta)
     if protection.hides:
         planned = ledger.plan_entry(terms, lineage=0, round=0, now=0)

@@ -35,6 +35,7 @@ class LedgerEntry:
     lineage: int
     round: int
     n_params: int
+    """numbers sent"""
     mechanism: Mechanism
     exact_count: bool
 
@@ -63,7 +64,7 @@ def plan_entry(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEnt
         group_id=terms.group_id,
         lineage=lineage,
         round=round,
-        n_params=terms.n_params,
+        n_params=protection.n_params,
         mechanism=protection.mechanism,
         exact_count=protection.exact_count,
     )

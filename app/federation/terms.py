@@ -39,6 +39,7 @@ class Protection:
     exact_count: bool
     """whether the number of pages replayed is sent as it is, which no noise hides"""
     n_params: int
+    """numbers that an update holds"""
     floor: int
     """updates that a round has at least"""
 
@@ -69,8 +70,8 @@ class Protection:
         found = noise_multiplier(self.mechanism)
         if found is None:
             return None
-        length = found * math.sqrt(self.n_params)
-        return math.ceil(length if is_share(self.mechanism) else length**2)
+        squared = found**2 * self.n_params
+        return math.ceil(math.sqrt(squared) if is_share(self.mechanism) else squared)
 
 
 def method_of(terms: Terms) -> FPDGD:
@@ -94,7 +95,7 @@ def _make_method(encoded: bytes) -> FPDGD:
 def protection_of(terms: Terms) -> Protection:
     """The protection of one round under these terms."""
     method = method_of(terms)
-    return Protection(method.privacy, method.weighting != "equal", terms.n_params, terms.floor)
+    return Protection(method.privacy, method.weighting != "equal", method.n_sent, terms.floor)
 
 
 def noise_multiplier(mechanism: Mechanism) -> float | None:

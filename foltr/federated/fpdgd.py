@@ -9,11 +9,20 @@ with many interactions in a round is centralised PDGD.
 
 With a privacy mechanism the device holds its ranker within `local_bound` after each step and lets out only what the
 mechanism releases (Algorithm 3); see foltr.privacy.mechanisms for what that is worth.
+
+Of some weights alone (`shared`) a group can learn: the others stay as they began, and are not sent. What one page or
+one query can show is bounded by a fixed start, update = "batch": every page p takes its step g_p at the ranker that the
+round began with, so that no page changes what another one says, and with P_L the projection onto the ball of radius L,
+
+    update = P_clip( sum over queries q of  P_query( sum over pages p of q of  P_step( learning_rate g_p ) ) )
+
+A projection moves no two points apart. So a page more or less moves the update by `longest_step` at most, all pages of
+a query together by `longest_query` at most (each as a Euclidean length, before noise).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -44,19 +53,21 @@ class FPDGDLocal:
     theta: FloatVector
     """[n_params] what it has learned since"""
     n_interactions: int = 0
+    by_query: Mapping[bytes, FloatVector] = field(default_factory=dict)
+    """[n_sent] what the pages of each named query asked for, added up; kept only where `longest_query` needs it"""
 
 
 class FPDGDMessage(msgspec.Struct, frozen=True, eq=False):
-    """What leaves the device: its ranker after the privacy mechanism, and how many pages it saw."""
+    """What leaves the device: the weights that it shares, after the privacy mechanism, and how many pages it saw."""
 
     theta: FloatVector
-    """[n_params]"""
+    """[n_sent]"""
     n_interactions: int
 
 
 @dataclass(frozen=True, slots=True)
 class FPDGD:
-    """Federated PDGD; ValueRangeError for a learning rate or temperature that is not positive and finite."""
+    """Federated PDGD; ValueRangeError for settings that are outside their range or do not fit one another."""
 
     ranker: Ranker
     learning_rate: float = 0.1
@@ -78,12 +89,52 @@ class FPDGD:
     """how many bad updates the guard's rule withstands; 0: a fifth of them"""
     optimizer: Optimizer = field(default_factory=SGD)
     """the server's step along the joined difference; SGD of rate 1 is Eq. 3.16"""
+    shared: tuple[int, ...] = ()
+    """rising indices of the weights that learn and leave the device; (): all of them"""
+    longest_step: float | None = None
+    """the longest step that one page may take, a Euclidean length; None: no cap"""
+    longest_query: float | None = None
+    """how far all pages of one query may move a round together; None: no cap. Only with update = "batch" """
 
     def __post_init__(self) -> None:
-        for name, value in (("learning_rate", self.learning_rate), ("temperature", self.temperature)):
+        positive = {"learning_rate": self.learning_rate, "temperature": self.temperature}
+        caps = {"longest_step": self.longest_step, "longest_query": self.longest_query}
+        for name, value in {**positive, **{name: cap for name, cap in caps.items() if cap is not None}}.items():
             if not (value > 0 and np.isfinite(value)):
                 raise ValueRangeError(f"{name} must be positive, not {value}")
+        if self.longest_query is not None and self.update != "batch":
+            raise ValueRangeError('longest_query needs update = "batch": else each page changes what the others say')
+        within = all(0 <= index < self.ranker.n_params for index in self.shared)
+        if not within or list(self.shared) != sorted(set(self.shared)):
+            raise ValueRangeError(f"shared must hold rising indices below {self.ranker.n_params}, not {self.shared}")
         _ = self.joining  # refuses what does not fit
+
+    @property
+    def n_sent(self) -> int:
+        """How many numbers a message holds: what privacy is counted for."""
+        return len(self.shared) or self.ranker.n_params
+
+    def sent(self, theta: FloatVector) -> FloatVector:
+        """The weights of a ranker `[n_params]` that leave a device, `[n_sent]`."""
+        return theta[list(self.shared)] if self.shared else theta
+
+    def placed(self, theta: FloatVector, sent: FloatVector) -> FloatVector:
+        """The ranker `[n_params]` with those weights in the place of its own."""
+        if not self.shared:
+            return sent
+        whole = theta.copy()
+        whole[list(self.shared)] = sent
+        return whole
+
+    def shared_part(self, model: Model) -> Model:
+        """The model as it is joined: its shared weights and what is remembered of them, each `[n_sent]`."""
+        return replace(model, theta=self.sent(model.theta), moments=tuple(map(self.sent, model.moments)))
+
+    def whole(self, model: Model, part: Model) -> Model:
+        """The model after `model` whose shared part is `part`; all else is as it was."""
+        still = np.zeros_like(model.theta)
+        moments = tuple(self.placed(still, moment) for moment in part.moments)
+        return replace(part, theta=self.placed(model.theta, part.theta), moments=moments)
 
     @property
     def joining(self) -> Joining:
@@ -113,38 +164,58 @@ class FPDGD:
         """A Plackett-Luce ranking: one number of `rng` for each of the `min(k, n_docs)` ranks."""
         return draw(self.ranker.score(self._learner(local), features) / self.temperature, k, rng)
 
-    def learn(self, local: FPDGDLocal, interaction: Interaction) -> FPDGDLocal:
-        """One PDGD step; with update="batch" its gradient is that of the round's first theta."""
+    def learn(self, local: FPDGDLocal, interaction: Interaction, query: bytes = b"") -> FPDGDLocal:
+        """One PDGD step; with update="batch" its gradient is that of the round's first theta.
+
+        `query` names the page's query; a page without a name counts as a query of its own.
+        """
         slope = pdgd.gradient(self.ranker, self._learner(local), interaction, temperature=self.temperature)
-        theta = local.theta + self.learning_rate * slope
+        step = _within(self.learning_rate * self.sent(slope), self.longest_step)
+        by_query = local.by_query
+        if self.longest_query is not None:
+            before = by_query.get(query, np.zeros_like(step)) if query else np.zeros_like(step)
+            if query:
+                by_query = {**by_query, query: before + step}
+            step = _within(before + step, self.longest_query) - _within(before, self.longest_query)
+        theta = self.placed(local.theta, self.sent(local.theta) + step)
         if self.update == "each":
             theta = self._bounded(theta)
-        return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
+        return FPDGDLocal(local.start, theta, local.n_interactions + 1, by_query)
 
     def report(self, local: FPDGDLocal, rng: np.random.Generator) -> FPDGDMessage:
         """What the privacy mechanism lets out."""
         end = self._bounded(local.theta) if self.update == "batch" else local.theta
-        return FPDGDMessage(self.privacy.release(local.start, end, rng), local.n_interactions)
+        released = self.privacy.release(self.sent(local.start), self.sent(end), rng)
+        return FPDGDMessage(released, local.n_interactions)
 
     def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
         """What `foltr.federated.joining.join` makes of the messages; by default the weighted mean.
 
-        The same theta when there are no messages or none saw a page. ShapeError for a theta of another length than the
-        model's; ValueRangeError for one that is not finite, and for a negative number of interactions.
+        The same theta when there are no messages or none saw a page. ShapeError for a theta of another length than what
+        is shared; ValueRangeError for one that is not finite, and for a negative number of interactions.
         """
+        n_sent = len(self.sent(model.theta))
         for message in messages:
-            if np.shape(message.theta) != model.theta.shape:
-                raise ShapeError(f"theta must be {list(model.theta.shape)}, not {list(np.shape(message.theta))}")
-        thetas = np.array([m.theta for m in messages], dtype=np.float64).reshape(len(messages), len(model.theta))
+            if np.shape(message.theta) != (n_sent,):
+                raise ShapeError(f"theta must be {[n_sent]}, not {list(np.shape(message.theta))}")
+        thetas = np.array([m.theta for m in messages], dtype=np.float64).reshape(len(messages), n_sent)
         return self.joined(model, thetas, np.array([m.n_interactions for m in messages], dtype=np.float64)).model
 
     def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
-        """`aggregate` for the matrix of what the devices sent `[n_clients, n_params]` and their pages `[n_clients]`."""
-        return join(self.joining, model, thetas, weights(self.joining, n_interactions, equal=self.weighs_alike))
+        """`aggregate` for the matrix of what the devices sent `[n_clients, n_sent]` and their pages `[n_clients]`."""
+        counts = weights(self.joining, n_interactions, equal=self.weighs_alike)
+        found = join(self.joining, self.shared_part(model), thetas, counts)
+        delta = self.placed(np.zeros_like(model.theta), found.delta)
+        return replace(found, model=self.whole(model, found.model), delta=delta)
 
     def _learner(self, local: FPDGDLocal) -> FloatVector:
         return local.theta if self.update == "each" else local.start
 
     def _bounded(self, theta: FloatVector) -> FloatVector:
         bound = self.privacy.local_bound
-        return theta if bound is None else clip_l2(theta, bound)
+        return theta if bound is None else self.placed(theta, clip_l2(self.sent(theta), bound))
+
+
+def _within(step: FloatVector, longest: float | None) -> FloatVector:
+    """The step `[n_sent]`, shortened to `longest` where that is a number."""
+    return step if longest is None else clip_l2(step, longest)

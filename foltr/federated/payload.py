@@ -1,6 +1,7 @@
 """A method's message as the bytes of a wire Update's payload, and back, with everything checked that can be.
 
-FPDGD: the number of interactions (uint32, 1 where weights are equal) and theta `[n_params]` (float64), little-endian.
+FPDGD: the number of interactions (uint32, 1 where weights are equal) and the shared weights `[n_sent]` (float64),
+little-endian.
 """
 
 from __future__ import annotations
@@ -34,26 +35,27 @@ def encode_message(method: Method[Any, Any], message: FPDGDMessage) -> bytes:
 
 def decode_message(method: Method[Any, Any], payload: bytes) -> FPDGDMessage:
     """The message; ShapeError for another length, ValueRangeError when not finite or from no interaction."""
-    n_params = _sendable(method).ranker.n_params
+    n_sent = _sendable(method).n_sent
     if len(payload) != payload_size(method):
-        raise ShapeError(f"a message of {n_params} parameters is {payload_size(method)} bytes, not {len(payload)}")
+        raise ShapeError(f"a message of {n_sent} parameters is {payload_size(method)} bytes, not {len(payload)}")
     (count,) = _COUNT.unpack_from(payload)
     if count == 0:
         raise ValueRangeError("a message from no interaction")
-    return FPDGDMessage(decode_vector(payload[_COUNT.size :], n_params), count)
+    return FPDGDMessage(decode_vector(payload[_COUNT.size :], n_sent), count)
 
 
 def payload_size(method: Method[Any, Any]) -> int:
     """Bytes of every payload of this method."""
-    return _COUNT.size + 8 * _sendable(method).ranker.n_params
+    return _COUNT.size + 8 * _sendable(method).n_sent
 
 
 def largest_update(method: Method[Any, Any], start: FloatVector) -> float:
     """The largest ||theta - start||_2 that an honest device sends, but for once in 10^12 messages.
 
-    Gaussian noise of deviation s in d numbers: s (sqrt(d) + sqrt(2 ln(1/RARE))) (Lipschitz concentration). Laplace
-    noise of scale b: its L1 norm is a Gamma(d, b) variable, at most b (d + sqrt(2 d t) + t) with t = ln(1/RARE)
-    (Boucheron, Lugosi and Massart, "Concentration inequalities", Section 2.4).
+    `start` `[n_sent]` are the weights that it began from. Gaussian noise of deviation s in d numbers:
+    s (sqrt(d) + sqrt(2 ln(1/RARE))) (Lipschitz concentration). Laplace noise of scale b: its L1
+    norm is a Gamma(d, b) variable, at most b (d + sqrt(2 d t) + t) with t = ln(1/RARE) (Boucheron, Lugosi and
+    Massart, "Concentration inequalities", Section 2.4).
     """
     privacy, d, t = _sendable(method).privacy, len(start), math.log(1.0 / RARE)
     if isinstance(privacy, NoPrivacy):

@@ -23,22 +23,30 @@ from simulation.streams import Streams
 
 
 def run_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-    """One round of FPDGD; by the four verbs for a ranker that is neither Linear nor Neural.
+    """One round of FPDGD; by the four verbs for what is not compiled: see `is_compiled`.
 
     ShapeError for a theta or features that do not fit the ranker; ValueRangeError when scores stop being finite.
     """
-    if not isinstance(method.ranker, (Linear, Neural)):
+    if not is_compiled(method):
         return federation.run_round(method, model, population, streams)
     thetas, seen = reported_thetas(method, model, population, streams)
     n_interactions = np.full(population.n_clients, float(population.n_local))
     return method.joined(model, thetas, n_interactions).model, seen
 
 
-def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
-    """What every client of a round reports `[n_clients, n_params]`, before the server joins it; Linear or Neural only.
+def is_compiled(method: FPDGD) -> bool:
+    """Whether there is a kernel for it: a Linear or Neural ranker, all weights shared and no step capped."""
+    capped = method.longest_step is not None or method.longest_query is not None
+    return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not capped
 
-    The messages of the four verbs, with the errors of `run_round`.
+
+def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
+    """What every client of a round reports `[n_clients, n_params]`, before the server joins it.
+
+    The messages of the four verbs, with the errors of `run_round`; ValueRangeError for what is not compiled.
     """
+    if not is_compiled(method):
+        raise ValueRangeError("shared weights and capped steps are not compiled: use the four verbs")
     _check(method, model, population)
     start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
     thetas, sums = _learned(method, start, population, streams)

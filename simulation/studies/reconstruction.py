@@ -38,7 +38,7 @@ class SentUpdates:
     """One device's update as the server has it, the pages the attacker knows, and the truth that it wants."""
 
     update: FloatVector
-    """[n_params] theta of the message less the global theta"""
+    """[n_sent] the message less the global theta's shared weights"""
     pages: tuple[FloatMatrix, ...]
     """for each page the features of the results shown [k, n_params], best first"""
     clicks: tuple[BoolVector, ...]
@@ -62,7 +62,7 @@ def send_update(
         pages.append(features[ranking])
         clicks.append(opened)
     received = decode_message(method, encode_message(method, method.report(local, rng)))
-    return SentUpdates(received.theta - model.theta, tuple(pages), tuple(clicks))
+    return SentUpdates(received.theta - method.sent(model.theta), tuple(pages), tuple(clicks))
 
 
 def estimated_weights(

@@ -54,7 +54,9 @@ shutdown_seconds = 5
 [rounds]
 quorum = {quorum}
 floor = 1
+in_period = 0
 [method]
+shared = []
 privacy = {{ mechanism = "none" }}
 [limits]
 device_per_minute = 100000
@@ -145,7 +147,7 @@ def update_record(told: Announcement, theta: FloatVector, device: str, *, count:
         device=device,
         model_hash=told.model_hash,
         manifest_hash=agreed.manifest_hash,
-        payload=encode_message(method, FPDGDMessage(theta, count)),
+        payload=encode_message(method, FPDGDMessage(method.sent(theta), count)),
     )
 
 

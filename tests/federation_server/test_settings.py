@@ -60,6 +60,8 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         ("[aggregation]\nrule = { rule = 'sum' }\n", "line 2: aggregation.rule wants a table with rule = one of mean"),
         ('[aggregation]\nrule = { rule = "krum", m = 1 }\n', "unknown field `m`"),
         ("[rounds]\nfloor = 6\n", "rounds.floor 6 is above rounds.quorum 5"),
+        ('[method]\nranker = "neural"\n', 'with method.ranker = "neural" it must be []'),
+        ('[method]\nprivacy = "none"\n', "line 2: method.privacy wants by-mode, or a table with mechanism = one of"),
         ('[aggregation]\nrule = { rule = "krum", n_malicious = 1 }\n', "aggregation.rule with rounds.floor = 3: "),
     ],
 )

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from federation_server import group, serve
+from federation_server import group, serve, setup
 from federation_server.cli import main
 from federation_server.database import reading
 from federation_server.serve import Installation
+from federation_server.settings import ServerSettingsError, read
+from foltr.federated.wire import Terms
+from foltr.privacy.accounting import Ledger
+from foltr.privacy.mechanisms import NoPrivacy
 
 
 @pytest.fixture
@@ -47,3 +51,36 @@ def test_a_group_that_could_not_be_made_leaves_no_key(tmp_path: Path, capsys: py
     assert "there is no group in" in capsys.readouterr().err
     settings.write_text("")
     assert run(tmp_path, "init") == 0
+
+
+def terms_with(text: str, tmp_path: Path) -> Terms:
+    (tmp_path / "server.toml").write_text(text)
+    return setup.terms_of(
+        read(tmp_path / "server.toml", {}), "group", features=("size", "bm25f", "newer"), manifest_hash=""
+    )
+
+
+TWO = 'shared = ["newer", "size"]\n'
+
+
+def test_shared_weights_are_named_by_features(tmp_path: Path) -> None:
+    """Names become indices, rising; [] shares all; 0 is no cap; a name that is no feature is an error."""
+    agreed = terms_with(f"[method]\n{TWO}longest_query = 0\n", tmp_path)
+    method = group.method_of(agreed)
+    assert (method.shared, method.n_sent, method.update) == ((0, 2), 2, "batch")
+    assert (method.longest_step, method.longest_query) == (0.15, None)
+    assert group.method_of(terms_with("[method]\nshared = []\n", tmp_path)).n_sent == 3
+    with pytest.raises(ServerSettingsError, match=r"no feature 'colour'; there are size, bm25f, newer"):
+        terms_with('[method]\nshared = ["colour"]\n', tmp_path)
+
+
+def test_the_noise_is_that_of_the_mode(tmp_path: Path) -> None:
+    """Four rounds cost epsilon 10 in an open group and 4 where only the sum is learned, against absence (1e-5)."""
+    for mode, against, epsilon in (("open", "server", 10.0), ("sealed", "sum", 4.0), ("grouped", "sum", 4.0)):
+        agreed = terms_with(f'[method]\nmode = "{mode}"\n{TWO}', tmp_path)
+        assert (agreed.mode, agreed.n_rounds, agreed.period_days) == (mode, 4, 365)
+        privacy = group.method_of(agreed).privacy
+        spent = Ledger(2).spend(privacy, agreed.n_rounds).epsilon(1e-5, against=against)  # type: ignore[arg-type]
+        assert epsilon - 0.03 < spent <= epsilon
+    none = terms_with(f'[method]\nmode = "sealed"\nprivacy = {{ mechanism = "none" }}\n{TWO}', tmp_path)
+    assert group.method_of(none).privacy == NoPrivacy()

@@ -39,15 +39,19 @@ def laboratory_default(n_features: int) -> FPDGD:
 
 
 def test_the_preset_is_what_a_server_does_unless_told_otherwise() -> None:
-    """Method, privacy, rule, cap, guard and optimiser of group/default are those of the server's settings."""
+    """Method, privacy, rule, caps, guard and optimiser of group/default are those of the server's settings.
+
+    But for the features whose weights are shared: made-up data has none of those names.
+    """
     settings = ServerSettings()
-    served = method_of(terms_of(settings, "group", n_features=len(NAMES), manifest_hash=""))
+    served = method_of(terms_of(settings, "group", features=NAMES, manifest_hash=""))
     lab = laboratory_default(len(NAMES))
     assert lab.joining == policy_of(settings).joining
-    for field in ("ranker", "learning_rate", "temperature", "update", "weighting", "privacy"):
+    same = ("ranker", "learning_rate", "temperature", "update", "weighting", "privacy", "longest_step", "longest_query")
+    for field in same:
         assert getattr(lab, field) == getattr(served, field), field
     federation = decode_preset(load_tables("group/default"), source="group/default").federation
-    assert (federation.clients, federation.local) == (settings.rounds.quorum, settings.rounds.n_local)
+    assert (federation.local, federation.rounds) == (settings.rounds.n_local, settings.rounds.in_period)
 
 
 def population(rng: np.random.Generator) -> Population:

@@ -43,6 +43,7 @@ port = {port}
 quorum = {quorum}
 floor = {floor}
 n_local = 50
+in_period = 0
 [method]
 {privacy}
 [tls]

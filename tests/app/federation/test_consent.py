@@ -10,8 +10,8 @@ from sqlalchemy import select
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import ConsentError
 from federation_server.database import reading
+from federation_server.settings import SHARED
 from federation_server.tables import members
-from indexer.retrieval.features import NAMES
 from tests.app.federation.groups import Group, Person
 
 
@@ -25,10 +25,10 @@ def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
 
     person.joining().join(group.invite(), agrees=agree)
     text = " ".join(told)
-    assert f"an update of {len(NAMES)} numbers" in text
+    assert f"an update of {len(SHARED)} numbers" in text
     # z = 4: noise over signal z sqrt(d / N) = 4 sqrt(d / 1), and it takes z^2 d members
-    assert f"{4 * np.sqrt(len(NAMES)):.1f} times" in text
-    assert f"About {16 * len(NAMES)} are needed" in text
+    assert f"{4 * np.sqrt(len(SHARED)):.1f} times" in text
+    assert f"About {16 * len(SHARED)} are needed" in text
     assert "epsilon 0.93 against your absence" in text
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from app.federation import group_ranker
 from app.federation.replay import newest_pages
 from federation_server.database import reading
+from federation_server.settings import SHARED
 from federation_server.tables import updates
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
@@ -33,13 +34,16 @@ def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Per
             payload = group.installation.vault.decrypt(
                 bytes(connection.execute(select(updates.c.payload)).scalar_one())
             )
-    method = FPDGD(Linear(len(NAMES)), learning_rate=0.05)
+    method = FPDGD(
+        Linear(len(NAMES)), learning_rate=0.5, update="batch", shared=tuple(map(NAMES.index, SHARED)),
+        longest_step=0.15, longest_query=0.15,
+    )  # fmt: skip
     local = method.begin(Model(theta), np.random.default_rng(0))
     manifest = adopted.record.manifest_hash
     for page in newest_pages(person.store, manifest, n=50).interactions:
         local = method.learn(local, page)
     message = decode_message(method, payload)
-    np.testing.assert_array_equal(message.theta, local.theta)
+    np.testing.assert_array_equal(message.theta, method.sent(local.theta))
     assert message.n_interactions == 50
 
 

@@ -17,10 +17,10 @@ from app.federation.failures import FederationError
 from app.federation.terms import HEADERS
 from federation_server.database import reading
 from federation_server.rounds import present
+from federation_server.settings import SHARED
 from foltr.federated.envelope import unseal
 from foltr.federated.registry import make_method
 from foltr.federated.wire import Enrolment, Farewell, Record, Sealed, Update, decode
-from indexer.retrieval.features import NAMES
 from tests.app.federation.groups import Group, Person
 
 PLAIN_HEADERS = {"Host", "User-Agent", "Accept", "Accept-Encoding", "Connection", "Content-Type", "Content-Length"}
@@ -104,7 +104,7 @@ def test_a_real_exchange_holds_the_records_and_nothing_else(group: Group, person
         if path == "/v1/updates":
             inner = unseal(group.installation.vault.decrypt(here.sealed_key), decode(body, Sealed).box)
             assert list(json.loads(inner)) == list(Update.__struct_fields__)
-            assert len(decode(inner, Update).payload) == 4 + 8 * len(NAMES)
+            assert len(decode(inner, Update).payload) == 4 + 8 * len(SHARED)
     assert seen == set(BODIES)
     assert membership.load(person.store) is None
 

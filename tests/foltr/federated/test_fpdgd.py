@@ -1,16 +1,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
+from foltr.federated.optimizers import Momentum
 from foltr.federated.registry import make_method
 from foltr.online import pdgd
+from foltr.privacy.clipping import clip_l2
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Neural
@@ -148,6 +154,110 @@ def test_settings_that_make_no_sense() -> None:
             FPDGD(Linear(2), temperature=bad)
 
 
+def shares_some(**settings: Any) -> FPDGD:
+    """Two of four weights are shared, all steps are taken at the start."""
+    return FPDGD(Linear(4), learning_rate=2.0, update="batch", shared=(1, 3), **settings)
+
+
+def four_pages(seed: int, n: int) -> list[Interaction]:
+    """Pages of five documents with four features."""
+    rng = np.random.default_rng(seed)
+    return [Interaction(rng.random((5, 4)), rng.permutation(5), rng.random(5) < 0.4) for _ in range(n)]
+
+
+def taught(method: FPDGD, pages: list[Interaction], queries: list[bytes]) -> FPDGDLocal:
+    local = method.begin(Model(np.array([1.0, -1.0, 0.5, 2.0])), RNG)
+    for page, query in zip(pages, queries, strict=True):
+        local = method.learn(local, page, query)
+    return local
+
+
+@pytest.mark.parametrize("update", ["each", "batch"])
+def test_weights_that_are_not_shared_stay_and_are_not_sent(update: str) -> None:
+    """A message holds two numbers, and neither the device's ranker nor the group's moves in the other two."""
+    method = replace(shares_some(), update=update)  # type: ignore[arg-type]
+    local = taught(method, four_pages(0, 5), [b""] * 5)
+    message = method.report(local, RNG)
+    assert message.theta.tolist() == local.theta[[1, 3]].tolist()
+    assert local.theta[[0, 2]].tolist() == [1.0, 0.5]
+    start = Model(local.start, moments=(np.full(4, 7.0),))
+    momentum = replace(method, optimizer=Momentum(momentum=0.5))
+    joined = momentum.aggregate(start, [message])
+    moved = message.theta - local.start[[1, 3]]
+    np.testing.assert_allclose(joined.theta, [1.0, -1.0 + 3.5 + moved[0], 0.5, 2.0 + 3.5 + moved[1]])
+    np.testing.assert_allclose(joined.moments[0][[1, 3]], 3.5 + moved)
+    with pytest.raises(ShapeError, match=r"must be \[2\], not \[4\]"):
+        method.aggregate(start, [FPDGDMessage(np.zeros(4), 1)])
+
+
+def test_a_page_steps_no_further_than_longest_step() -> None:
+    """The step of .1 sqrt(2) of `test_one_page_by_hand` is cut to .01, in its own direction."""
+    method = FPDGD(Linear(2), learning_rate=0.8, longest_step=0.01)
+    local = method.learn(method.begin(Model(np.zeros(2)), RNG), PAGE)
+    assert local.theta == pytest.approx([-0.01 / np.sqrt(2), 0.01 / np.sqrt(2)])
+
+
+def test_pages_of_one_query_are_one_voice() -> None:
+    """Ten times the same page moves ten steps, or one longest_query; in other queries' company as well."""
+    method = FPDGD(Linear(2), learning_rate=0.8, update="batch", longest_query=0.15)
+    alone = method.begin(Model(np.zeros(2)), RNG)
+    for _ in range(10):
+        alone = method.learn(alone, PAGE, b"herons")
+    assert alone.theta == pytest.approx([-0.15 / np.sqrt(2), 0.15 / np.sqrt(2)])
+    twice = method.learn(alone, PAGE, b"egrets")
+    unnamed = method.learn(method.learn(twice, PAGE), PAGE)  # each a query of its own
+    assert twice.theta == pytest.approx(alone.theta + np.array([-0.1, 0.1]))
+    assert unnamed.theta == pytest.approx(twice.theta + np.array([-0.2, 0.2]))
+
+
+QUERIES = st.lists(st.sampled_from([b"", b"a", b"b", b"c"]), min_size=1, max_size=12)
+
+
+@given(seed=st.integers(0, 10_000), queries=QUERIES, clip=st.sampled_from([0.05, 0.3, 10.0]), data=st.data())
+def test_what_one_page_and_one_query_can_show_is_bounded(
+    seed: int, queries: list[bytes], clip: float, data: st.DataObject
+) -> None:
+    """Without one page the update moves by at most longest_step, without one query by longest_query, also clipped."""
+    method = shares_some(longest_step=0.1, longest_query=0.15)
+    pages = four_pages(seed, len(queries))
+
+    def update(left_out: set[int]) -> FloatVector:
+        kept = [i for i in range(len(queries)) if i not in left_out]
+        local = taught(method, [pages[i] for i in kept], [queries[i] for i in kept])
+        return method.sent(local.theta - local.start)
+
+    whole, page = update(set()), data.draw(st.integers(0, len(queries) - 1))
+    of_query = {i for i, query in enumerate(queries) if query == queries[page]} if queries[page] else {page}
+    for left_out, longest in (({page}, 0.1), (of_query, 0.15)):
+        less = update(left_out)
+        assert np.linalg.norm(whole - less) <= longest + 1e-12
+        assert np.linalg.norm(clip_l2(whole, clip) - clip_l2(less, clip)) <= longest + 1e-12
+
+
+def test_the_order_of_pages_does_not_matter_at_a_fixed_start() -> None:
+    """The same pages in another order, and queries mixed otherwise, are the same update."""
+    method, pages, queries = shares_some(longest_step=0.1, longest_query=0.12), four_pages(3, 6), [b"a", b"b", b""] * 2
+    one = taught(method, pages, queries).theta
+    assert taught(method, pages[::-1], queries[::-1]).theta == pytest.approx(one, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"longest_step": 0.0}, "longest_step"),
+        ({"longest_query": np.nan, "update": "batch"}, "longest_query"),
+        ({"longest_query": 0.1}, 'longest_query needs update = "batch"'),
+        ({"shared": (0, 2)}, "rising indices below 2"),
+        ({"shared": (1, 0)}, "rising indices below 2"),
+        ({"shared": (1, 1)}, "rising indices below 2"),
+    ],
+)
+def test_caps_and_shared_weights_that_do_not_fit(settings: dict[str, Any], message: str) -> None:
+    """A cap that is not positive, a cap on queries without a fixed start, an index that is not there or twice."""
+    with pytest.raises(ValueRangeError, match=message):
+        FPDGD(Linear(2), **settings)
+
+
 def test_by_name() -> None:
     """Both names give the class; settings are read strictly, with the mechanism by its name."""
     assert make_method("pdgd", Linear(2), {}) == FPDGD(Linear(2))
@@ -157,6 +267,8 @@ def test_by_name() -> None:
         Linear(2), 0.2, update="batch", privacy=FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=100)
     )
     assert FPDGD(Linear(2)).privacy == NoPrivacy()
+    some = {"shared": [1], "longest_step": 0.1, "longest_query": None}
+    assert make_method("fpdgd", Linear(2), some) == FPDGD(Linear(2), shared=(1,), longest_step=0.1)
     with pytest.raises(ValueRangeError, match="update"):
         make_method("fpdgd", Linear(2), {"update": "sometimes"})
 

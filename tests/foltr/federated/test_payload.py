@@ -39,6 +39,15 @@ def test_sizes_and_values_are_checked() -> None:
         decode_message(PLAIN, good[:-8] + np.array([np.inf]).tobytes())
 
 
+def test_a_message_holds_the_shared_weights_alone() -> None:
+    """One weight of three is shared: 4 + 8 bytes, and what privacy is counted for is one number."""
+    method = FPDGD(Linear(3), shared=(2,))
+    sent = encode_message(method, FPDGDMessage(np.array([0.25]), 3))
+    assert len(sent) == payload_size(method) == 4 + 8
+    assert decode_message(method, sent).theta.tolist() == [0.25]
+    assert method.n_sent == 1
+
+
 @pytest.mark.parametrize(
     "privacy",
     [

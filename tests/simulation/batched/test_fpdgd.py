@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +132,16 @@ def test_a_group_of_the_compiled_rounds_is_one_of_the_four_verbs(optimizer: Opti
     thetas, _ = reported_thetas(method, model, population, make_streams(3, 6))
     by_messages = method.aggregate(model, [FPDGDMessage(theta, 9) for theta in thetas]).theta
     assert run_round(method, model, population, make_streams(3, 6))[0].theta.tolist() == by_messages.tolist()
+
+
+@pytest.mark.parametrize("settings", [{"shared": (0, 4)}, {"longest_step": 0.1}, {"longest_query": 0.1}])
+def test_what_is_not_compiled_goes_by_the_four_verbs(settings: dict[str, Any]) -> None:
+    """Shared weights and capped steps end where the verbs end, and have no compiled messages."""
+    method = FPDGD(Linear(N_FEATURES), update="batch", **settings)
+    population = Population(queries(np.float64), cascade(), 3, 5)
+    assert_twins(method, population, rtol=0.0)
+    with pytest.raises(ValueRangeError, match="not compiled"):
+        reported_thetas(method, method.initial(np.random.default_rng(0)), population, make_streams(0, 3))
 
 
 def test_one_client_with_many_interactions_is_centralised_pdgd() -> None:

@@ -17,6 +17,7 @@ import msgspec
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
 
+
 class SettingsError(Exception):
     """A setting cannot be used; the message names it and its source, what was wanted and what came."""
 

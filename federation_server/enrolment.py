@@ -12,7 +12,9 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from federation_server.refusals import Refused
 from federation_server.tables import invites, members, updates
 from federation_server.vault import hash_of
-from foltr.federated.envelope import KEY_BYTES, pseudonym
+from foltr.federated.envelope import pseudonym
+from foltr.federated.roster import RosterError, check_enrolment, invite_identity
+from foltr.federated.wire import Enrolment
 
 TOKEN_BYTES = 24
 
@@ -35,9 +37,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class InviteState:
-    """An invite as the administrator sees it; the token itself is not kept."""
+    """An invite as the administrator sees it; the server never knew its secret but when it made the invite itself."""
 
-    token_hash: str
+    key_hash: str
+    """of the public key that the secret gives"""
     note: str
     created: int
     expires: int
@@ -46,39 +49,48 @@ class InviteState:
 
 
 def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
-    """A fresh token that works once within `seconds`; only its hash is stored."""
+    """A fresh secret that works once within `seconds`; only a hash of its public half is stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
-    connection.execute(
-        insert(invites).values(token_hash=hash_of(token), note=note[:200], created=now, expires=now + seconds)
-    )
+    key = key_hash(invite_identity(token).public)
+    connection.execute(insert(invites).values(key_hash=key, note=note[:200], created=now, expires=now + seconds))
     return token
+
+
+def key_hash(invite_key: bytes) -> str:
+    """How an invite is known: by a hash of its public key."""
+    return hash_of(invite_key.hex())
 
 
 def all_invites(connection: Connection) -> tuple[InviteState, ...]:
     """Newest first."""
-    rows = connection.execute(select(invites).order_by(invites.c.created.desc(), invites.c.token_hash))
+    columns = (getattr(invites.c, name) for name in InviteState.__dataclass_fields__)
+    rows = connection.execute(select(*columns).order_by(invites.c.created.desc(), invites.c.key_hash))
     return tuple(InviteState(*row) for row in rows)
 
 
 def revoke_invite(connection: Connection, prefix: str, *, now: int) -> int:
     """Make unused invites whose hash begins with `prefix` worthless; how many there were."""
     chosen = update(invites).where(
-        invites.c.token_hash.startswith(prefix, autoescape=True), invites.c.used.is_(None), invites.c.revoked.is_(None)
+        invites.c.key_hash.startswith(prefix, autoescape=True), invites.c.used.is_(None), invites.c.revoked.is_(None)
     )
     return int(connection.execute(chosen.values(revoked=now)).rowcount)
 
 
-def redeem(connection: Connection, token: str, device_key: bytes, *, lifetime: int | None, now: int) -> Member:
+def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, now: int) -> Member:
     """Make the holder of this key a member, once for each invite.
 
     The same device redeeming its own invite again (its first answer was lost) is a member already and gets the same
-    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked.
+    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked, or its secret was not
+    there to prove it.
     """
-    if len(device_key) != KEY_BYTES:
-        raise Refused("malformed", f"a device key has {KEY_BYTES} bytes, not {len(device_key)}")
+    device_key = asked.device_key
+    try:
+        check_enrolment(asked, asked.group_id)
+    except RosterError as error:
+        raise Refused("bad-invite", str(error)) from error
     known = member(connection, pseudonym(device_key))
     usable = update(invites).where(
-        invites.c.token_hash == hash_of(token),
+        invites.c.key_hash == key_hash(asked.invite_key),
         invites.c.used.is_(None),
         invites.c.revoked.is_(None),
         invites.c.expires > now,

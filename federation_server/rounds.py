@@ -16,7 +16,7 @@ from federation_server import group
 from federation_server.settings import ServerSettings
 from federation_server.tables import rounds, updates
 from federation_server.vault import Vault
-from foltr.federated.envelope import new_round_key, round_public
+from foltr.federated.envelope import box_public, new_box_key
 from foltr.federated.joining import Joining
 from foltr.federated.wire import Announcement, Terms
 
@@ -52,13 +52,13 @@ def open_next(
 ) -> Round:
     """Open the round that follows the newest model, with a key of its own."""
     start = group.newest(connection)
-    private = new_round_key()
+    private = new_box_key()
     fresh = Round(
         lineage=start.record.lineage,
         number=start.record.round + 1,
         purpose=purpose,
         deadline=now + schedule.seconds,
-        public_key=round_public(private),
+        public_key=box_public(private),
         sealed_key=vault.encrypt(private),
         model_hash=start.hash,
         n_updates=0,

@@ -126,9 +126,7 @@ class Service:
             self._scrub()
         with writing(self.engine) as connection:
             gone = forget_old_nonces(connection, now=self.clock())
-            return gone + drop_old(
-                connection, self.settings.retention, self.settings.forgetting, now=self.clock()
-            )
+            return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
     def enrol(self, request: Request) -> Signed:
         """A device becomes a member; it proves that it holds the key it brings."""
@@ -138,13 +136,13 @@ class Service:
         self._check(request, asked.device_key)
         days = self.settings.retention.member_days
         with writing(self.engine) as connection:
-            member = enrolment.redeem(
-                connection, asked.token, asked.device_key, lifetime=days * DAY or None, now=self.clock()
-            )
+            if asked.group_id != group.terms(connection).group_id:
+                raise Refused("bad-invite", "it is of another group")
+            member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
             spend_nonce(connection, request.credentials)
             enrolled = Enrolled(
                 group=group.fact(connection, "group") or "",
-                group_id=group.terms(connection).group_id,
+                group_id=asked.group_id,
                 device=member.device,
                 server_key=self.vault.identity.public,
             )

@@ -122,12 +122,14 @@ def invitation(installation: Installation, *, note: str, seconds: int, now: int)
     """A link for one person, worth one membership within `seconds`."""
     with writing(installation.engine) as connection:
         token = invite(connection, note=note, seconds=seconds, now=now)
+        group_id = group.terms(connection).group_id
     self_signed = installation.settings.tls.mode == "self-signed"
     return to_link(
         Invite(
             address=installation.public_address,
             fingerprint=fingerprint(installation.vault.identity.public),
             token=token,
+            group_id=group_id,
             certificate=tls.certificate_fingerprint(installation.certificate) if self_signed else "",
         )
     )

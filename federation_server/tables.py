@@ -33,13 +33,16 @@ facts = Table(
 invites = Table(
     "invites",
     metadata,
-    Column("token_hash", String(64), primary_key=True),
+    Column("key_hash", String(64), primary_key=True),
     Column("note", String(200), nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("expires", BigInteger, nullable=False),
     Column("used", BigInteger),
     Column("revoked", BigInteger),
+    Column("voucher", Integer),
+    Column("signature", LargeBinary(64)),
 )
+"""voucher is the number of the roster's entry by which the inviting member joined, NULL for the administrator's"""
 
 members = Table(
     "members",
@@ -104,9 +107,12 @@ rounds = Table(
     Column("guard", Text),
     Column("update_norm", Float),
     Column("agreement", Float),
+    Column("phase", String(8), nullable=False, server_default="collect"),
+    Column("roster_number", Integer, nullable=False, server_default="0"),
     Index("rounds_state", "state"),
 )
-"""state: open, closed, abandoned; private_key is encrypted at rest and NULL as soon as the round is over"""
+"""state: open, closed, abandoned; private_key is encrypted at rest and NULL as soon as the round is over; roster_number
+is how many entries the roster had when the round opened"""
 
 updates = Table(
     "updates",
@@ -122,6 +128,52 @@ updates = Table(
     Index("updates_device", "device"),
 )
 """payload is encrypted at rest; the primary key makes a second update of a device in a round impossible"""
+
+roster = Table(
+    "roster",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("entry", LargeBinary, nullable=False),
+)
+"""foltr.federated.wire.RosterEntry, in order; its body is erased with the member"""
+
+shares = Table(
+    "shares",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("message_hash", String(64), nullable=False),
+    Column("received", BigInteger, nullable=False),
+    Column("message", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+    Index("shares_device", "device"),
+)
+"""SharedUpdates of a sealed round, encrypted at rest; deleted when the round is over"""
+
+lists = Table(
+    "lists",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("hash", String(64), nullable=False),
+    Column("signed", LargeBinary, nullable=False),
+    Column("fixed", BigInteger, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+)
+"""the one list of a sealed round, as it was signed: the primary key makes a second one impossible"""
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("received", BigInteger, nullable=False),
+    Column("answer", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+)
+"""CommitteeAnswers; deleted when the round is over"""
 
 forgettings = Table(
     "forgettings",

@@ -71,9 +71,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         search.close()
 
 
-def _find(
-    search: Search, catalogue: Catalogue, page: ShownPage | None, target: str
-) -> tuple[int, DocumentRow | None]:
+def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
     """The rank on the last page that `target` names or is found at (0: none), and its document where it has one."""
     if target.isascii() and target.isdigit():
         rank = int(target)

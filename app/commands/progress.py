@@ -137,4 +137,3 @@ def duration(seconds: float) -> str:
 
 def _last_error(progress: Progress) -> str:
     return f"last error: {progress.last_error}" if progress.last_error else ""
-

@@ -117,9 +117,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     return FOUND if hits else NOTHING_FOUND
 
 
-def _print(
-    search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]
-) -> list[tuple[int, int]]:
+def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> list[tuple[int, int]]:
     """Print the results; gives where (line, page) the passages are that were shown."""
     if options["as_json"]:
         return _print_json(search, page, hits=hits, explain=options["explain"])

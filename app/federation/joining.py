@@ -100,7 +100,7 @@ class Admission:
         asking = msgspec.structs.replace(known, certificate=invite.certificate)
         membership.save(self.store, asking)
         with self._talk(asking) as server:
-            member = asking.enrolled(server.enrol(invite.token), now=int(self.clock()))
+            member = asking.enrolled(server.enrol(invite), now=int(self.clock()))
         membership.save(self.store, member)
         return member
 

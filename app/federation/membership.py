@@ -14,7 +14,7 @@ import msgspec
 
 from app.federation.failures import FederationError
 from app.store import Store, decode_record
-from foltr.federated.envelope import Identity, pseudonym
+from foltr.federated.envelope import Identity, new_box_key, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
 
 
@@ -28,6 +28,8 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """SHA-256 of its self-signed certificate, "" when the usual authorities vouch"""
     seed: bytes
     """of this device's Ed25519 key [32]"""
+    box_key: bytes = b""
+    """private half [32] of its X25519 key, to which others' shares are sealed"""
     group: str = ""
     group_id: str = ""
     """"" until the server has answered"""
@@ -61,10 +63,10 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def applicant(invite: Invite) -> Membership:
-    """A membership that is yet to be asked for, with a fresh key."""
+    """A membership that is yet to be asked for, with fresh keys."""
     return Membership(
         address=invite.address.rstrip("/"), fingerprint=invite.fingerprint, certificate=invite.certificate,
-        seed=Identity.generate().seed,
+        seed=Identity.generate().seed, box_key=new_box_key(),
     )  # fmt: skip
 
 

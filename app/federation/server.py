@@ -21,13 +21,14 @@ from app.learning.models import LARGEST_WEIGHT
 from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-from foltr.federated.envelope import SignatureError, fingerprint, open_document
+from foltr.federated.envelope import SignatureError, box_public, fingerprint, open_document
+from foltr.federated.roster import enrolment
 from foltr.federated.wire import (
     Accepted,
     Announcement,
     Enrolled,
-    Enrolment,
     Farewell,
+    Invite,
     ModelRecord,
     R,
     Receipt,
@@ -46,7 +47,7 @@ CLOCK_SECONDS = 300
 """how far the server's clock may be from this device's: as the server's own rule"""
 
 
-def read_enrolled(answer: bytes, applicant: Membership) -> Enrolled:
+def read_enrolled(answer: bytes, applicant: Membership, invite: Invite) -> Enrolled:
     """The server took this very device in, and is the server of the invite."""
     signed = _decode(answer, Signed)
     try:
@@ -56,8 +57,8 @@ def read_enrolled(answer: bytes, applicant: Membership) -> Enrolled:
     if fingerprint(key) != applicant.fingerprint:
         raise Distrusted("the server has another identity key than the invite names; do not join by this link")
     found = _open(key, signed, "enrolled", Enrolled)
-    if found.device != applicant.device or not found.group_id:
-        raise Distrusted("the server's answer is for another device")
+    if found.device != applicant.device or found.group_id != invite.group_id:
+        raise Distrusted("the server's answer is for another device or group")
     return found
 
 
@@ -171,10 +172,10 @@ class Correspondence:
     def __init__(self, member: Membership, transport: Transport, *, clock: Callable[[], float] = time.time) -> None:
         self.member, self._transport, self._clock = member, transport, clock
 
-    def enrol(self, token: str) -> Enrolled:
-        """Ask to be taken in; asking again with the same key gives the same answer."""
-        asked = Enrolment(token=token, device_key=self.member.identity.public)
-        return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member)
+    def enrol(self, invite: Invite) -> Enrolled:
+        """Ask to be taken in; asking again with the same keys gives the same answer."""
+        asked = enrolment(invite.group_id, invite.token, self.member.identity, box_public(self.member.box_key))
+        return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member, invite)
 
     def announcement(self, standing: Standing) -> Announcement:
         """The present round."""

@@ -168,9 +168,7 @@ def bm25_ranks(contents: Sequence[int], scores: FloatVector) -> dict[int, int]:
     return ranks
 
 
-def interleave(
-    shown: Mapping[int, list[int]], *, k: int, seed: int
-) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> tuple[dict[int, list[int]], tuple[int, ...]]:
     """The first k places drafted in turns by the learned order and plain BM25F; and which of them placed each."""
     learned = list(shown)
     page = team_draft(learned, sorted(learned), k=k, rng=np.random.default_rng(seed))

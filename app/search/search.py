@@ -394,5 +394,3 @@ class Search:
 
 def _gone(doc_id: int) -> DocumentRow:
     return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", 0.0, 0, "", "", 0, b"", ())
-
-

@@ -170,9 +170,7 @@ class Visits:
         clicks[list(visit.opened)] = True
         return clicks
 
-    def _note_outcomes(
-        self, visit: ShownPage, clicks: np.ndarray[tuple[int], np.dtype[np.bool_]], source: str
-    ) -> None:
+    def _note_outcomes(self, visit: ShownPage, clicks: np.ndarray[tuple[int], np.dtype[np.bool_]], source: str) -> None:
         best: str | None = None
         if visit.owners:
             n = min(len(clicks), self._page_size)

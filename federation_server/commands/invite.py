@@ -24,7 +24,7 @@ def command(ctx: click.Context, note: str, hours: float) -> None:
 
 @command.command("list")
 def list_invites() -> int:
-    """Invites, newest first; the tokens themselves are not kept."""
+    """Invites, newest first; their secrets are not kept."""
     from federation_server.database import reading
     from federation_server.enrolment import all_invites
 
@@ -33,7 +33,7 @@ def list_invites() -> int:
     moment = now()
     for state in found:
         end = "used" if state.used else "revoked" if state.revoked else "expired" if state.expires <= moment else "open"
-        click.echo(f"{state.token_hash[:12]}  {end:8} until {when(state.expires)}  {state.note}")
+        click.echo(f"{state.key_hash[:12]}  {end:8} until {when(state.expires)}  {state.note}")
     return 0 if found else 1
 
 

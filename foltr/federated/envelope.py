@@ -1,8 +1,9 @@
 """Signatures and seals around the wire records: who sent this, and who may read it.
 
 Ed25519 signatures bind a purpose (a short text) to the bytes, so that a signature made for one thing is worth nothing
-for another. Updates are sealed to the round's X25519 key: libsodium's sealed box, which hides the sender from everyone
-but gives the reader no name; the name comes from the request's signature. Primitives are PyNaCl's (libsodium).
+for another. Updates are sealed to the round's X25519 key, shares of them to those of members: libsodium's sealed box,
+which hides the sender from everyone but gives the reader no name; the name comes from a signature. Primitives are
+PyNaCl's (libsodium).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 
 import nacl.exceptions
-from nacl.public import PrivateKey, PublicKey, SealedBox
+from nacl.public import Box, PrivateKey, PublicKey, SealedBox
 from nacl.signing import SigningKey, VerifyKey
 
 from foltr.errors import RecordError
@@ -84,19 +85,33 @@ def open_document(public: bytes, signed: Signed, kind: str, record: type[R]) -> 
     return decode(signed.body, record)
 
 
-def new_round_key() -> bytes:
-    """The private half [32] of a round's X25519 key, from the operating system's entropy."""
+def new_box_key() -> bytes:
+    """The private half [32] of an X25519 key, of a round or of a device, from the operating system's entropy."""
     return bytes(PrivateKey.generate())
 
 
-def round_public(private: bytes) -> bytes:
+def box_public(private: bytes) -> bytes:
     """The public half [32]."""
     return bytes(PrivateKey(private).public_key)
 
 
+SEAL_BYTES = 48
+"""how much longer a box is than its message"""
+
+
 def seal(public: bytes, message: bytes) -> bytes:
-    """A box that only the holder of the round's private key opens; 48 bytes longer than the message."""
+    """A box that only the holder of the private key opens; `SEAL_BYTES` longer than the message."""
     return bytes(SealedBox(PublicKey(public)).encrypt(message))
+
+
+def seal_with(ephemeral: bytes, public: bytes, message: bytes) -> bytes:
+    """The same box, its one-time key [32] given: equal arguments give equal bytes.
+
+    libsodium's crypto_box_seal draws that key itself. It must be used for this one message alone.
+    """
+    once = PrivateKey(ephemeral)
+    nonce = hashlib.blake2b(bytes(once.public_key) + public, digest_size=Box.NONCE_SIZE).digest()
+    return bytes(once.public_key) + bytes(Box(once, PublicKey(public)).encrypt(message, nonce).ciphertext)
 
 
 def unseal(private: bytes, box: bytes) -> bytes:
@@ -104,7 +119,7 @@ def unseal(private: bytes, box: bytes) -> bytes:
     try:
         return bytes(SealedBox(PrivateKey(private)).decrypt(box))
     except (nacl.exceptions.CryptoError, ValueError, TypeError) as error:
-        raise SignatureError("the box was sealed to another round's key, or altered") from error
+        raise SignatureError("the box was sealed to another key, or altered") from error
 
 
 def _bound(purpose: bytes, message: bytes) -> bytes:

@@ -3,8 +3,10 @@
 Each is a strict, versioned JSON object: an unknown field, a wrong type or another version is an error. docs/privacy.md
 lists them from these definitions, and a test compares the two.
 
-A device sends Enrolment (once), Update (one a round, sealed) and Farewell (leave, or leave and be forgotten). A server
-sends Enrolled, Announcement, ModelRecord, Receipt (each as Signed) and Refusal.
+A device sends Enrolment (once) and Farewell (leave, or leave and be forgotten); in an open group one Update a round,
+sealed to the server; in a sealed one SharedUpdate, in boxes that members of the committee open, and for the committee
+CommitteeAnswer. InviteOffer and Vouching say whom its owner knows. A server sends Enrolled, Announcement, ModelRecord,
+RosterPage, ShareList, Receipt (each as Signed), SumTask and Refusal.
 """
 
 from __future__ import annotations
@@ -28,6 +30,19 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """of this format"""
 
 
+class InviteVoucher(Record, frozen=True):
+    """What a member tells a newcomer about the group, in the invite: the server cannot show it another group."""
+
+    device_key: bytes
+    """Ed25519 public key [32] of the member who invites"""
+    roster_number: int
+    """entries of the roster that this member has verified"""
+    roster_head: str
+    """hash of the last of them"""
+    members: str
+    """hash of who is in the group by them"""
+
+
 class Invite(Record, frozen=True):
     """What an invite link carries, from the administrator to one person."""
 
@@ -36,18 +51,31 @@ class Invite(Record, frozen=True):
     fingerprint: str
     """of the server's identity key: lower-case hex of its BLAKE2b-256"""
     token: str
-    """single-use secret; the server keeps only its hash"""
+    """single-use secret from which an Ed25519 key is derived (foltr.federated.roster.invite_identity); the server
+    never sees it"""
+    group_id: str
+    """the group's random name"""
     certificate: str = ""
     """lower-case hex of the SHA-256 of a self-signed TLS certificate, "" when the usual authorities vouch"""
+    voucher: InviteVoucher | None = None
+    """of the member who invites; None for an invite of the administrator, whom no roster holds"""
 
 
 class Enrolment(Record, frozen=True):
-    """A device asks to become a member."""
+    """A device asks to become a member, with the key of its invite."""
 
-    token: str
-    """from the invite"""
+    group_id: str
+    """the group's random name, from the invite"""
     device_key: bytes
     """Ed25519 public key [32], made on the device for this group alone"""
+    box_key: bytes
+    """X25519 public key [32], made likewise; shares of others' updates are sealed to it while it is in the committee"""
+    invite_key: bytes
+    """Ed25519 public key [32] that the invite's secret gives"""
+    proof: bytes
+    """signature [64] by the invite's key over the group and the device's two keys: who enrols holds the invite"""
+    own_proof: bytes
+    """signature [64] of the same by the device's key"""
 
 
 class Enrolled(Record, frozen=True):
@@ -113,6 +141,12 @@ class Announcement(Record, frozen=True):
     """when a resting group opens its next round, in seconds since 1970; 0 while it does not rest"""
     answered: int = 0
     """rounds of the group for which the server has had an update of the device that asks"""
+    roster_number: int = 0
+    """entries of the roster when the round opened: they say who takes part in a sealed one"""
+    roster_head: str = ""
+    """hash of the last of them"""
+    list_hash: str = ""
+    """in phase sum: of the ShareList that the committee adds up"""
 
 
 class ModelRecord(Record, frozen=True):
@@ -159,6 +193,171 @@ class Sealed(Record, frozen=True):
     """the Update, encrypted: an ephemeral X25519 public key [32], then the ciphertext"""
 
 
+class RosterBody(Record, frozen=True):
+    """What tells of a person in an entry of the roster."""
+
+    device_key: bytes = b""
+    """Ed25519 public key [32] of who joins"""
+    box_key: bytes = b""
+    """X25519 public key [32] of who joins"""
+    invite_key: bytes = b""
+    """Ed25519 public key [32] of the invite"""
+    proof: bytes = b""
+    """of Enrolment"""
+    own_proof: bytes = b""
+    """of Enrolment"""
+    voucher: int = -1
+    """number of the entry by which the member joined who signs below; -1: nobody"""
+    signature: bytes = b""
+    """[64] by that member: over the invite's key (join), the joined keys (vouch), or the joining entry (leave)"""
+
+
+class RosterEntry(Record, frozen=True):
+    """One link of the chain of a group's members; see foltr.federated.roster."""
+
+    number: int
+    """from 0"""
+    previous: str
+    """hash of the entry before, or of the group's name"""
+    kind: Literal["join", "vouch", "leave"]
+    about: int
+    """number of the entry by which the member joined whom it is about"""
+    vouched: bool
+    """whether that member is vouched for from now on"""
+    body_hash: str
+    """of the body"""
+    body: RosterBody | None
+    """None where it was erased, because the member asked to be forgotten"""
+
+
+class RosterPage(Record, frozen=True):
+    """Entries of the roster, in order."""
+
+    group_id: str
+    number: int
+    """entries that there are in all"""
+    head: str
+    """hash of the last of all"""
+    entries: tuple[RosterEntry, ...]
+    """from the one that was asked for; some of many"""
+
+
+class InviteOffer(Record, frozen=True):
+    """A member invites someone: the public half of the invite, so that the server takes whoever holds its secret."""
+
+    group_id: str
+    """the group's random name"""
+    invite_key: bytes
+    """Ed25519 public key [32] of the new invite"""
+    signature: bytes
+    """[64] by the member's device key over group and invite's key: it vouches for whoever redeems it"""
+
+
+class Invited(Record, frozen=True):
+    """The server takes an invite."""
+
+    expires: int
+    """seconds since 1970"""
+
+
+class Vouching(Record, frozen=True):
+    """A member vouches for another whom no member invited, or takes one off the roster who is no longer there."""
+
+    group_id: str
+    """the group's random name"""
+    about: int
+    """number of the roster's entry by which that member joined"""
+    leaves: bool
+    """whether the member is taken off, rather than vouched for"""
+    signature: bytes
+    """[64] by the sender's device key"""
+
+
+class Share(Record, frozen=True):
+    """What one member of the committee gets of an update; travels in a box that only this member opens."""
+
+    context: str
+    """hash of group, lineage, round, model, roster, committee and sender: the box is worth nothing elsewhere"""
+    numbers: bytes
+    """one value of a random polynomial for each number of the update, 8 bytes each: alone they tell nothing"""
+
+
+class SharedUpdate(Record, frozen=True):
+    """What a device reports in one round of a sealed group: its update in shares, which nobody can add up alone."""
+
+    group_id: str
+    """the group's random name"""
+    lineage: int
+    """of the round that it answers"""
+    round: int
+    """that it answers"""
+    device: str
+    """the member's pseudonym"""
+    model_hash: str
+    """of the model it began from"""
+    roster_head: str
+    """hash of the roster by which the device knows the members"""
+    committee: str
+    """hash of the committee's keys, as the device drew it"""
+    boxes: bytes
+    """one box of a Share for each member of the committee, in its order, all of one length"""
+    signature: bytes
+    """[64] by the device's key over the hashes of all boxes and the context"""
+
+
+class ShareList(Record, frozen=True):
+    """Whose updates are added up in a round: one list a round, signed by the server's identity key."""
+
+    group_id: str
+    lineage: int
+    round: int
+    model_hash: str
+    roster_head: str
+    committee: str
+    messages: dict[str, str]
+    """hash of the message by pseudonym, in the order of the pseudonyms"""
+
+
+class ListedBox(Record, frozen=True):
+    """One listed update, as one member of the committee gets it."""
+
+    device: str
+    box: bytes
+    """for this member"""
+    hashes: bytes
+    """of all boxes of the message, [32] each, in the committee's order"""
+    signature: bytes
+    """of the SharedUpdate"""
+
+
+class SumTask(Record, frozen=True):
+    """What a member of the committee is to add up."""
+
+    signed_list: Signed
+    """a ShareList"""
+    boxes: tuple[ListedBox, ...]
+    """in the order of the list"""
+
+
+class CommitteeAnswer(Record, frozen=True):
+    """A member of the committee has added up its shares of everyone's update."""
+
+    group_id: str
+    """the group's random name"""
+    lineage: int
+    """of the round"""
+    round: int
+    """that was added up"""
+    device: str
+    """the member's pseudonym"""
+    list_hash: str
+    """of the ShareList: whose updates are in the sum"""
+    sums: bytes
+    """one sum for each number of the update (in a grouped group: for each number of each part), 8 bytes each"""
+    signature: bytes
+    """[64] by the device's key over all of this"""
+
+
 class Accepted(Record, frozen=True):
     """The server has kept an update; the same answer again for the same update."""
 
@@ -174,6 +373,8 @@ class Farewell(Record, frozen=True):
     """the group's random name"""
     forget: bool
     """whether to be forgotten, too"""
+    roster_signature: bytes = b""
+    """[64] by the device's key: takes the member off the roster (foltr.federated.roster.leave_text)"""
 
 
 class Receipt(Record, frozen=True):
@@ -197,7 +398,7 @@ class Receipt(Record, frozen=True):
 class Signed(Record, frozen=True):
     """A server's document with its signature."""
 
-    kind: Literal["enrolled", "announcement", "model", "receipt"]
+    kind: Literal["enrolled", "announcement", "model", "receipt", "roster", "list"]
     body: bytes
     """the JSON of the record"""
     signature: bytes
@@ -213,7 +414,17 @@ class Refusal(Record, frozen=True):
     """a sentence for a person"""
 
 
-DEVICE_RECORDS: tuple[type[Record], ...] = (Enrolment, Sealed, Update, Farewell)
+DEVICE_RECORDS: tuple[type[Record], ...] = (
+    Enrolment,
+    Sealed,
+    Update,
+    SharedUpdate,
+    Share,
+    CommitteeAnswer,
+    InviteOffer,
+    Vouching,
+    Farewell,
+)
 """everything that a device sends, besides the signature headers"""
 
 R = TypeVar("R", bound=Record)

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from foltr.arrays import FloatVector
+from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.privacy.clipping import ROUNDING_MARGIN, clip_l1, clip_l2
 from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamma_shares, laplace_shares, to_steps
@@ -165,10 +165,18 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
         """start + the clipped and noised update, `[n_params]`."""
         _check(start, end)
+        return start + self.grid_step * self.release_steps(end - start, rng)
+
+    @property
+    def grid_step(self) -> float:
+        """The unit of `release_steps`: the same on every device, so that steps can be added up."""
         shares = self.n_clients if self.distributed else 1
-        step = self.noise_multiplier * self.clip / math.sqrt(shares) / STEPS
-        steps = to_steps(clip_l2(end - start, self.clip * (1.0 - ROUNDING_MARGIN)), step)
-        return start + step * (steps + discrete_gaussian(STEPS, len(end), rng))
+        return self.noise_multiplier * self.clip / math.sqrt(shares) / STEPS
+
+    def release_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
+        """The clipped and noised change `[n]` in whole steps of the grid."""
+        steps = to_steps(clip_l2(change, self.clip * (1.0 - ROUNDING_MARGIN)), self.grid_step)
+        return steps + discrete_gaussian(STEPS, len(change), rng)
 
 
 Mechanism: TypeAlias = NoPrivacy | FpdgdPaper | Laplace | Gaussian

@@ -22,15 +22,25 @@ from federation_server.application import Server
 from federation_server.counters import Counters
 from federation_server.serve import Installation, service_of
 from foltr.arrays import FloatVector
-from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
+from foltr.federated.envelope import (
+    REQUEST,
+    Identity,
+    box_public,
+    new_box_key,
+    open_document,
+    pseudonym,
+    request_text,
+    seal,
+)
 from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.invite_link import from_link
 from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
+from foltr.federated.roster import enrolment
 from foltr.federated.wire import (
     Announcement,
     Enrolled,
-    Enrolment,
+    Invite,
     ModelRecord,
     Record,
     Refusal,
@@ -76,6 +86,7 @@ class Client:
 
     address: str
     identity: Identity = field(default_factory=Identity.generate)
+    box: bytes = field(default_factory=new_box_key)
     session: requests.Session = field(default_factory=requests.Session)
 
     @property
@@ -101,8 +112,9 @@ class Client:
         given = self.headers(method, path, body) if headers is None else headers
         return self.session.request(method, self.address + path, data=body, headers=given, timeout=PATIENCE)
 
-    def join(self, token: str) -> requests.Response:
-        return self.send("POST", "/v1/members", encode(Enrolment(token=token, device_key=self.identity.public)))
+    def join(self, invite: Invite) -> requests.Response:
+        asked = enrolment(invite.group_id, invite.token, self.identity, box_public(self.box))
+        return self.send("POST", "/v1/members", encode(asked))
 
     def announcement(self) -> Announcement:
         return decode(opened(self.send("GET", "/v1/round")).body, Announcement)
@@ -166,14 +178,19 @@ def make_server(
     return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
 
 
-def token(made: Installation) -> str:
-    return from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time()))).token
+def invite(made: Installation) -> Invite:
+    return from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+
+
+def guessed(token: str) -> Invite:
+    """An invite that no administrator made."""
+    return Invite(address="", fingerprint="", token=token, group_id="")
 
 
 def member(made: Installation) -> Client:
     """A device that has joined."""
     client = Client(made.public_address)
-    enrolled = decode(opened(client.join(token(made))).body, Enrolled)
+    enrolled = decode(opened(client.join(invite(made))).body, Enrolled)
     assert enrolled.device == client.device
     return client
 

@@ -15,12 +15,13 @@ from federation_server.refusals import Refused
 from federation_server.rounds import Policy, Schedule
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated.envelope import Identity, pseudonym, seal
+from foltr.federated import roster
+from foltr.federated.envelope import Identity, box_public, pseudonym, seal
 from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
-from foltr.federated.wire import Accepted, Sealed, Terms, Update, encode
+from foltr.federated.wire import Accepted, Enrolment, Sealed, Terms, Update, encode
 
 NOW = 1_000_000
 ADMIN_TOKEN = "a token of the administrator"
@@ -70,9 +71,14 @@ def device(number: int) -> str:
     return pseudonym(identity(number).public)
 
 
+def enrolling(token: str, who: Identity) -> Enrolment:
+    """What a device asks with this invite's secret."""
+    return roster.enrolment("group", token, who, box_public(who.seed))
+
+
 def join(connection: Connection, number: int) -> None:
     token = enrolment.invite(connection, note="", seconds=60, now=NOW)
-    enrolment.redeem(connection, token, identity(number).public, lifetime=None, now=NOW)
+    enrolment.redeem(connection, enrolling(token, identity(number)), lifetime=None, now=NOW)
 
 
 def expectation(engine: Engine) -> Expectation:

@@ -20,13 +20,13 @@ from tests.federation_server.client import (
     Client,
     Running,
     document,
+    invite,
     make_server,
     member,
     opened,
     reason,
     running,
     sealed,
-    token,
     update_record,
 )
 
@@ -108,9 +108,9 @@ def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:
 
 def test_an_invite_works_once_but_for_its_own_device(live: Running) -> None:
     """The device whose answer was lost asks again and gets it; another device does not."""
-    invite, ada = token(live.made), Client(live.made.public_address)
-    assert opened(ada.join(invite)).body == opened(ada.join(invite)).body
-    assert reason(Client(live.made.public_address).join(invite)) == "bad-invite"
+    link, ada = invite(live.made), Client(live.made.public_address)
+    assert opened(ada.join(link)).body == opened(ada.join(link)).body
+    assert reason(Client(live.made.public_address).join(link)) == "bad-invite"
 
 
 def test_health_readiness_and_description_need_no_signature(live: Running) -> None:

@@ -12,6 +12,7 @@ from federation_server.authentication import CLOCK_SECONDS, Credentials
 from federation_server.database import writing
 from federation_server.refusals import Refused
 from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
+from tests.federation_server.groups import enrolling
 
 NOW = 1_000_000
 IDENTITY = Identity(b"1" * 32)
@@ -118,7 +119,7 @@ def test_only_members_in_good_standing_pass(engine: Engine) -> None:
             authentication.active_member(connection, "nobody", now=NOW)
         assert refused.value.reason == "unknown-device"
         token = enrolment.invite(connection, note="", seconds=60, now=NOW)
-        member = enrolment.redeem(connection, token, IDENTITY.public, lifetime=100, now=NOW)
+        member = enrolment.redeem(connection, enrolling(token, IDENTITY), lifetime=100, now=NOW)
         assert authentication.active_member(connection, member.device, now=NOW + 99) == member
         with pytest.raises(Refused) as refused:
             authentication.active_member(connection, member.device, now=NOW + 100)

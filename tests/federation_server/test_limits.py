@@ -12,7 +12,7 @@ from federation_server import limits
 from federation_server.limits import Buckets, address_group, client_address
 from federation_server.refusals import Refused
 from federation_server.serve import open_installation
-from tests.federation_server.client import Client, Running, make_server, member, reason, running
+from tests.federation_server.client import Client, Running, guessed, make_server, member, reason, running
 
 PROXY = frozenset({"127.0.0.1"})
 
@@ -130,7 +130,7 @@ def test_an_address_has_a_limit_for_all_its_devices(limited: Running) -> None:
 
 def test_joining_has_a_limit_of_its_own(limited: Running) -> None:
     """Three attempts an hour from one address: invites are not guessed."""
-    found = [reason(Client(limited.made.public_address).join("guess")) for _ in range(4)]
+    found = [reason(Client(limited.made.public_address).join(guessed("guess"))) for _ in range(4)]
     assert found == ["bad-invite"] * 3 + ["too-many"]
 
 

@@ -13,12 +13,15 @@ from federation_server import enrolment
 from federation_server.authentication import CLOCK_SECONDS
 from federation_server.database import writing
 from federation_server.refusals import REASONS
+from foltr.federated import roster
+from foltr.federated.envelope import box_public
 from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
 from tests.federation_server.client import (
     Client,
     Running,
+    guessed,
+    invite,
     sealed,
-    token,
     update_record,
 )
 
@@ -44,8 +47,10 @@ def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Respons
     for late in (-CLOCK_SECONDS - 5, CLOCK_SECONDS + 5):
         headers = ada.headers("GET", "/v1/round", at=int(time.time()) + late)
         yield "clock", ada.send("GET", "/v1/round", headers=headers)
-    yield "bad-invite", Client(ada.address).join("no such invite")
-    yield "bad-signature", ada.send("POST", "/v1/members", b'{"token":"t","device_key":"AAAA"}')
+    yield "bad-invite", Client(ada.address).join(guessed("no such invite"))
+    stranger = Client(ada.address)
+    theirs = encode(roster.enrolment("group", "t", stranger.identity, box_public(stranger.box)))
+    yield "bad-signature", ada.send("POST", "/v1/members", theirs)
     yield "stale-round", post(round=told.round + 1)
     yield "wrong-lineage", post(lineage=told.lineage + 1)
     yield "stale-round", but(round=told.round + 1)
@@ -73,7 +78,7 @@ def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Respons
         enrolment.end_membership(connection, ada.device, now=int(time.time()))
     yield "revoked", ada.send("GET", "/v1/round")
     yield "revoked", post()
-    yield "bad-invite", ada.join(token(live.made))
+    yield "bad-invite", ada.join(invite(live.made))
 
 
 def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, ada: Client) -> None:

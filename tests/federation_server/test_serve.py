@@ -118,7 +118,7 @@ def test_a_self_signed_server_is_known_by_its_fingerprint(tmp_path: Path) -> Non
     with running(made):
         client = Client(invite.address)
         client.session.trust_env, client.session.verify = False, str(made.certificate)
-        assert opened(client.join(invite.token)).kind == "enrolled"
+        assert opened(client.join(invite)).kind == "enrolled"
         shown = shown_certificate(made.settings.server.port)
     assert shown == invite.certificate
 

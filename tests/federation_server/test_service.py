@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from federation_server import database, enrolment, forgetting, rounds
 from federation_server.database import connect, error_text, reading, writing
 from federation_server.settings import ForgettingSection
-from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, identity, make_group, send
+from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, enrolling, identity, make_group, send
 
 
 def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine) -> None:
@@ -32,9 +32,9 @@ def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
     make_group(engine, n_members=0)
     with writing(engine) as connection:
         tokens = [enrolment.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
-        enrolment.redeem(connection, tokens[0], identity(0).public, lifetime=10, now=NOW)
+        enrolment.redeem(connection, enrolling(tokens[0], identity(0)), lifetime=10, now=NOW)
         with pytest.raises(enrolment.Refused):
-            enrolment.redeem(connection, tokens[1], identity(0).public, lifetime=10, now=NOW + 11)
+            enrolment.redeem(connection, enrolling(tokens[1], identity(0)), lifetime=10, now=NOW + 11)
 
 
 def test_an_error_of_the_database_quotes_no_row() -> None:

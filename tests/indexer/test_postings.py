@@ -38,7 +38,7 @@ def test_runs_are_gathered_as_slices_would(data: bytes, bounds: list[tuple[int, 
 
 
 def test_occurrences_are_grouped_by_term() -> None:
-    """"b" at 0, 2, 300 has the gaps 0, 2, 298; 298 = 2 * 128 + 42."""
+    """ "b" at 0, 2, 300 has the gaps 0, 2, 298; 298 = 2 * 128 + 42."""
     postings = group_postings(np.array([1, 0, 1, 1], dtype=np.int32), np.array([2, 1, 0, 300]), ["a", "b"], 301)
     assert postings.terms == "a\nb"
     assert np.frombuffer(postings.tf, "<u2").tolist() == [1, 3]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
 revision = "0002"
 down_revision = "0001"
 
@@ -15,6 +20,50 @@ def upgrade() -> None:
 
 def _sealed() -> None:
     """Roster, shares, lists and answers of sealed rounds."""
+    op.alter_column("invites", "token_hash", new_column_name="key_hash")
+    op.add_column("invites", sa.Column("voucher", sa.Integer()))
+    op.add_column("invites", sa.Column("signature", sa.LargeBinary(length=64)))
+    op.add_column("rounds", sa.Column("phase", sa.String(length=8), nullable=False, server_default="collect"))
+    op.add_column("rounds", sa.Column("roster_number", sa.Integer(), nullable=False, server_default="0"))
+    op.create_table(
+        "roster",
+        sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("entry", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("number"),
+    )
+    _of_a_round(
+        "shares",
+        sa.Column("device", sa.String(length=32), nullable=False),
+        sa.Column("message_hash", sa.String(length=64), nullable=False),
+        sa.Column("received", sa.BigInteger(), nullable=False),
+        sa.Column("message", sa.LargeBinary(), nullable=False),
+    )
+    op.create_index("shares_device", "shares", ["device"])
+    _of_a_round(
+        "lists",
+        sa.Column("hash", sa.String(length=64), nullable=False),
+        sa.Column("signed", sa.LargeBinary(), nullable=False),
+        sa.Column("fixed", sa.BigInteger(), nullable=False),
+    )
+    _of_a_round(
+        "answers",
+        sa.Column("device", sa.String(length=32), nullable=False),
+        sa.Column("received", sa.BigInteger(), nullable=False),
+        sa.Column("answer", sa.LargeBinary(), nullable=False),
+    )
+
+
+def _of_a_round(name: str, *columns: sa.Column[Any]) -> None:
+    """A table whose rows belong to a round, one for each device where it says of which."""
+    devices = [column.name for column in columns if column.name == "device"]
+    op.create_table(
+        name,
+        sa.Column("lineage", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("round", sa.Integer(), autoincrement=False, nullable=False),
+        *columns,
+        sa.PrimaryKeyConstraint("lineage", "round", *devices),
+        sa.ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+    )
 
 
 def _lineages() -> None:

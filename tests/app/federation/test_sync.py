@@ -20,7 +20,7 @@ from federation_server.database import reading, writing
 from federation_server.rounds import present
 from federation_server.tables import rounds, updates
 from foltr.federated.envelope import unseal
-from foltr.federated.wire import Sealed, decode
+from foltr.federated.wire import Invite, Sealed, decode
 from tests.app.federation.groups import OPEN, QUIET, Group, Person, serving
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -219,8 +219,8 @@ def test_an_enrolment_whose_answer_was_lost_is_taken_up_again(group: Group, pers
     """Joining once more after a crash uses the key of the first attempt, so the spent invite still works."""
     invite = group.invite()
 
-    def lose(self: Correspondence, token: str) -> object:
-        enrol(self, token)
+    def lose(self: Correspondence, invite: Invite) -> object:
+        enrol(self, invite)
         raise Unreachable("the answer was lost")
 
     enrol = Correspondence.enrol

@@ -102,9 +102,7 @@ def test_a_query_is_answered_by_meaning_while_it_is_typed(search: Search) -> Non
     assert "garage.txt" in names(search.search(SearchRequest("car", as_you_type=True)))
 
 
-def test_a_single_command_does_not_load_the_encoder_by_itself(
-    search: Search, settings: Settings, paths: Paths
-) -> None:
+def test_a_single_command_does_not_load_the_encoder_by_itself(search: Search, settings: Settings, paths: Paths) -> None:
     """Unless the setting says so; a process that answers many queries does."""
     meaning = msgspec.structs.replace(settings.meaning, one_shot=False)
     for resident, n in ((False, 2), (True, 4)):

@@ -37,9 +37,7 @@ def test_matches_are_marked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch)
     """Exactly the characters of the word in title and path, and those of the span in the snippet, are bold."""
     monkeypatch.setenv("HOME", "/home/anna")
     snippet = Snippet("the report", ((4, 10),), 1, 0)
-    strips = row_lines(
-        HIT, snippet=snippet, why="", words=("report",), width=40, styles=STYLES, now=0.0, chosen=False
-    )
+    strips = row_lines(HIT, snippet=snippet, why="", words=("report",), width=40, styles=STYLES, now=0.0, chosen=False)
     bold = ["".join(piece.text for piece in strip if piece.style and piece.style.bold) for strip in strips]
     assert bold == ["report", "report", "report"]
 

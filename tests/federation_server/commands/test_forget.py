@@ -11,8 +11,10 @@ from federation_server.cli import main
 from federation_server.database import writing
 from federation_server.serve import open_installation
 from foltr.federated.envelope import Identity, pseudonym
+from tests.federation_server.groups import enrolling
 
-KEY = Identity(b"1" * 32).public
+IDENTITY = Identity(b"1" * 32)
+KEY = IDENTITY.public
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 def joined(folder: Path) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
         token = enrolment.invite(connection, note="", seconds=60, now=1)
-        return enrolment.redeem(connection, token, KEY, lifetime=None, now=1).device
+        return enrolment.redeem(connection, enrolling(token, IDENTITY), lifetime=None, now=1).device
 
 
 def run(folder: Path, *arguments: str) -> int:

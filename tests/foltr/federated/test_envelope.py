@@ -6,12 +6,12 @@ from foltr.federated.envelope import (
     REQUEST,
     Identity,
     SignatureError,
+    box_public,
     fingerprint,
-    new_round_key,
+    new_box_key,
     open_document,
     pseudonym,
     request_text,
-    round_public,
     seal,
     sign_document,
     unseal,
@@ -74,12 +74,12 @@ def test_a_document_is_the_servers_and_of_its_kind() -> None:
 
 def test_only_the_rounds_key_opens_a_box() -> None:
     """A sealed message opens with its round's private key, and not with another or when one bit was altered."""
-    private = new_round_key()
-    box = seal(round_public(private), b"update")
+    private = new_box_key()
+    box = seal(box_public(private), b"update")
     assert unseal(private, box) == b"update"
     assert len(box) == len(b"update") + 48
     with pytest.raises(SignatureError):
-        unseal(new_round_key(), box)
+        unseal(new_box_key(), box)
     with pytest.raises(SignatureError):
         unseal(private, box[:-1] + bytes([box[-1] ^ 1]))
 

@@ -8,13 +8,13 @@ from foltr.errors import RecordError
 from foltr.federated.invite_link import LONGEST, PREFIX, from_link, to_link
 from foltr.federated.wire import Invite
 
-INVITE = Invite(address="https://host:8421", fingerprint="ab" * 32, token="secret")
+INVITE = Invite(address="https://host:8421", fingerprint="ab" * 32, token="secret", group_id="group")
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_a_link_carries_its_invite_unchanged(address: str, token: str, certificate: str) -> None:
     """Every invite that UTF-8 can hold comes back from its link equal to what went in."""
-    invite = Invite(address=address, fingerprint="00" * 32, token=token, certificate=certificate)
+    invite = Invite(address=address, fingerprint="00" * 32, token=token, group_id="g", certificate=certificate)
     assert from_link(to_link(invite)) == invite
 
 

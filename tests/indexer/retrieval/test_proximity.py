@@ -50,7 +50,7 @@ def pair_by_pair(query: list[str], text: list[str]) -> tuple[float, float, float
 
 
 def test_the_words_in_a_row(make_index: MakeIndex) -> None:
-    """"a b" at the 3rd word: a phrase, gap 1 in order, and a first word at position 2."""
+    """ "a b" at the 3rd word: a phrase, gap 1 in order, and a first word at position 2."""
     assert one(make_index, "a b", "x x a b") == (1.0, 1 / 1, 1 / 1, 1 / (1 + 2 / 50))
 
 
@@ -127,6 +127,6 @@ def test_function_words_between_count_as_places(make_index: MakeIndex) -> None:
 
 
 def test_a_joined_word_takes_a_place_for_each_piece(make_index: MakeIndex) -> None:
-    """"foo_bar baz" stands in a row where baz follows bar."""
+    """ "foo_bar baz" stands in a row where baz follows bar."""
     assert without_function_words(make_index, "foo_bar baz", "x foo_bar baz")[0] == 1.0
     assert without_function_words(make_index, "foo_bar baz", "x foo_bar x baz")[0] == 0.0

@@ -45,7 +45,7 @@ def test_stems_join_the_forms_of_a_word() -> None:
 
 
 def test_function_words_depend_on_the_languages_in_use() -> None:
-    """"die" is a verb in English and an article in German; accents do not matter."""
+    """ "die" is a verb in English and an article in German; accents do not matter."""
     assert is_function_word("die", ("de",))
     assert not is_function_word("die", ("en",))
     assert is_function_word("fur", ("de",))

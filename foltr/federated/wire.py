@@ -113,6 +113,10 @@ class Announcement(Record, frozen=True):
     """when a resting group opens its next round, in seconds since 1970; 0 while it does not rest"""
     answered: int = 0
     """rounds of the group for which the server has had an update of the device that asks"""
+    group: str = ""
+    """the group's name of today, for people"""
+    wanted: int = 0
+    """so many updates close the round at once; at its deadline the terms' floor is enough"""
 
 
 class ModelRecord(Record, frozen=True):

@@ -51,6 +51,7 @@ privacy = {{ mechanism = "gaussian", clip = 0.5, noise_multiplier = 1.0 }}
 [limits]
 device_per_minute = 1000000000
 address_per_minute = 1000000000
+address_connections = 800
 [operations]
 metrics_port = 0
 dashboard = false

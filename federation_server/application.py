@@ -54,15 +54,15 @@ class Server:
     def application(self, *extra: Route) -> Starlette:
         """The ASGI application; `extra` routes come from the dashboard."""
         routes = [
-            Route("/healthz", self.healthz),
-            Route("/readyz", self.readyz),
-            Route("/openapi.json", self.openapi),
-            self._route("/v1/members", "POST", self.enrol),
-            self._route("/v1/round", "GET", self.announcement),
-            self._route("/v1/models/{hash:str}", "GET", self.model),
-            self._route("/v1/updates", "POST", self.update),
-            self._route("/v1/farewell", "POST", self.farewell),
-            self._route("/v1/receipts/{request:str}", "GET", self.receipt),
+            self.route("/healthz", "GET", self.healthz),
+            self.route("/readyz", "GET", self.readyz),
+            self.route("/openapi.json", "GET", self.openapi),
+            self.route("/v1/members", "POST", self.enrol),
+            self.route("/v1/round", "GET", self.announcement),
+            self.route("/v1/models/{hash:str}", "GET", self.model),
+            self.route("/v1/updates", "POST", self.update),
+            self.route("/v1/farewell", "POST", self.farewell),
+            self.route("/v1/receipts/{request:str}", "GET", self.receipt),
             *extra,
         ]
         made = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_address})
@@ -85,7 +85,7 @@ class Server:
         return Response(openapi.description(), media_type=JSON)
 
     async def enrol(self, http: HttpRequest) -> Response:
-        self.joins.spend(self._address(http))
+        self.joins.spend(self.address(http))
         return _json(await run_in_threadpool(self.service.enrol, await self._signed(http)))
 
     async def announcement(self, http: HttpRequest) -> Response:
@@ -107,13 +107,13 @@ class Server:
     async def receipt(self, http: HttpRequest) -> Response:
         return _json(await run_in_threadpool(self.service.receipt, http.path_params["request"]))
 
-    def _route(self, path: str, method: str, answer: Answer) -> Route:
+    def route(self, path: str, method: str, answer: Answer) -> Route:
         """An address with its limits, its time measured, and every refusal told and counted."""
 
         async def answered(http: HttpRequest) -> Response:
             began = time.perf_counter()
             try:
-                self.addresses.spend(self._address(http))
+                self.addresses.spend(self.address(http))
                 return await answer(http)
             except Refused as refused:
                 return self._refusal(refused)
@@ -144,28 +144,27 @@ class Server:
         """The request with its body, no larger than the server takes, once its device has requests left."""
         declared = http.headers.get("content-length", "")
         if declared.isdecimal() and int(declared[:20]) > self.largest_body:
-            raise self._too_large()
+            raise _too_large(self.largest_body)
         claimed = credentials(http.headers)
         # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
-        self.devices.spend(f"{claimed.device} {self._address(http)}")
-        return Request(claimed, http.method, _path(http), await self._body(http))
+        self.devices.spend(f"{claimed.device} {self.address(http)}")
+        return Request(claimed, http.method, _path(http), await self.body(http, largest=self.largest_body))
 
-    async def _body(self, http: HttpRequest) -> bytes:
+    async def body(self, http: HttpRequest, *, largest: int) -> bytes:
+        """All of it; Refused("too-large") or Refused("too-slow") as soon as that is known."""
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 async for chunk in http.stream():
                     body += chunk
-                    if len(body) > self.largest_body:
-                        raise self._too_large()
+                    if len(body) > largest:
+                        raise _too_large(largest)
         except TimeoutError as error:
             raise Refused("too-slow") from error
         return bytes(body)
 
-    def _too_large(self) -> Refused:
-        return Refused("too-large", f"{self.largest_body} bytes at most")
-
-    def _address(self, http: HttpRequest) -> str:
+    def address(self, http: HttpRequest) -> str:
+        """Whose requests these count as: an address, or the network that shares one."""
         peer = http.client.host if http.client else ""
         # A proxy may add a line of its own below the one that the client made up.
         forwarded = ",".join(http.headers.getlist("x-forwarded-for"))
@@ -192,6 +191,10 @@ class Server:
                     await run_in_threadpool(self.service.clean)
             except (SQLAlchemyError, OSError, FoltrError) as error:
                 log.error("the periodic work failed and is tried again: %s", error_text(error))
+
+
+def _too_large(largest: int) -> Refused:
+    return Refused("too-large", f"{largest} bytes at most")
 
 
 def _json(record: Record) -> Response:

@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import text
 
 from federation_server import enrolment, group, rounds
+from federation_server.awaited import awaited
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
@@ -57,14 +58,16 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
         agreed, here = group.terms(connection), rounds.present(connection)
         active = enrolment.count_active(connection, now=now)
+        schedule = rounds.policy_of(installation.settings).schedule
+        waits = awaited(connection, here, schedule, floor=agreed.floor, now=now) if here is not None else None
     yield from _terms(installation.settings, agreed)
     yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
-    if here is None:
+    if waits is None:
         yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
     else:
-        late = now - here.deadline
-        state = f"{here.lineage}.{here.number} with {here.n_updates} updates"
-        overdue = f", {late} s past its deadline: is the server running?" if late > 0 else ""
+        late = now - waits.deadline
+        state = f"{waits.lineage}.{waits.round}: {waits.sentence}"
+        overdue = f"; {late} s past its deadline: is the server running?" if late > 0 else ""
         yield Check("round", late < 3600, state + overdue)
 
 

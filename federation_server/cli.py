@@ -20,6 +20,7 @@ FAILED, INTERRUPTED = 2, 130
 COMMANDS: Mapping[str, str] = {
     "init": "federation_server.commands.init",
     "serve": "federation_server.commands.serve",
+    "rename": "federation_server.commands.rename",
     "invite": "federation_server.commands.invite",
     "members": "federation_server.commands.members",
     "rounds": "federation_server.commands.rounds",
@@ -29,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "restore": "federation_server.commands.restore",
     "keys": "federation_server.commands.keys",
     "config": "federation_server.commands.config",
+    "health": "federation_server.commands.health",
     "doctor": "federation_server.commands.doctor",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""

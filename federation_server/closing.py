@@ -12,6 +12,7 @@ import numpy as np
 from sqlalchemy import Connection, update
 
 from federation_server import forgetting, group, rounds
+from federation_server.awaited import awaited
 from federation_server.received import read_received
 from federation_server.rounds import Policy, Round
 from federation_server.tables import members
@@ -35,9 +36,10 @@ class Closed:
     """the guard's sentence"""
 
 
-def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int) -> Closed | None:
+def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:
     """Close the open round if it is due and open the next; None when there was nothing to close.
 
+    It is due when it is complete, or at its deadline, or when the operator has `asked`, with enough updates.
     Opens the first round of a new group, and gives a round whose deadline passed with too few updates a new one.
     Several servers may call this at once: the group is locked, one closes, the others find the next round.
     """
@@ -50,7 +52,8 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int)
     agreed = group.terms(connection)
     if rounds.is_overdue(here, floor=agreed.floor, now=now):
         rounds.prolong(connection, here, policy.schedule, now=now)
-    if not rounds.is_due(here, policy.schedule, floor=agreed.floor, now=now):
+    waits = awaited(connection, here, policy.schedule, floor=agreed.floor, now=now)
+    if not (waits.is_complete or (waits.is_enough and (asked or now >= here.deadline))):
         return None
     closed = _close(connection, vault, policy, agreed, here, now=now)
     purpose = forgetting.next_purpose(connection, here, now=now)

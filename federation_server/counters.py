@@ -25,6 +25,9 @@ class Counters:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5),
         )
         self.in_round = Gauge("foltr_round_updates", "Updates in the last closed round.", registry=registry)
+        self.turned_away = Counter(
+            "foltr_connections_refused_total", "Connections closed unread, for there were too many.", registry=registry
+        )
         for reason in REASONS:
             self.refused.labels(reason)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from federation_server.refusals import Refused
 from federation_server.tables import invites, members, updates
@@ -136,12 +136,13 @@ def all_members(connection: Connection) -> tuple[Member, ...]:
 
 def count_active(connection: Connection, *, now: int) -> int:
     """Members whose updates would be taken."""
-    valid = members.c.expires.is_(None) | (members.c.expires > now)
-    return int(
-        connection.execute(
-            select(func.count()).where(members.c.ended.is_(None), valid).select_from(members)
-        ).scalar_one()
-    )
+    query = select(func.count()).select_from(members).where(is_active(now))
+    return int(connection.execute(query).scalar_one())
+
+
+def is_active(now: int) -> ColumnElement[bool]:
+    """The condition on a row of `members` that its updates are taken."""
+    return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
 
 
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:

@@ -36,6 +36,14 @@ def latest_rounds(connection: Connection, n: int) -> list[dict[str, Any]]:
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
+def one_round(connection: Connection, lineage: int, number: int) -> dict[str, Any] | None:
+    """As `latest_rounds`, with the hash of the ranker that it began from; None when there was no such round."""
+    columns = [rounds.c[name] for name in (*COLUMNS, "update_norm", "agreement", "model_hash")]
+    query = select(*columns).where(rounds.c.lineage == lineage, rounds.c.round == number)
+    row = connection.execute(query).first()
+    return dict(row._mapping) if row is not None else None
+
+
 def latest_models(connection: Connection, n: int) -> list[ModelSummary]:
     """Newest first."""
     query = select(models).order_by(models.c.lineage.desc(), models.c.round.desc()).limit(n)

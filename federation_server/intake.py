@@ -218,6 +218,13 @@ class Expectations:
                     self._known = _read(connection, self.vault)
             return self._known
 
+    def keep_only(self, here: Round) -> None:
+        """Forget the key of any other round than the open one: another process may have closed it."""
+        with self._lock:
+            known = self._known.open_round if self._known else None
+            if known is not None and (known.lineage, known.number) != (here.lineage, here.number):
+                self._known = None
+
     def forget(self) -> None:
         """Another round is open; with the lock, so that nobody puts the former one's key back into memory."""
         with self._lock:

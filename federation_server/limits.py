@@ -37,6 +37,11 @@ class Buckets:
                 self._drop_full(now)
             self._levels[key] = (level - 1.0, now)
 
+    def is_empty(self, key: str) -> bool:
+        """Whether `spend` would refuse it."""
+        with self._lock:
+            return self._level(key, self.clock()) < 1.0
+
     def _level(self, key: str, now: float) -> float:
         level, then = self._levels.get(key, (float(self.per_period), now))
         return min(self.per_period, level + (now - then) * self.per_period / self.seconds)

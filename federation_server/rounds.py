@@ -28,7 +28,7 @@ class Schedule:
     """When a round closes."""
 
     quorum: int
-    """updates that close it at once"""
+    """updates that close it at once; 0: when every active member has answered (federation_server.awaited)"""
     seconds: int
     """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
 
@@ -87,8 +87,8 @@ def present(connection: Connection, *, lock: bool = False) -> Round | None:
     return _round(row) if row is not None else None
 
 
-def announcement(open_round: Round, agreed: Terms, *, now: int) -> Announcement:
-    """What the server tells its members about the open round."""
+def announcement(open_round: Round, agreed: Terms, *, group: str, wanted: int, now: int) -> Announcement:
+    """What the server tells its members about the open round; `wanted` updates close it at once."""
     return Announcement(
         terms=agreed,
         lineage=open_round.lineage,
@@ -98,13 +98,9 @@ def announcement(open_round: Round, agreed: Terms, *, now: int) -> Announcement:
         round_key=open_round.public_key,
         deadline=open_round.deadline,
         server_time=now,
+        group=group,
+        wanted=wanted,
     )
-
-
-def is_due(open_round: Round, schedule: Schedule, *, floor: int, now: int) -> bool:
-    """Whether it should close now: the quorum is there, or the deadline has passed with at least `floor` updates."""
-    enough = open_round.n_updates >= max(floor, 1)
-    return enough and (open_round.n_updates >= schedule.quorum or now >= open_round.deadline)
 
 
 def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 import ssl
 import sys
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from sqlalchemy.engine import make_url
 from federation_server import group
 from federation_server.application import Server
 from federation_server.closing import Closed
+from federation_server.connections import Crowd, Patience, listen
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade
@@ -61,8 +61,6 @@ def log_closed(event: Closed) -> None:
     log.log(level, text, *fields.values(), event.summary, extra={"fields": fields | {"guard": event.summary}})
 
 
-LARGEST_CROWD = 1000
-"""connections at once; more are told to come later"""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -85,12 +83,28 @@ class Installation:
 
     @property
     def public_address(self) -> str:
-        """Where devices find the server."""
+        """Where devices find the server: `server.public`, or else what this machine itself reaches it at."""
         section = self.settings.server
         if section.public:
             return section.public.rstrip("/")
-        host = f"[{section.address}]" if ":" in section.address else section.address
+        host = reached_at(section.address)
+        host = f"[{host}]" if ":" in host else host
         return f"{'http' if self.settings.tls.mode == 'off' else 'https'}://{host}:{section.port}"
+
+
+def reached_at(address: str) -> str:
+    """The host at which this machine reaches a server that listens on `address`: loopback for all addresses at once."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(address, address)
+
+
+def check_exposure(settings: ServerSettings) -> None:
+    """ServerSettingsError for a server that others could reach and nothing would encrypt."""
+    section = settings.server
+    if section.address not in LOOPBACK and settings.tls.mode == "off" and not section.trusted_proxies:
+        raise ServerSettingsError(
+            f"server.address {section.address} is not loopback: set tls.mode, or server.trusted_proxies when a "
+            "proxy in front encrypts"
+        )
 
 
 def database_url(settings: ServerSettings, folder: Path) -> str:
@@ -122,11 +136,7 @@ def open_installation(settings_file: Path) -> Installation:
 def serve(installation: Installation) -> None:
     """Answer requests until SIGINT or SIGTERM; running requests get the configured time to finish."""
     settings = installation.settings
-    if settings.server.address not in LOOPBACK and settings.tls.mode == "off" and not settings.server.trusted_proxies:
-        raise ServerSettingsError(
-            f"server.address {settings.server.address} is not loopback: set tls.mode, or server.trusted_proxies when a "
-            "proxy in front encrypts"
-        )
+    check_exposure(settings)
     begin_logging(settings.operations.log)
     counters = Counters()
     server = Server(service_of(installation, counters), counters)
@@ -134,20 +144,17 @@ def serve(installation: Installation) -> None:
         start_http_server(
             settings.operations.metrics_port, settings.operations.metrics_address, registry=counters.registry
         )
-    listening = _listen(settings.server.address, settings.server.port)
+    listening = listen(settings.server.address, settings.server.port, crowd_of(server))
     running = uvicorn.Server(_configuration(installation, server))
     running.run(sockets=[listening])
     if not running.started:
         raise ServerSettingsError("the server did not start; the log above says why")
 
 
-def _listen(address: str, port: int) -> socket.socket:
-    """OSError names the address that is taken or not this machine's."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        return socket.create_server((address, port), family=family, backlog=2048)
-    except OSError as error:
-        raise OSError(f"cannot listen on {address} port {port}: {error.strerror}") from error
+def crowd_of(server: Server) -> Crowd:
+    """The connections of one process, those that are turned away counted."""
+    limits = server.service.settings.limits
+    return Crowd(limits.address_connections, server.proxies, server.counters.turned_away.inc)
 
 
 def service_of(installation: Installation, counters: Counters) -> Service:
@@ -175,10 +182,10 @@ def _configuration(installation: Installation, server: Server) -> uvicorn.Config
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=settings.server.shutdown_seconds,
-        http="h11",  # bounds the headers; the faster parser, where it is installed, does not
+        loop="asyncio",  # asks the listener for each connection
+        http=Patience,  # over h11, which bounds the headers; the faster parser, where it is installed, does not
         ws="none",
         h11_max_incomplete_event_size=64 * 1024,
-        limit_concurrency=LARGEST_CROWD,
     )
     if settings.tls.mode != "off":
         config.ssl_certfile, config.ssl_keyfile = str(installation.certificate), str(installation.private_key)

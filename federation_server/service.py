@@ -24,6 +24,7 @@ from federation_server.authentication import (
     forget_old_nonces,
     spend_nonce,
 )
+from federation_server.awaited import least_to_close
 from federation_server.closing import Closed
 from federation_server.database import error_text, reading, writing
 from federation_server.intake import Expectations, Offer, Writer
@@ -98,6 +99,8 @@ class Service:
     _keys: dict[str, bytes] = field(default_factory=dict)
     """device key by pseudonym"""
     _expectations: Expectations = field(init=False)
+    _least: int = 1
+    """a round with fewer updates was not complete at the last tick; `closing` decides"""
 
     def __post_init__(self) -> None:
         self.writer = Writer(self._keep, self._close_if_enough)
@@ -113,11 +116,17 @@ class Service:
         self.writer.stop()
 
     def tick(self) -> Closed | None:
-        """Close the round whose deadline has passed, or open the first one; cheap while neither is due."""
+        """Close the round that is due, or open the first one; cheap while neither is.
+
+        A round that another process has closed or opened, as `foltr-server rounds close` does, is noticed.
+        """
         with reading(self.engine) as connection:
             here = rounds.present(connection)
-        if here is not None and self.clock() < here.deadline and here.n_updates < self.policy.schedule.quorum:
-            return None
+            self._least = least_to_close(connection, self.policy.schedule, now=self.clock())
+        if here is not None:
+            self._expectations.keep_only(here)
+            if self.clock() < here.deadline and here.n_updates < self._least:
+                return None
         return self._close()
 
     def clean(self) -> int:
@@ -155,7 +164,9 @@ class Service:
             here = rounds.present(connection)
             if here is None:
                 raise Refused("unavailable", "no round is open")
-            announced = rounds.announcement(here, group.terms(connection), now=self.clock())
+            agreed, name = group.terms(connection), group.fact(connection, "group") or ""
+            wanted = max(self._least, agreed.floor)
+            announced = rounds.announcement(here, agreed, group=name, wanted=wanted, now=self.clock())
         return sign_document(self.vault.identity, "announcement", announced)
 
     def model(self, request: Request, model_hash: str) -> Signed:
@@ -245,7 +256,7 @@ class Service:
 
     def _close_if_enough(self, answers: Sequence[Accepted | Refused | None]) -> None:
         """Right after the update that makes a round due: no request waits for it but those that come next."""
-        if any(isinstance(answer, Accepted) and answer.received >= self.policy.schedule.quorum for answer in answers):
+        if any(isinstance(answer, Accepted) and answer.received >= self._least for answer in answers):
             try:
                 self._close()
             except Exception as error:  # the writer's thread goes on, and `tick` tries to close again

@@ -59,7 +59,9 @@ class TlsSection(Section, frozen=True):
 class RoundsSection(Section, frozen=True):
     """When a round closes."""
 
-    quorum: Annotated[Count, Meta(description="Updates that close a round at once.")] = 5
+    quorum: Annotated[
+        int, Meta(ge=0, description="Updates that close a round at once; 0: those of all active members.")
+    ] = 0
     floor: Annotated[Count, Meta(description="A round never closes with fewer updates; fixed with the group.")] = 3
     hours: Annotated[float, Meta(gt=0, le=8760, description="Until a round's deadline.")] = 168.0
     n_local: Annotated[
@@ -157,6 +159,7 @@ class LimitsSection(Section, frozen=True):
 
     device_per_minute: Annotated[Count, Meta(description="Requests of one device.")] = 60
     address_per_minute: Annotated[Count, Meta(description="Requests of one IPv4 address or IPv6 /64.")] = 600
+    address_connections: Annotated[Count, Meta(description="Open connections of one such address.")] = 64
     joins_per_hour: Annotated[Count, Meta(description="Attempts to join from one address.")] = 20
     body_bytes: Annotated[int, Meta(ge=0, description="Largest body; 0 takes what an update needs.")] = 0
 
@@ -187,7 +190,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 def contradictions(settings: ServerSettings) -> Iterator[str]:
     """What cannot hold together, each in one line."""
     floor, quorum = settings.rounds.floor, settings.rounds.quorum
-    if floor > quorum:
+    if 0 < quorum < floor:
         yield f"rounds.floor {floor} is above rounds.quorum {quorum}: a round could never close"
     if settings.method.ranker == "neural" and settings.method.shared:
         yield 'method.shared names weights of the linear ranker; with method.ranker = "neural" it must be []'
@@ -204,6 +207,7 @@ SCHEME = Scheme(
     error=ServerSettingsError,
     contradictions=contradictions,
     header="# The settings of foltr-server. Lines that begin with `#` are defaults: take the `#` away to change one.\n",
+    dotted=True,
 )
 
 

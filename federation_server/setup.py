@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from federation_server import group, tls
 from federation_server.database import writing
 from federation_server.enrolment import invite
-from federation_server.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation, reached_at
 from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, read
 from federation_server.start import Start
 from federation_server.vault import Vault
@@ -66,8 +67,14 @@ def make_certificate(folder: Path, settings: ServerSettings) -> None:
     """A self-signed certificate where the settings want one and there is none, as when they were changed later."""
     certificate = folder / settings.tls.certificate
     if settings.tls.mode == "self-signed" and not certificate.exists():
-        names = tuple({settings.server.address, "localhost", "127.0.0.1"})
-        tls.make_self_signed(certificate, folder / settings.tls.private_key, names=names)
+        section = settings.server
+        names = {
+            reached_at(section.address),
+            urlsplit(section.public).hostname or "localhost",
+            "localhost",
+            "127.0.0.1",
+        }
+        tls.make_self_signed(certificate, folder / settings.tls.private_key, names=tuple(sorted(names)))
 
 
 def terms_of(settings: ServerSettings, group_id: str, *, features: Sequence[str], manifest_hash: str) -> Terms:

@@ -104,6 +104,8 @@ class Scheme(Generic[S]):
     """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
     contradictions: Callable[[S], Iterable[str]] | None = None
     """what cannot hold together in the settings as a whole, each in one line"""
+    dotted: bool = False
+    """whether the default file writes keys in full and no table: then a line may be pasted anywhere, also at its end"""
 
     @cached_property
     def sections(self) -> dict[str, type[msgspec.Struct]]:
@@ -284,8 +286,10 @@ class Scheme(Generic[S]):
         """The commented default settings file, with every key, its meaning, its type and its default."""
         parts = [self.header]
         for section, struct in self.sections.items():
-            parts.append(f"\n# {(struct.__doc__ or '').strip()}\n[{section}]\n")
-            parts.extend(_commented(key) for key in self.keys.values() if key.name.startswith(section + "."))
+            heading = "" if self.dotted else f"[{section}]\n"
+            parts.append(f"\n# {(struct.__doc__ or '').strip()}\n{heading}")
+            own = [key for key in self.keys.values() if key.name.startswith(section + ".")]
+            parts.extend(_commented(key, key.name if self.dotted else key.name.partition(".")[2]) for key in own)
         return "".join(parts)
 
     def listing(self, effective: Effective[S], prefix: str = "") -> Iterator[str]:
@@ -350,10 +354,10 @@ def _range(info: inspect.IntType | inspect.FloatType) -> str:
     return "".join(" " + part for part in (low, high) if part)
 
 
-def _commented(key: Key) -> str:
+def _commented(key: Key, name: str) -> str:
     explanation = textwrap.wrap(f"{key.description} ({in_words(key.info)})", width=117, break_on_hyphens=False)
     comment = "".join(f"# {line}\n" for line in explanation)
-    return f"{comment}# {key.name.partition('.')[2]} = {toml_value(key.default)}\n"
+    return f"{comment}# {name} = {toml_value(key.default)}\n"
 
 
 def _description(hint: Any) -> str:

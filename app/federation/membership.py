@@ -16,6 +16,7 @@ from app.federation.failures import FederationError
 from app.store import Store, decode_record
 from foltr.federated.envelope import Identity, new_box_key, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
+from indexer.text.printable import safe_line
 
 
 class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -89,6 +90,17 @@ def save(store: Store, membership: Membership) -> None:
     """Keep it, durably; the device has one at most."""
     with store.transaction() as db:
         db.execute("INSERT OR REPLACE INTO membership VALUES (1, ?)", (msgspec.msgpack.encode(membership),))
+
+
+def rename(store: Store, name: str) -> str:
+    """Take over the name that the group's server announces; what to tell the user, "" where it is the known one."""
+    name = safe_line(name)
+    with store.transaction():
+        present = member(store)
+        if not name or present.group == name:
+            return ""
+        save(store, msgspec.structs.replace(present, group=name))
+    return f"the group {present.group} is called {name} from now on"
 
 
 def erase(store: Store) -> None:

@@ -21,7 +21,8 @@ from app.federation.replay import newest_pages, sealed_update
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
-from foltr.federated.wire import Announcement, encode
+from app.wording import count, iso_minute
+from foltr.federated.wire import Accepted, Announcement, encode
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "already-reported")
 """refusals after which an update is of no use any more, and the next round is another matter"""
@@ -64,6 +65,7 @@ class Sync:
 
     def _with(self, server: Correspondence) -> SyncReport:
         told = self._told(server)
+        renamed = membership.rename(self.store, told.group)
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees)
         refused = ""
         try:
@@ -71,7 +73,7 @@ class Sync:
         except SpentError as error:  # the group's ranker is still of use
             sent, sentence, refused = False, "", str(error)
         verdict = consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
-        return SyncReport(told.round, sent, tuple(line for line in (sentence, verdict) if line), refused)
+        return SyncReport(told.round, sent, tuple(line for line in (renamed, sentence, verdict) if line), refused)
 
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
@@ -106,7 +108,7 @@ class Sync:
             return False, f"too late for round {told.round} ({refusal.reason}); it counts as spent all the same"
         ledger.settle_upload(self.store, upload, "sent")
         pages = "1 page" if upload.n_interactions == 1 else f"{upload.n_interactions:,} pages"
-        return True, f"answered round {told.round}, learned from {pages} ({accepted.received} updates so far)"
+        return True, f"answered round {told.round}, learned from {pages} ({_how_far(told, accepted)})"
 
     def _prepared(self, server: Correspondence, told: Announcement) -> Upload | str:
         """This device's update, on disk with its cost; or why it sits the round out."""
@@ -129,3 +131,10 @@ class Sync:
         last = 0 if forgets else pages.last
         upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions))
         return ledger.write_upload(self.store, upload, cost)
+
+
+def _how_far(told: Announcement, accepted: Accepted) -> str:
+    """ "2 updates so far, 3 awaited until 2026-11-29 10:00" """
+    awaited = max(told.wanted - accepted.received, 0)
+    until = f", {awaited:,} awaited until {iso_minute(told.deadline)}" if awaited else ""
+    return f"{count(accepted.received, 'update')} so far{until}"

@@ -54,7 +54,15 @@ def the_member(connection: Connection, beginning: str) -> str:
 def warn_of_loopback(installation: Installation) -> None:
     """Say on stderr that an invite names an address that other machines do not reach."""
     if urlsplit(installation.public_address).hostname in LOOPBACK:
-        click.echo("(this link works on this machine only: docs/server.md, Start, says how to let others in)", err=True)
+        click.echo("(this link works on this machine only: set server.public, see docs/server.md, Start)", err=True)
+
+
+def round_name(version: str) -> tuple[int, int]:
+    """(lineage, round) of LINEAGE.ROUND."""
+    lineage, _, number = version.partition(".")
+    if not (lineage.isdigit() and number.isdigit()):
+        raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server` lists them, got {version!r}")
+    return int(lineage), int(number)
 
 
 def now() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, open_here, when
+from federation_server.commands.installation import now, open_here, round_name, when
 
 
 @click.group(invoke_without_command=True)
@@ -35,13 +35,9 @@ def rollback(version: str) -> int:
     from federation_server.forgetting import roll_back
     from federation_server.rounds import policy_of
 
-    lineage, _, number = version.partition(".")
-    if not (lineage.isdigit() and number.isdigit()):
-        raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server model` lists them, got {version!r}")
+    lineage, number = round_name(version)
     installation = open_here()
     with writing(installation.engine) as connection:
-        begun = roll_back(
-            connection, installation.vault, policy_of(installation.settings), int(lineage), int(number), now=now()
-        )
+        begun = roll_back(connection, installation.vault, policy_of(installation.settings), lineage, number, now=now())
     click.echo(f"lineage {begun} begins from {version}")
     return 0

@@ -1,40 +1,148 @@
-"""`foltr-server rounds`: what happened, newest first."""
+"""`foltr-server rounds`: what happened, newest first; one round in full; closing the open one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from typing import Any
 
 import click
 
-from federation_server.commands.installation import now, open_here, when
+from federation_server.commands.installation import now, open_here, round_name, when
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-def command(last: int, as_json: bool) -> int:
+@click.pass_context
+def command(ctx: click.Context, last: int, as_json: bool) -> int:
     """List rounds: how many updates, which rule joined them, how far the ranker moved, and the guard's sentence."""
+    if ctx.invoked_subcommand:
+        return 0
+    from federation_server import awaited
     from federation_server.database import reading
     from federation_server.history import latest_rounds
+    from federation_server.rounds import policy_of
 
-    with reading(open_here().engine) as connection:
+    installation = open_here()
+    with reading(installation.engine) as connection:
         found = latest_rounds(connection, last)
+        waits = awaited.present(connection, policy_of(installation.settings).schedule, now=now())
     for row in found:
         if as_json:
             click.echo(json.dumps(row))
         else:
-            click.echo(_line(row))
+            click.echo(_line(row, waits.sentence if waits else ""))
     return 0 if found else 1
 
 
-def _line(row: dict[str, object]) -> str:
+@command.command()
+@click.argument("version", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def show(version: str | None, as_json: bool) -> int:
+    """Show all that is known of the round VERSION (LINEAGE.ROUND), by default of the newest.
+
+    Numbers of the round as a whole: nobody's update, and no name of a member.
+    """
+    from federation_server import awaited, group, history, standing
+    from federation_server.database import reading
+    from federation_server.rounds import policy_of
+
+    installation = open_here()
+    with reading(installation.engine) as connection:
+        newest = history.latest_rounds(connection, 1)
+        asked = round_name(version) if version else (newest[0]["lineage"], newest[0]["round"]) if newest else (0, 0)
+        found = history.one_round(connection, *asked)
+        if found is None:
+            raise click.ClickException(f"there is no round {version}; `foltr-server rounds` lists them")
+        agreed = group.terms(connection)
+        before = [row for row in history.latest_rounds(connection, EVERY) if _is_before(row, found)]
+        told = found | standing.with_noise(agreed, [found, *before])[0]
+        waits = awaited.present(connection, policy_of(installation.settings).schedule, now=now())
+    if waits is not None and found["state"] == "open":
+        told |= {"active": waits.n_active, "missing": waits.n_missing, "floor": waits.floor, "wanted": waits.n_wanted}
+    if as_json:
+        click.echo(json.dumps(told))
+    else:
+        for name, value in _rows(told, waits.sentence if waits else ""):
+            click.echo(f"{name + ':':16}{value}")
+    return 0
+
+
+EVERY = 1_000_000
+"""more rounds than any group has"""
+
+
+@command.command()
+def close() -> int:
+    """Close the open round now, with the updates that are there, if they are as many as the terms' floor.
+
+    A running server goes on with the next round by itself. Exit code 1, and what is missing, when it cannot close yet.
+    """
+    from federation_server import awaited
+    from federation_server.closing import close_due
+    from federation_server.database import writing
+    from federation_server.rounds import policy_of
+
+    installation = open_here()
+    policy = policy_of(installation.settings)
+    with writing(installation.engine) as connection:
+        waits = awaited.present(connection, policy.schedule, now=now())
+        closed = close_due(connection, installation.vault, policy, now=now(), asked=True) if waits else None
+    if closed is not None:
+        click.echo(f"round {closed.lineage}.{closed.round} closed with {closed.n_updates} updates by {closed.rule}")
+        return 0
+    if waits is None:
+        click.echo("no round is open")
+    else:
+        click.echo(f"round {waits.lineage}.{waits.round} stays open: {waits.sentence}")
+    return 1
+
+
+def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
+    return bool(row["lineage"] == found["lineage"] and row["round"] < found["round"])
+
+
+def _line(row: dict[str, Any], waits: str) -> str:
     name = f"{row['lineage']}.{row['round']:<5} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
-        deadline = int(str(row["deadline"]))
-        return f"{name} {row['n_updates']:>4} updates, until {when(deadline)}{' (over)' if deadline <= now() else ''}"
+        return f"{name} {row['n_updates']:>4} updates, {waits}"
     if row["state"] == "abandoned":
         return f"{name} given up: the ranker was rolled back, or somebody forgotten"
-    moved = (
-        f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}" if row["update_norm"] is not None else ""
+    return f"{name} {row['n_updates']:>4} updates by {row['rule'] or '-'}, {_moved(row)}; {row['guard'] or '-'}"
+
+
+def _moved(row: dict[str, Any]) -> str:
+    if row["update_norm"] is None:
+        return ""
+    return f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}"
+
+
+def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
+    """Names and values, as `show` prints them."""
+    yield "round", f"{told['lineage']}.{told['round']}, to {told['purpose']}, {told['state']}"
+    yield "opened", when(told["opened"])
+    if told["state"] == "open":
+        yield "deadline", when(told["deadline"])
+        yield "awaited", waits
+    else:
+        yield "closed", when(told["closed"])
+    yield "updates", str(told["n_updates"])
+    yield "began from", told["model_hash"][:16]
+    if told["state"] == "closed":
+        yield "joined by", told["rule"] or "-"
+        yield "guard", told["guard"] or "-"
+        if told["update_norm"] is not None:
+            yield "moved", f"{told['update_norm']:.4f}"
+            yield "agreement", f"{told['agreement']:.2f}; by chance alone {told['chance']:.2f}"
+        yield "noise", _noise(told)
+
+
+def _noise(told: dict[str, Any]) -> str:
+    """In the words that members are told."""
+    if told["noise"] is None:
+        return "none that the settings tell of"
+    return (
+        f"{told['noise']:.2f} times as long as the longest signal, {told['noise_so_far']:.2f} times over the lineage "
+        "up to this round"
     )
-    return f"{name} {row['n_updates']:>4} updates by {row['rule'] or '-'}, {moved}; {row['guard'] or '-'}"

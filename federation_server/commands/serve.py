@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from federation_server.commands.installation import folder, is_made, now, open_here, warn_of_loopback
+from federation_server.commands.installation import SETTINGS_FILE, folder, is_made, now, open_here, warn_of_loopback
 
 INVITE_SECONDS = 3600
 
@@ -14,7 +16,10 @@ INVITE_SECONDS = 3600
 def command(group: str) -> None:
     """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
     from federation_server import serve, setup, start
+    from federation_server.settings import resolve, text_if_any
 
+    file = folder() / SETTINGS_FILE
+    serve.check_exposure(resolve(file, text_if_any(file), os.environ).settings)  # before a group is made
     if is_made():
         installation = open_here()
     else:

@@ -33,19 +33,25 @@ HEADERS = {
 
 
 class Dashboard:
-    """Sessions live as long as the process, at most eight hours."""
+    """Sessions live as long as the process, at most eight hours.
+
+    A token is 24 random bytes: limits on guessing spare the server work. They count wrong tokens alone, so that
+    nobody can keep the administrator out by guessing from another address.
+    """
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.attempts = Buckets(5, 60.0, time.monotonic)
+        self.guesses = Buckets(5, 60.0, time.monotonic)
+        """wrong tokens of one address"""
+        self.all_guesses = Buckets(100, 60.0, time.monotonic)
         self._sessions: dict[str, float] = {}
 
     def routes(self) -> tuple[Route, ...]:
         """For `Server.application`."""
         return (
-            Route("/dashboard", self.show, methods=["GET"]),
-            Route("/dashboard/login", self.login, methods=["POST"]),
-            Route("/dashboard/logout", self.logout, methods=["POST"]),
+            self.server.route("/dashboard", "GET", self.show),
+            self.server.route("/dashboard/login", "POST", self.login),
+            self.server.route("/dashboard/logout", "POST", self.logout),
         )
 
     async def show(self, http: Request) -> Response:
@@ -56,14 +62,18 @@ class Dashboard:
         return HTMLResponse(await run_in_threadpool(self._page), 200, HEADERS)
 
     async def login(self, http: Request) -> Response:
-        """Five attempts a minute for everyone together."""
-        try:
-            self.attempts.spend("dashboard")
-        except Refused:
-            return HTMLResponse(login_page(wrong=True), 429, HEADERS | {"Retry-After": "60"})
-        given = await _form_token(http)
+        """Open a session for the right token; after five wrong ones of an address its tokens are not looked at."""
+        address = self.server.address(http)
+        if self.guesses.is_empty(address):
+            return _told_to_wait()
+        given = await self._form_token(http)
         wanted = await run_in_threadpool(self._token_hash)
         if wanted is None or not hmac.compare_digest(hash_of(given), wanted):
+            try:
+                self.guesses.spend(address)
+                self.all_guesses.spend("")
+            except Refused:
+                return _told_to_wait()
             return HTMLResponse(login_page(wrong=True), 401, HEADERS)
         session = secrets.token_urlsafe(32)
         self._sessions[hash_of(session)] = time.monotonic() + SESSION_SECONDS
@@ -95,12 +105,11 @@ class Dashboard:
         with reading(service.engine) as connection:
             return page(connection, service.policy, now=service.clock())
 
+    async def _form_token(self, http: Request) -> str:
+        """The token of the form, "" when there is none in it."""
+        body = await self.server.body(http, largest=LARGEST_FORM)
+        return parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0]
 
-async def _form_token(http: Request) -> str:
-    """The token of the form, "" when the body is anything else."""
-    body = b""
-    async for chunk in http.stream():
-        body += chunk
-        if len(body) > LARGEST_FORM:
-            return ""
-    return parse_qs(body.decode("utf-8", "replace")).get("token", [""])[0]
+
+def _told_to_wait() -> Response:
+    return HTMLResponse(login_page(wrong=True), 429, HEADERS | {"Retry-After": "60"})

@@ -5,23 +5,20 @@ The page loads nothing from anywhere. What a member spends is told for one who t
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from html import escape
 from typing import Any
 
-import msgspec
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
 from federation_server import enrolment, group
 from federation_server.history import latest_models, latest_rounds, requests
 from federation_server.rounds import Policy
+from federation_server.standing import epsilon
 from foltr.federated.wire import Terms
-from foltr.privacy.accounting import Ledger
-from foltr.privacy.mechanisms import Mechanism
 
 WIDTH, HEIGHT, MARGIN = 280, 72, 4
 
@@ -45,20 +42,6 @@ def curve(values: Sequence[float | None], *, label: str) -> str:
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
         f'<polyline points="{line}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="3"/></svg>'
     )
-
-
-DELTA = 1e-5
-
-
-def epsilon(agreed: Terms, n_rounds: int) -> float | None:
-    """Epsilon at delta 1e-5 against this server after `n_rounds`, zero-out neighbours; None without a guarantee."""
-    mechanism = msgspec.convert(agreed.settings.get("privacy", {"mechanism": "none"}), Mechanism)
-    spent = (
-        Ledger(group.method_of(agreed).n_sent).spend(mechanism, n_rounds).epsilon(DELTA, against="server")
-        if n_rounds
-        else 0.0
-    )
-    return spent if math.isfinite(spent) else None
 
 
 SHOWN = 100

@@ -147,6 +147,10 @@ class Announcement(Record, frozen=True):
     """hash of the last of them"""
     list_hash: str = ""
     """in phase sum: of the ShareList that the committee adds up"""
+    group: str = ""
+    """the group's name of today, for people"""
+    wanted: int = 0
+    """so many updates close the round at once; at its deadline the terms' floor is enough"""
 
 
 class ModelRecord(Record, frozen=True):

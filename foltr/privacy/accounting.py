@@ -13,7 +13,7 @@ The two differ for distributed noise alone. inf says that there is no guarantee.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -83,6 +83,21 @@ def relative_noise(noise_multiplier: float, *, n_params: int, n_clients: int) ->
     Above 1 the noise is longer than the longest signal.
     """
     return noise_multiplier * math.sqrt(n_params) / n_clients
+
+
+def noise_over_signal(mechanism: Mechanism, *, n_params: int, counts: Sequence[int]) -> float | None:
+    """The same over T rounds of N_t updates: how far their noise moves the ranker, over how far signals can.
+
+        own sqrt(d sum_t 1 / N_t) / T,    own = z, where the noise is shared out z / sqrt(n_clients)
+
+    Signals of rounds add up, T clips at most; noise adds by its square. z is sqrt(2) / epsilon for Laplace noise. None
+    without rounds, and for a mechanism whose noise is not told by its settings.
+    """
+    if not counts or not isinstance(mechanism, (Gaussian, Laplace)):
+        return None
+    z = mechanism.noise_multiplier if isinstance(mechanism, Gaussian) else math.sqrt(2.0) / mechanism.epsilon
+    own = z / math.sqrt(mechanism.n_clients) if mechanism.distributed else z
+    return own * math.sqrt(n_params * math.fsum(1.0 / n for n in counts)) / len(counts)
 
 
 def _mu(mechanism: Mechanism, neighbours: Neighbours, against: Against) -> float:

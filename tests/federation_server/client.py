@@ -63,14 +63,15 @@ database = "{database}"
 shutdown_seconds = 5
 [rounds]
 quorum = {quorum}
-floor = 1
+floor = {floor}
 in_period = 0
 [method]
 shared = []
-privacy = {{ mechanism = "none" }}
+{privacy}
 [limits]
 device_per_minute = 100000
 address_per_minute = 100000
+address_connections = 800
 joins_per_hour = 100000
 [operations]
 metrics_port = 0
@@ -168,12 +169,20 @@ def sealed(told: Announcement, inner: Record) -> Sealed:
 
 
 def make_server(
-    folder: Path, *, quorum: int = 3, database: str = "sqlite:///group.sqlite", more: str = "", tls: str = "off"
+    folder: Path,
+    *,
+    quorum: int = 3,
+    floor: int = 1,
+    privacy: str = 'privacy = { mechanism = "none" }',
+    database: str = "sqlite:///group.sqlite",
+    more: str = "",
+    tls: str = "off",
 ) -> Installation:
     """A group in a folder, on a free port, that is not served yet."""
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
-    text = SETTINGS.format(port=port, database=database, quorum=quorum, more=f'[tls]\nmode = "{tls}"\n{more}')
+    more = f'[tls]\nmode = "{tls}"\n{more}'
+    text = SETTINGS.format(port=port, database=database, quorum=quorum, floor=floor, privacy=privacy, more=more)
     (folder / "server.toml").write_text(text, encoding="utf-8")
     return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
 
@@ -222,13 +231,16 @@ class Running:
 @contextmanager
 def running(made: Installation, prepare: Callable[[Server], None] = lambda server: None) -> Iterator[Running]:
     """Serve an installation as the program does, but in a thread."""
-    from federation_server.serve import _configuration
+    from federation_server.connections import listen
+    from federation_server.serve import _configuration, crowd_of
 
     counters = Counters()
     server = Server(service_of(made, counters), counters)
     prepare(server)
     serving = uvicorn.Server(_configuration(made, server))
-    thread = threading.Thread(target=serving.run, daemon=True)
+    section = made.settings.server
+    listening = listen(section.address, section.port, crowd_of(server))
+    thread = threading.Thread(target=serving.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     while not serving.started:
         assert thread.is_alive()

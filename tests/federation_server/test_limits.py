@@ -156,4 +156,4 @@ def test_a_proxy_that_adds_a_line_of_its_own_is_read_last(behind_a_proxy: Runnin
     """Two X-Forwarded-For lines are one list: the last entry is the proxy's, the first may be made up."""
     lines = [(b"x-forwarded-for", b"203.0.113.1"), (b"x-forwarded-for", b"198.51.100.1")]
     http = Request({"type": "http", "headers": lines, "client": ("127.0.0.1", 1)})
-    assert behind_a_proxy.server._address(http) == "198.51.100.1"
+    assert behind_a_proxy.server.address(http) == "198.51.100.1"

@@ -55,6 +55,7 @@ n_unlearn = 5
 [limits]
 device_per_minute = 10000
 address_per_minute = 10000
+address_connections = 800
 joins_per_hour = 10000
 """
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -56,9 +57,20 @@ def _theta(engine: Engine) -> np.ndarray:
 @pytest.fixture
 def address(engine: Engine) -> Iterator[str]:
     """The server on a free port of loopback."""
-    server = Server(Service(engine, VAULT, POLICY, ServerSettings()))
+    with serving(engine, ServerSettings()) as found:
+        yield found
+
+
+@contextmanager
+def serving(
+    engine: Engine, settings: ServerSettings, prepare: Callable[[Dashboard], None] = lambda dashboard: None
+) -> Iterator[str]:
+    """Its address while it is served."""
+    server = Server(Service(engine, VAULT, POLICY, settings))
     listener = socket.create_server(("127.0.0.1", 0))
-    application = server.application(*Dashboard(server).routes())
+    dashboard = Dashboard(server)
+    prepare(dashboard)
+    application = server.application(*dashboard.routes())
     running = uvicorn.Server(uvicorn.Config(application, log_config=None))
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()

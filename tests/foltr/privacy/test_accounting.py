@@ -5,7 +5,7 @@ import math
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.accounting import Ledger, fpdgd_paper_true_epsilon, relative_noise
+from foltr.privacy.accounting import Ledger, fpdgd_paper_true_epsilon, noise_over_signal, relative_noise
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, NoPrivacy
 
@@ -100,3 +100,15 @@ def test_a_ledger_never_forgets() -> None:
     assert ledger.spend(gaussian(1), 2).spent == ((gaussian(1), 5),)
     with pytest.raises(ValueRangeError, match="take back"):
         ledger.spend(gaussian(1), -1)
+
+
+def test_noise_over_signal_of_one_round_is_relative_noise() -> None:
+    """With noise of every device its mean is sqrt(N) times as long as shared-out noise of the same z."""
+    every = Gaussian(clip=0.5, noise_multiplier=3.0)
+    shared = Gaussian(clip=0.5, noise_multiplier=3.0, distributed=True, n_clients=9)
+    assert noise_over_signal(shared, n_params=4, counts=[9]) == pytest.approx(
+        relative_noise(3, n_params=4, n_clients=9)
+    )
+    assert noise_over_signal(every, n_params=4, counts=[9]) == pytest.approx(3.0 * 2 / 3)
+    assert noise_over_signal(every, n_params=4, counts=[9] * 4) == pytest.approx(3.0 * 2 / 3 / 2)
+    assert noise_over_signal(every, n_params=4, counts=[]) is None

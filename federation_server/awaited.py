@@ -1,0 +1,104 @@
+"""What the open round waits for: how many members have not answered, and until when. Numbers, never names.
+
+A round closes at once when its quorum is there. Without a fixed quorum (rounds.quorum = 0) that is every active member,
+at least the terms' floor: a group of three is not left waiting for a fourth.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, func, select
+
+from federation_server import enrolment, group, rounds
+from federation_server.enrolment import is_active
+from federation_server.rounds import Round, Schedule
+from federation_server.tables import members, updates
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """How far the open round is."""
+
+    lineage: int
+    round: int
+    n_updates: int
+    """there are"""
+    floor: int
+    """it never closes with fewer"""
+    quorum: int
+    """so many close it at once; 0: when no active member is missing"""
+    n_active: int
+    """members whose updates would be taken"""
+    n_missing: int
+    """active members that have not answered"""
+    deadline: int
+    """seconds since 1970"""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether it may close at all."""
+        return self.n_updates >= max(self.floor, 1)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it closes at once."""
+        return self.is_enough and (self.n_updates >= self.quorum if self.quorum else self.n_missing == 0)
+
+    @property
+    def n_wanted(self) -> int:
+        """Further updates that would close it at once."""
+        below_floor = max(self.floor, 1) - self.n_updates
+        return max(self.quorum - self.n_updates if self.quorum else self.n_missing, below_floor, 0)
+
+    @property
+    def sentence(self) -> str:
+        """For the operator: "2 of 5 members have answered, 3 more close it at once; otherwise it closes on ..." """
+        answered = f"{self.n_active - self.n_missing} of {_counted(self.n_active, 'active member')} answered"
+        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.deadline))
+        if self.n_active < self.floor:
+            more = _counted(self.floor - self.n_active, "more member")
+            return f"{answered}; a round needs {self.floor}: invite {more}"
+        if not self.is_enough:
+            lacking = max(self.floor, 1) - self.n_updates
+            return f"{answered}, {self.n_wanted} more close it at once; without {lacking} more it goes on after {until}"
+        if self.is_complete:
+            return f"{answered}; it closes now, if the server is running"
+        return f"{answered}, {self.n_wanted} more close it at once; otherwise it closes on {until}"
+
+
+def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: int, now: int) -> Awaited:
+    """What the open round `here` waits for."""
+    n_active = enrolment.count_active(connection, now=now)
+    answered = and_(
+        updates.c.device == members.c.device, updates.c.lineage == here.lineage, updates.c.round == here.number
+    )
+    silent = select(func.count()).select_from(members.outerjoin(updates, answered))
+    query = silent.where(is_active(now), updates.c.device.is_(None))
+    return Awaited(
+        lineage=here.lineage,
+        round=here.number,
+        n_updates=here.n_updates,
+        floor=floor,
+        quorum=schedule.quorum,
+        n_active=n_active,
+        n_missing=int(connection.execute(query).scalar_one()),
+        deadline=here.deadline,
+    )
+
+
+def present(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
+    """What the group's open round waits for; None when no round is open."""
+    here = rounds.present(connection)
+    floor = group.terms(connection).floor
+    return awaited(connection, here, schedule, floor=floor, now=now) if here is not None else None
+
+
+def least_to_close(connection: Connection, schedule: Schedule, *, now: int) -> int:
+    """A round with fewer updates is not complete: cheap to know, where `awaited` looks at each member."""
+    return schedule.quorum or max(enrolment.count_active(connection, now=now), 1)
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"

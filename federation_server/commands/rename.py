@@ -1,0 +1,27 @@
+"""`foltr-server rename`: another name for the group."""
+
+from __future__ import annotations
+
+import click
+
+from federation_server.commands.installation import open_here
+
+LONGEST = 80
+
+
+@click.command()
+@click.argument("name")
+def command(name: str) -> None:
+    """Call the group NAME from now on; devices take the name over at their next sync.
+
+    It is for people alone: what devices know the group by stays as it is.
+    """
+    from federation_server import group
+    from federation_server.database import writing
+
+    if not name.strip() or len(name) > LONGEST or not name.isprintable():
+        raise click.BadParameter(f"wanted 1 to {LONGEST} printable characters, got {name!r}")
+    with writing(open_here().engine) as connection:
+        before = group.fact(connection, "group")
+        group.set_fact(connection, "group", name.strip())
+    click.echo(f"the group {before!r} is called {name.strip()!r} now")

@@ -1,0 +1,53 @@
+"""Whether the server of this folder answers: what a container's health check and a supervisor ask.
+
+It is asked over its own socket as its settings say, encrypted or not, and must show the certificate of its folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+from pathlib import Path
+
+from federation_server.serve import reached_at
+from federation_server.settings import ServerSettings
+from federation_server.tls import certificate_fingerprint
+from foltr.errors import FoltrError
+
+SECONDS = 4.0
+
+
+class UnhealthyError(FoltrError):
+    """The server is not ready; the message says what was asked and what came."""
+
+
+def check(settings: ServerSettings, folder: Path) -> str:
+    """The address that is ready; UnhealthyError otherwise."""
+    host, port = reached_at(settings.server.address), settings.server.port
+    scheme = "http" if settings.tls.mode == "off" else "https"
+    where = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/readyz"
+    connection = _connection(settings, host, port)
+    try:
+        connection.connect()
+        if isinstance(connection, http.client.HTTPSConnection):
+            shown = hashlib.sha256(connection.sock.getpeercert(binary_form=True) or b"").hexdigest()
+            if shown != certificate_fingerprint(folder / settings.tls.certificate):
+                raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise UnhealthyError(f"{where} answered {answer.status}: {answer.read(200).decode('latin-1').strip()}")
+    except (OSError, http.client.HTTPException) as error:
+        raise UnhealthyError(f"{where} does not answer: {error}") from error
+    finally:
+        connection.close()
+    return where
+
+
+def _connection(settings: ServerSettings, host: str, port: int) -> http.client.HTTPConnection:
+    if settings.tls.mode == "off":
+        return http.client.HTTPConnection(host, port, timeout=SECONDS)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is compared with the file instead
+    return http.client.HTTPSConnection(host, port, timeout=SECONDS, context=context)

@@ -1,0 +1,98 @@
+"""How the group stands, by the numbers that its members are shown before they consent: noise, and privacy spent.
+
+What a member spends is told for one who takes part in every round, at delta 1e-5, against the server: where it opens
+each update that is the device's own noise, where it learns their sum alone the noise of the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from federation_server import group
+from federation_server.tables import rounds
+from foltr.federated.wire import Terms
+from foltr.privacy.accounting import Ledger, noise_over_signal
+
+DELTA = 1e-5
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Privacy in the present period."""
+
+    n_rounds: int
+    """that took updates in the period"""
+    n_allowed: int
+    """rounds in a period; 0: no end"""
+    epsilon: float | None
+    """after those rounds; None without a guarantee"""
+    epsilon_next: float | None
+    """after one more"""
+    epsilon_budget: float | None
+    """after all rounds of a period, None where there is no end to them"""
+
+    @property
+    def left(self) -> float | None:
+        """Of the period's epsilon; None where the rounds have no end, or nothing is guaranteed."""
+        if self.epsilon is None or self.epsilon_budget is None:
+            return None
+        return max(self.epsilon_budget - self.epsilon, 0.0)
+
+    @property
+    def n_left(self) -> int | None:
+        """Rounds that the period still allows, None where there is no end."""
+        return max(self.n_allowed - self.n_rounds, 0) if self.n_allowed else None
+
+
+def epsilon(agreed: Terms, n_rounds: int) -> float | None:
+    """Epsilon at delta 1e-5 after `n_rounds`, against one's own absence; None without a guarantee."""
+    if not n_rounds:
+        return 0.0
+    method = group.method_of(agreed)
+    ledger = Ledger(method.n_sent).spend(method.privacy, n_rounds)
+    spent = ledger.epsilon(DELTA, against="server" if agreed.mode == "open" else "sum")
+    return spent if math.isfinite(spent) else None
+
+
+def spent_in_period(connection: Connection, agreed: Terms, *, now: int) -> Spent:
+    """Counted over the rounds of the last `period_days` that any update came in, however they ended."""
+    began = now - agreed.period_days * DAY
+    query = select(rounds.c.n_updates).where(rounds.c.state != "open", rounds.c.n_updates > 0, rounds.c.closed > began)
+    n_rounds = len(connection.execute(query).all())
+    whole = epsilon(agreed, agreed.n_rounds) if agreed.n_rounds else None
+    return Spent(n_rounds, agreed.n_rounds, epsilon(agreed, n_rounds), epsilon(agreed, n_rounds + 1), whole)
+
+
+def noise(agreed: Terms, counts: Sequence[int]) -> float | None:
+    """How long the noise in what rounds of `counts` updates moved is beside the longest signal they can hold."""
+    method = group.method_of(agreed)
+    return noise_over_signal(method.privacy, n_params=method.n_sent, counts=[n for n in counts if n])
+
+
+def chance(n_updates: int) -> float | None:
+    """The agreement of updates that point anywhere: 1 / sqrt(n); None for none."""
+    return 1.0 / math.sqrt(n_updates) if n_updates else None
+
+
+def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rounds of federation_server.history, newest first, with what chance and noise alone would give.
+
+    `noise` is that of the round, `noise_so_far` that of all closed rounds of its lineage among `rows` up to it.
+    """
+    counts: dict[int, list[int]] = {}
+    found = []
+    for row in reversed(rows):
+        told = dict(row, chance=None, noise=None, noise_so_far=None)
+        if row["state"] == "closed":
+            so_far = counts.setdefault(row["lineage"], [])
+            so_far.append(row["n_updates"])
+            told |= {"chance": chance(row["n_updates"]), "noise": noise(agreed, so_far[-1:])}
+            told["noise_so_far"] = noise(agreed, so_far)
+        found.append(told)
+    return found[::-1]

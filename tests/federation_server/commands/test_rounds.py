@@ -1,0 +1,139 @@
+"""`foltr-server rounds`: the list, one round in full, and closing the open one."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from pathlib import Path
+
+import pytest
+
+from federation_server.cli import main
+from federation_server.intake import Expectations
+from federation_server.serve import Installation
+from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
+
+Output = pytest.CaptureFixture[str]
+NOISED = 'privacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Installation:
+    """A group of nobody, whose rounds wait for everybody and need two."""
+    found = make_server(tmp_path / "server", quorum=0)
+    found.engine.dispose()
+    return found
+
+
+def run(made: Installation, *arguments: str) -> int:
+    return main(["--folder", str(made.folder), "rounds", *arguments])
+
+
+def test_a_running_server_goes_on_after_a_round_was_closed(tmp_path: Path, capsys: Output) -> None:
+    """Below the floor the command says what is missing; with enough it closes, and devices find the next round."""
+    made = make_server(tmp_path / "server", quorum=0, floor=2)
+    process = ServerProcess(made).start().wait_until_ready()
+    try:
+        ada, bob, _ = (member(made) for _ in range(3))
+        told = ada.announcement()
+        assert ada.update(0.25).ok
+        assert run(made, "close") == 1
+        assert (
+            "stays open: 1 of 3 active members answered, 2 more close it at once; without 1" in capsys.readouterr().out
+        )
+        assert bob.update(0.75).ok
+        assert run(made, "close") == 0
+        assert capsys.readouterr().out == "round 1.1 closed with 2 updates by mean\n"
+        assert bob.announcement().round == 2
+        assert reason(ada.update(0.5, told)) == "stale-round"
+        assert [client.update(0.5).status_code for client in (ada, bob)] == [200, 200]
+    finally:
+        process.stop()
+        made.engine.dispose()
+
+
+def test_the_key_of_a_round_that_another_process_closed_leaves_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a server keeps of a round for checking updates is dropped at its next tick, without a request."""
+    made = make_server(tmp_path / "server", quorum=0, floor=1)
+    dropped = threading.Event()
+    original = Expectations.keep_only
+
+    def keep_only(self: Expectations, here: object) -> None:
+        before = self._known
+        original(self, here)  # type: ignore[arg-type]
+        if before is not None and self._known is None:
+            dropped.set()
+
+    with running(made):
+        ada, _ = member(made), member(made)
+        assert ada.update(0.25).ok
+        monkeypatch.setattr(Expectations, "keep_only", keep_only)
+        assert run(made, "close") == 0
+        assert dropped.wait(PATIENCE)
+
+
+def test_one_round_in_full_and_as_json(tmp_path: Path, capsys: Output) -> None:
+    """Noise and chance stand beside movement and agreement; the open round tells who is awaited; no name anywhere."""
+    made = make_server(tmp_path / "server", quorum=0, privacy=NOISED)
+    with running(made):
+        ada, bob = member(made), member(made)
+        for client in (ada, bob):
+            assert client.update(0.25).ok
+        assert run(made, "close") in (0, 1)  # it may have closed by itself
+        assert ada.update(0.25).ok
+        capsys.readouterr()
+        assert run(made, "show", "1.1") == 0
+        text = capsys.readouterr().out
+        assert run(made, "show", "1.1", "--json") == 0
+        closed = json.loads(capsys.readouterr().out)
+        assert run(made, "show") == 0
+        newest = capsys.readouterr().out
+    n_params = made_n_params(made)
+    assert closed["noise"] == pytest.approx(2.0 * math.sqrt(n_params / 2))
+    assert f"{closed['noise']:.2f} times as long as the longest signal" in text
+    assert "by chance alone 0.71" in text
+    assert "1 of 2 active members answered, 1 more close it at once" in newest
+    assert not any(client.device in text + newest + json.dumps(closed) for client in (ada, bob))
+
+
+def made_n_params(made: Installation) -> int:
+    from federation_server import group
+    from federation_server.database import reading
+
+    with reading(made.engine) as connection:
+        return group.method_of(group.terms(connection)).n_sent
+
+
+def test_a_round_that_never_was_is_an_error(made: Installation, capsys: Output) -> None:
+    """The list is named; what is no LINEAGE.ROUND is told what is one."""
+    assert run(made, "show", "7.1") == 2
+    assert "there is no round 7.1" in capsys.readouterr().err
+    assert run(made, "show", "x") == 2
+    assert "wanted LINEAGE.ROUND" in capsys.readouterr().err
+    assert run(made, "close") == 1
+    assert capsys.readouterr().out == "no round is open\n"
+
+
+def test_everybody_hears_who_is_awaited(made: Installation, capsys: Output) -> None:
+    """The announcement says how many updates close the round, the doctor and the list how many are missing."""
+    with running(made):
+        clients = [member(made) for _ in range(3)]
+        assert clients[0].update(0.5).ok
+        wait_for_wanted(clients[1], 3)
+        assert run(made) == 0
+        assert main(["--folder", str(made.folder), "doctor"]) in (0, 1)
+        said = capsys.readouterr().out
+    assert said.count("1 of 3 active members answered, 2 more close it at once; otherwise it closes on ") == 2
+
+
+def wait_for_wanted(client: Client, n: int) -> None:
+    """The server counts its members once a second."""
+    waiting = threading.Event()
+    for _ in range(int(PATIENCE * 10)):
+        if client.announcement().wanted == n:
+            return
+        waiting.wait(0.1)
+    raise AssertionError(f"never wanted {n}")

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.refusals import Refused
-from federation_server.tables import invites, members, updates
+from federation_server.tables import guarded, invites, members, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import KEY_BYTES, pseudonym
 
@@ -134,6 +134,7 @@ def count_active(connection: Connection, *, now: int) -> int:
 
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
     """Take no more updates from this device; whether it was a member."""
+    connection.execute(delete(guarded).where(guarded.c.device == device))
     chosen = update(members).where(members.c.device == device, members.c.ended.is_(None))
     return bool(connection.execute(chosen.values(ended=now)).rowcount)
 
@@ -146,6 +147,7 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
+    connection.execute(delete(guarded).where(guarded.c.device == device))
     return {
         "updates": int(connection.execute(delete(updates).where(updates.c.device == device)).rowcount),
         "members": int(connection.execute(delete(members).where(members.c.device == device)).rowcount),

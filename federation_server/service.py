@@ -126,9 +126,7 @@ class Service:
             self._scrub()
         with writing(self.engine) as connection:
             gone = forget_old_nonces(connection, now=self.clock())
-            return gone + drop_old(
-                connection, self.settings.retention, self.settings.forgetting, now=self.clock()
-            )
+            return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
     def enrol(self, request: Request) -> Signed:
         """A device becomes a member; it proves that it holds the key it brings."""

@@ -27,6 +27,11 @@ def command(last: int, as_json: bool) -> int:
     return 0 if found else 1
 
 
+def _agreement(row: dict[str, object]) -> str:
+    by_chance = 1 / max(int(str(row["n_updates"])), 1) ** 0.5
+    return f"agreement {row['agreement']:.2f} (by chance {by_chance:.2f})"
+
+
 def _line(row: dict[str, object]) -> str:
     name = f"{row['lineage']}.{row['round']:<5} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
@@ -34,7 +39,5 @@ def _line(row: dict[str, object]) -> str:
         return f"{name} {row['n_updates']:>4} updates, until {when(deadline)}{' (over)' if deadline <= now() else ''}"
     if row["state"] == "abandoned":
         return f"{name} given up: the ranker was rolled back, or somebody forgotten"
-    moved = (
-        f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}" if row["update_norm"] is not None else ""
-    )
+    moved = f"moved {row['update_norm']:.4f}, {_agreement(row)}" if row["update_norm"] is not None else ""
     return f"{name} {row['n_updates']:>4} updates by {row['rule'] or '-'}, {moved}; {row['guard'] or '-'}"

@@ -101,9 +101,7 @@ def document_weights(pairs: Pairs, n_docs: int) -> FloatVector:
     return weights
 
 
-def gradient(
-    ranker: Ranker, theta: FloatVector, interaction: Interaction, *, temperature: float = 1.0
-) -> FloatVector:
+def gradient(ranker: Ranker, theta: FloatVector, interaction: Interaction, *, temperature: float = 1.0) -> FloatVector:
     """The PDGD gradient `[n_params]` (thesis Eq. 3.11); zero for a page that expresses no preference."""
     pairs = preference_pairs(ranker.score(theta, interaction.features), interaction, temperature=temperature)
     return ranker.weighted_gradient(theta, interaction.features, document_weights(pairs, interaction.n_docs))

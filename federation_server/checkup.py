@@ -6,12 +6,14 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import text
 
 from federation_server import enrolment, group, rounds
 from federation_server.awaited import awaited
 from federation_server.database import is_current, is_sqlite, reading
+from federation_server.history import latest_rounds
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
@@ -60,8 +62,10 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         active = enrolment.count_active(connection, now=now)
         schedule = rounds.policy_of(installation.settings).schedule
         waits = awaited(connection, here, schedule, floor=agreed.floor, now=now) if here is not None else None
+        last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    yield _guard(last)
     if waits is None:
         yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
     else:
@@ -69,6 +73,20 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         state = f"{waits.lineage}.{waits.round}: {waits.sentence}"
         overdue = f"; {late} s past its deadline: is the server running?" if late > 0 else ""
         yield Check("round", late < 3600, state + overdue)
+
+
+LOOKED_AT = 20
+"""rounds among which the last closed one is looked for"""
+
+
+def _guard(last: dict[str, Any] | None) -> Check:
+    """What the guard said last; silence is not the same as calm."""
+    if last is None:
+        return Check("guard", True, "not judged: no round is closed yet")
+    verdict = last["verdict"] or "not judged"
+    said = str(last["guard"] or "")
+    told = said if said.startswith(verdict) else f"{verdict}: {said}"
+    return Check("guard", verdict != "alert", f"{told} (round {last['lineage']}.{last['round']})")
 
 
 def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:

@@ -5,21 +5,25 @@ What the next ranker is, foltr.federated.joining says; here it meets the databas
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
-from federation_server import forgetting, group, rounds
+from federation_server import forgetting, group, remembered, rounds
 from federation_server.awaited import awaited
-from federation_server.received import read_received
+from federation_server.received import Received, read_received
 from federation_server.rounds import Policy, Round
-from federation_server.tables import members
+from federation_server.tables import members, updates
 from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix
-from foltr.federated.guard import GuardState
-from foltr.federated.joining import join_what_is_left, weights
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import Joined, join_what_is_left, weights
+from foltr.federated.method import Model
 from foltr.federated.wire import Terms
 
 
@@ -31,9 +35,16 @@ class Closed:
     round: int
     n_updates: int
     rule: str
-    alert: bool
+    verdict: Literal["calm", "alert", "not judged"]
     summary: str
     """the guard's sentence"""
+    agreement: float
+    """of the updates; see `agreement`"""
+
+    @property
+    def chance(self) -> float:
+        """What the agreement of so many updates would be about, if they had nothing in common."""
+        return 1.0 / math.sqrt(max(self.n_updates, 1))
 
 
 def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:
@@ -63,27 +74,49 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
 
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:
     method = group.method_of(agreed)
-    before = replace(group.newest(connection).model, guard=_guard_state(connection))
-    start = method.shared_part(before)
+    before = group.newest(connection).model
     found = read_received(connection, vault, method, here.lineage, here.number)
-    if here.purpose == "forget":
-        found = forgetting.calibrate(connection, here, found, start.theta)
-    counts = weights(policy.joining, found.n_interactions, equal=method.weighs_alike)
-    joined = join_what_is_left(policy.joining, start, found.thetas, counts)
+    joined = _join(connection, vault, policy, method, here, found, method.shared_part(before))
     group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
-    verdict = joined.verdict
-    alert, summary = (verdict.alert, verdict.summary) if verdict else (False, "too few updates to judge")
+    told = joined.verdict
+    closed = Closed(
+        lineage=here.lineage,
+        round=here.number,
+        n_updates=len(found.devices),
+        rule=joined.rule,
+        verdict="alert" if told.alert else "calm" if told.judged else "not judged",
+        summary=told.summary,
+        agreement=agreement(found.thetas - method.sent(before.theta)),
+    )
     report = {
-        "rule": joined.rule,
-        "guard": summary,
+        "rule": closed.rule,
+        "guard": closed.summary,
+        "verdict": closed.verdict,
         "update_norm": float(np.linalg.norm(joined.delta)),
-        "agreement": agreement(found.thetas - start.theta),
+        "agreement": closed.agreement,
     }
     rounds.end(connection, here, now=now, state="closed", **report)
-    group.set_fact(connection, "guard", msgspec.json.encode(joined.model.guard).decode())
+    remembered.keep(connection, vault, found.devices, joined.model.guard)
+    _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
     _note_participation(connection, found.devices, here)
-    return Closed(here.lineage, here.number, len(found.devices), joined.rule, alert, summary)
+    return closed
+
+
+def _join(
+    connection: Connection, vault: Vault, policy: Policy, method: FPDGD, here: Round, found: Received, start: Model
+) -> Joined:
+    """What arrived, joined from the shared part `start` of the round's model."""
+    # Members agreed to the noise; a round that forgets has updates of other lengths than the noise gave them.
+    noise = method.joining.noise if here.purpose == "learn" else None
+    joining = msgspec.structs.replace(policy.joining, noise=noise)
+    state = remembered.alarm(connection)
+    if joining.guard and noise is not None:
+        state = replace(state, sums=remembered.sums(connection, vault, found.devices, method.n_sent))
+    if here.purpose == "forget":
+        found = forgetting.calibrate(connection, here, found, start.theta)
+    counts = weights(joining, found.n_interactions, equal=method.weighs_alike)
+    return join_what_is_left(joining, replace(start, guard=state), found.thetas, counts)
 
 
 def agreement(deltas: FloatMatrix) -> float:
@@ -92,9 +125,11 @@ def agreement(deltas: FloatMatrix) -> float:
     return float(np.linalg.norm((deltas / np.where(norms > 0, norms, 1.0)).mean(axis=0)))
 
 
-def _guard_state(connection: Connection) -> GuardState:
-    stored = group.fact(connection, "guard")
-    return msgspec.json.decode(stored, type=GuardState) if stored else GuardState()
+def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> None:
+    """Mark what the guard did not let count, so that it does not count when updates are added up again."""
+    for device in devices:
+        key = (updates.c.lineage == here.lineage, updates.c.round == here.number, updates.c.device == device)
+        connection.execute(update(updates).where(*key).values(left_out=1))
 
 
 def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round) -> None:

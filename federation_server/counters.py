@@ -16,7 +16,10 @@ class Counters:
         self.accepted = Counter("foltr_updates_accepted_total", "Updates kept.", registry=registry)
         self.refused = Counter("foltr_refused_total", "Requests refused, by reason.", ["reason"], registry=registry)
         self.rounds = Counter("foltr_rounds_closed_total", "Rounds closed.", registry=registry)
-        self.alerts = Counter("foltr_rounds_guarded_total", "Rounds joined robustly.", registry=registry)
+        self.alerts = Counter("foltr_rounds_guarded_total", "Rounds in which the guard stepped in.", registry=registry)
+        self.not_judged = Counter(
+            "foltr_rounds_not_judged_total", "Rounds of which the guard can say nothing.", registry=registry
+        )
         self.seconds = Histogram(
             "foltr_request_seconds",
             "Time to answer, by address.",
@@ -35,5 +38,7 @@ class Counters:
         """A round is over."""
         self.rounds.inc()
         self.in_round.set(closed.n_updates)
-        if closed.alert:
+        if closed.verdict == "alert":
             self.alerts.inc()
+        elif closed.verdict == "not judged":
+            self.not_judged.inc()

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from federation_server.refusals import Refused
-from federation_server.tables import invites, members, updates
+from federation_server.tables import guarded, invites, members, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import pseudonym
 from foltr.federated.roster import RosterError, check_enrolment, invite_identity
@@ -147,6 +147,7 @@ def is_active(now: int) -> ColumnElement[bool]:
 
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
     """Take no more updates from this device; whether it was a member."""
+    connection.execute(delete(guarded).where(guarded.c.device == device))
     chosen = update(members).where(members.c.device == device, members.c.ended.is_(None))
     return bool(connection.execute(chosen.values(ended=now)).rowcount)
 
@@ -159,6 +160,7 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
+    connection.execute(delete(guarded).where(guarded.c.device == device))
     return {
         "updates": int(connection.execute(delete(updates).where(updates.c.device == device)).rowcount),
         "members": int(connection.execute(delete(members).where(members.c.device == device)).rowcount),

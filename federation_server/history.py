@@ -12,7 +12,19 @@ from federation_server import group
 from federation_server.tables import forgettings, models, rounds
 from foltr.federated.wire import ModelRecord, decode, decode_vector
 
-COLUMNS = ("lineage", "round", "purpose", "state", "opened", "deadline", "closed", "n_updates", "rule", "guard")
+COLUMNS = (
+    "lineage",
+    "round",
+    "purpose",
+    "state",
+    "opened",
+    "deadline",
+    "closed",
+    "n_updates",
+    "rule",
+    "guard",
+    "verdict",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,12 @@
 Opening and checking need no transaction and happen in the request's own thread; what the open round takes is read once
 a round instead of once an update. One thread writes (group commit): a request hands over a checked offer and waits for
 its answer, which comes only after the transaction is on disk, and the thread takes whatever has gathered meanwhile into
-the next transaction. Requests that only read hand over their credentials, for their nonce must be remembered too.
-Several server processes on one PostgreSQL each have their own thread; the database orders them.
+the next transaction. Several server processes on one PostgreSQL each have their own thread; the database orders them.
+
+Neither a request that reads nor an update spends a nonce, so a poll writes nothing and an update one row. Sent again, a
+read changes nothing and tells no more than the first answer did, which whoever can send it again has seen pass by; an
+update is for one round, lineage and model, is kept once for each device by the table's primary key, and is answered as
+before. The signature's time ends both after minutes all the same.
 """
 
 from __future__ import annotations
@@ -16,13 +20,12 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from federation_server import group, rounds
-from federation_server.authentication import Credentials, nonce_key, spend_nonces, still_active
+from federation_server.authentication import Credentials, still_active
 from federation_server.database import reading
 from federation_server.enrolment import members_of
 from federation_server.refusals import Refused
@@ -118,19 +121,15 @@ def _checked_norm(payload: bytes, expected: Expectation) -> float:
     return norm
 
 
-def keep(
-    connection: Connection, vault: Vault, asked: Sequence[Offer | Credentials], *, now: int
-) -> list[Accepted | Refused | None]:
+def keep(connection: Connection, vault: Vault, offers: Sequence[Offer], *, now: int) -> list[Accepted | Refused]:
     """Store the offers in one transaction; one answer for each, in their order.
 
-    Credentials without an offer are of a request that only reads: its nonce is spent, and the answer is None. The round
-    is locked, so it cannot close between the check that it is open and the insert. An offer whose round closed in the
-    meantime is refused; one that is already stored is acknowledged again.
+    The round is locked, so it cannot close between the check that it is open and the insert. An offer whose round
+    closed in the meantime is refused; one that is already stored is acknowledged again.
     """
-    offers = [one for one in asked if isinstance(one, Offer)]
-    batch = _Batch(connection, vault, rounds.present(connection, lock=True) if offers else None, now=now)
-    batch.read([one.credentials if isinstance(one, Offer) else one for one in asked])
-    answers = [batch.answer(one) for one in asked]
+    batch = _Batch(connection, vault, rounds.present(connection, lock=True), now=now)
+    batch.read({one.credentials.device for one in offers})
+    answers = [batch.answer(one) for one in offers]
     batch.write()
     return answers
 
@@ -143,22 +142,16 @@ class _Batch:
         self.rows: list[dict[str, object]] = []
         self.received = here.n_updates if here else 0
 
-    def read(self, who: Sequence[Credentials]) -> None:
-        """What is known of these devices; spends the nonces of those that are members."""
-        devices = {one.device for one in who}
+    def read(self, devices: set[str]) -> None:
+        """What is known of these devices."""
         self.known = members_of(self.connection, devices)
         self.stored = _digests(self.connection, self.here, devices) if self.here else {}
-        self.fresh = spend_nonces(self.connection, [one for one in who if one.device in self.known])
 
-    def answer(self, one: Offer | Credentials) -> Accepted | Refused | None:
+    def answer(self, offer: Offer) -> Accepted | Refused:
         """For the next of the batch, in the order in which they came."""
-        who = one.credentials if isinstance(one, Offer) else one
         try:
-            still_active(self.known.get(who.device), now=self.now)
-            if nonce_key(who) not in self.fresh:
-                raise Refused("replayed")
-            self.fresh.remove(nonce_key(who))
-            return self._keep(one) if isinstance(one, Offer) else None
+            still_active(self.known.get(offer.credentials.device), now=self.now)
+            return self._keep(offer)
         except Refused as refused:
             return refused
 
@@ -243,14 +236,14 @@ def _read(connection: Connection, vault: Vault) -> Expectation:
 
 
 LARGEST_BATCH = 256
-Keep = Callable[[Sequence[Offer | Credentials]], Sequence[Accepted | Refused | None]]
-"""stores them durably in one transaction and answers each; None for credentials alone"""
+Keep = Callable[[Sequence[Offer]], Sequence[Accepted | Refused]]
+"""stores them durably in one transaction and answers each"""
 
 
 @dataclass(slots=True)
 class _Waiting:
-    asked: Offer | Credentials
-    answer: Future[Any]
+    offer: Offer
+    answer: Future[Accepted]
 
 
 @dataclass(slots=True, eq=False)
@@ -258,7 +251,7 @@ class Writer:
     """Start it before use, stop it after the last request."""
 
     keep: Keep
-    afterwards: Callable[[Sequence[Accepted | Refused | None]], None] = lambda answers: None
+    afterwards: Callable[[Sequence[Accepted | Refused]], None] = lambda answers: None
     """what the answers of a transaction make due, once they are given and before the next one; raises nothing"""
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
@@ -281,14 +274,7 @@ class Writer:
 
     def submit(self, offer: Offer) -> Future[Accepted]:
         """A future of the answer; Refused, or whatever keeping raised, is its exception."""
-        return self._wait(offer)
-
-    def admit(self, who: Credentials) -> Future[None]:
-        """A future that is done when the nonce of a request that only reads is spent."""
-        return self._wait(who)
-
-    def _wait(self, asked: Offer | Credentials) -> Future[Any]:
-        waiting = _Waiting(asked, Future())
+        waiting = _Waiting(offer, Future())
         if self._thread is None:
             waiting.answer.set_exception(Refused("unavailable"))
         else:
@@ -317,7 +303,7 @@ class Writer:
         # Who gave up meanwhile is left out; who is in the batch cannot give up any more.
         batch = [waiting for waiting in gathered if waiting.answer.set_running_or_notify_cancel()]
         try:
-            answers = self.keep([waiting.asked for waiting in batch])
+            answers = self.keep([waiting.offer for waiting in batch])
         except Exception as error:  # each request tells it; the thread serves the next ones
             for waiting in batch:
                 waiting.answer.set_exception(error)

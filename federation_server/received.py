@@ -22,7 +22,7 @@ class Received:
     thetas: FloatMatrix
     """[n_clients, n_sent]"""
     n_interactions: FloatVector
-    """[n_clients] as the devices said"""
+    """[n_clients] as the devices said; 0 for an update that the guard left out"""
 
     def only(self, devices: set[str]) -> Received:
         """The part that came from these devices."""
@@ -32,13 +32,17 @@ class Received:
 
 def read_received(connection: Connection, vault: Vault, method: FPDGD, lineage: int, number: int) -> Received:
     """What devices sent in round `number` of a lineage."""
-    query = select(updates.c.device, updates.c.payload).where(updates.c.lineage == lineage, updates.c.round == number)
+    query = select(updates.c.device, updates.c.payload, updates.c.left_out)
+    query = query.where(updates.c.lineage == lineage, updates.c.round == number)
     rows = connection.execute(query.order_by(updates.c.device)).all()
     messages = [decode_message(method, vault.decrypt(bytes(row.payload))) for row in rows]
     return Received(
         tuple(row.device for row in rows),
         np.array([message.theta for message in messages]).reshape(len(rows), method.n_sent),
-        np.array([message.n_interactions for message in messages], dtype=np.float64),
+        np.array(
+            [0 if row.left_out else message.n_interactions for row, message in zip(rows, messages, strict=True)],
+            dtype=np.float64,
+        ),
     )
 
 

@@ -56,9 +56,11 @@ def begin_logging(form: Literal["text", "json"]) -> None:
 def log_closed(event: Closed) -> None:
     """A round is over."""
     fields = {"lineage": event.lineage, "round": event.round, "updates": event.n_updates, "rule": event.rule}
-    level = logging.WARNING if event.alert else logging.INFO
-    text = "lineage %d round %d closed with %d updates by %s; guard: %s"
-    log.log(level, text, *fields.values(), event.summary, extra={"fields": fields | {"guard": event.summary}})
+    level = logging.WARNING if event.verdict == "alert" else logging.INFO
+    text = "lineage %d round %d closed with %d updates by %s, agreement %.2f (by chance %.2f); guard: %s"
+    told = {"guard": event.summary, "verdict": event.verdict, "agreement": event.agreement, "chance": event.chance}
+    values = (*fields.values(), event.agreement, event.chance, event.summary)
+    log.log(level, text, *values, extra={"fields": fields | told})
 
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")

@@ -159,8 +159,9 @@ class Service:
 
     def announcement(self, request: Request) -> Signed:
         """The present round."""
-        self._admitted(request)
+        self._signed(request)
         with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
             here = rounds.present(connection)
             if here is None:
                 raise Refused("unavailable", "no round is open")
@@ -171,10 +172,11 @@ class Service:
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""
-        self._admitted(request)
+        self._signed(request)
         if model_hash != "newest" and not HASH.fullmatch(model_hash):
             raise Refused("not-found", "no such model")
         with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
             found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
             if found is None:
                 raise Refused("not-found", "no such model, or it was erased")
@@ -220,13 +222,8 @@ class Service:
         with reading(self.engine) as connection:
             return 4096 + 2 * payload_size(group.method_of(group.terms(connection)))
 
-    def _admitted(self, request: Request) -> None:
-        """The request is a member's, is fresh, and was not sent before."""
-        self._signed(request)
-        self.writer.admit(request.credentials).result()
-
     def _signed(self, request: Request) -> None:
-        """The holder of the pseudonym's key signed it. Whether it is still a member, the writer asks the database."""
+        """The holder of the pseudonym's key signed it lately. Whether it is still a member, the database is asked."""
         self._check(request, self._device_key(request.credentials.device))
 
     def _device_key(self, device: str) -> bytes:
@@ -250,11 +247,11 @@ class Service:
             now=self.clock(),
         )
 
-    def _keep(self, asked: Sequence[Offer | Credentials]) -> Sequence[Accepted | Refused | None]:
+    def _keep(self, offers: Sequence[Offer]) -> Sequence[Accepted | Refused]:
         with writing(self.engine) as connection:
-            return intake.keep(connection, self.vault, asked, now=self.clock())
+            return intake.keep(connection, self.vault, offers, now=self.clock())
 
-    def _close_if_enough(self, answers: Sequence[Accepted | Refused | None]) -> None:
+    def _close_if_enough(self, answers: Sequence[Accepted | Refused]) -> None:
         """Right after the update that makes a round due: no request waits for it but those that come next."""
         if any(isinstance(answer, Accepted) and answer.received >= self._least for answer in answers):
             try:

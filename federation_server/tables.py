@@ -105,14 +105,15 @@ rounds = Table(
     Column("n_updates", Integer, nullable=False),
     Column("rule", String(40)),
     Column("guard", Text),
+    Column("verdict", String(10)),
     Column("update_norm", Float),
     Column("agreement", Float),
     Column("phase", String(8), nullable=False, server_default="collect"),
     Column("roster_number", Integer, nullable=False, server_default="0"),
     Index("rounds_state", "state"),
 )
-"""state: open, closed, abandoned; private_key is encrypted at rest and NULL as soon as the round is over; roster_number
-is how many entries the roster had when the round opened"""
+"""state: open, closed, abandoned; verdict: calm, alert, not judged; private_key is encrypted at rest, and NULL when the
+round is over; roster_number is how many entries the roster had when the round opened"""
 
 updates = Table(
     "updates",
@@ -124,10 +125,21 @@ updates = Table(
     Column("received", BigInteger, nullable=False),
     Column("payload", LargeBinary, nullable=False),
     Column("norm", Float, nullable=False),
+    Column("left_out", Integer, nullable=False, server_default="0"),
     ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
     Index("updates_device", "device"),
 )
-"""payload is encrypted at rest; the primary key makes a second update of a device in a round impossible"""
+"""payload is encrypted at rest; the primary key makes a second update of a device in a round impossible; left_out: 1
+where the guard did not let it count"""
+
+guarded = Table(
+    "guarded",
+    metadata,
+    Column("device", String(32), primary_key=True),
+    Column("n_rounds", Integer, nullable=False),
+    Column("sums", LargeBinary, nullable=False),
+)
+"""what each member sent in all its rounds, added up, and what of it counted: two vectors, encrypted at rest"""
 
 roster = Table(
     "roster",

@@ -113,9 +113,13 @@ def _line(row: dict[str, Any], waits: str) -> str:
 
 
 def _moved(row: dict[str, Any]) -> str:
+    from federation_server import standing
+
     if row["update_norm"] is None:
         return ""
-    return f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}"
+    by_chance = standing.chance(row["n_updates"])
+    chance = "" if by_chance is None else f" (by chance {by_chance:.2f})"
+    return f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}{chance}"
 
 
 def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:

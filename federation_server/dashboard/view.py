@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from federation_server import enrolment, group
 from federation_server.history import latest_models, latest_rounds, requests
 from federation_server.rounds import Policy
-from federation_server.standing import epsilon
+from federation_server.standing import chance, epsilon
 from foltr.federated.wire import Terms
 
 WIDTH, HEIGHT, MARGIN = 280, 72, 4
@@ -65,8 +65,9 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         quorum=policy.schedule.quorum,
         floor=agreed.floor,
         members=enrolment.count_active(connection, now=now),
-        alert=bool(closed) and closed[-1]["rule"] == "guard",
-        guard=closed[-1]["guard"] if closed else "nothing to judge yet",
+        verdict=(closed[-1]["verdict"] if closed else None) or "not judged",
+        guard=closed[-1]["guard"] if closed else "no round is closed yet",
+        chance=chance(closed[-1]["n_updates"]) if closed else None,
         participation=curve([float(row["n_updates"]) for row in closed], label="updates in each round"),
         agreement=curve([row["agreement"] for row in closed], label="agreement of updates in each round"),
         movement=curve([row["update_norm"] for row in closed], label="length of each round's joined update"),

@@ -33,7 +33,7 @@ from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.joining import Joined, Joining, join, weights
+from foltr.federated.joining import Joined, Joining, join, noise_of, weights
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.online import pdgd
@@ -145,6 +145,7 @@ class FPDGD:
             guard=self.guard,
             assumed_malicious=self.assumed_malicious,
             optimizer=self.optimizer,
+            noise=noise_of(self.privacy),
         )
 
     @property

@@ -23,7 +23,7 @@ What it cannot see: attackers who differ among themselves and shift little (Litt
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -38,6 +38,7 @@ from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import check_rows, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
+from foltr.federated.verdict import GuardState, GuardVerdict, Suspicion
 
 DEVIATIONS = 6.0
 """standard deviations that a device may differ by"""
@@ -45,41 +46,6 @@ NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
 NORMAL = 1.4826
 """a normal variable's standard deviation over its median absolute deviation"""
-
-
-@dataclass(frozen=True, slots=True)
-class GuardState:
-    """What the guard remembers from round to round."""
-
-    alert: bool = False
-    calm: int = 0
-    """rounds in a row without evidence since the last alarm"""
-
-
-@dataclass(frozen=True, slots=True)
-class Suspicion:
-    """Why one device is suspected."""
-
-    client: int
-    """its row"""
-    evidence: float
-    """how many times the allowed deviation, at least 1"""
-    reason: str
-    """a clause for a person"""
-
-
-@dataclass(frozen=True, slots=True)
-class GuardVerdict:
-    """What the guard thinks of a round."""
-
-    alert: bool
-    """whether the robust rule joins this round"""
-    evidence: float
-    """the largest of all devices; 1 raises the alarm"""
-    suspicions: tuple[Suspicion, ...]
-    """the strongest of each suspected device, strongest first"""
-    summary: str
-    """one sentence for a person"""
 
 
 class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -132,7 +98,8 @@ def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[Guar
     worst = max(float(column.max()) for column in evidence.values())
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
-    return GuardState(alert, calm), GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
+    verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
+    return replace(state, alert=alert, calm=calm), verdict
 
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:

@@ -4,7 +4,8 @@
     delta = rule(theta_c - theta_t; w_c) over the devices c;    theta_{t+1} = optimiser(theta_t, delta)
 
 This is FedOpt (Reddi et al., Adaptive Federated Optimization, Algorithm 2) with a robust rule in the place of the mean.
-While the guard is alert its own rule joins the round. With the rule "mean" and SGD of rate 1 it is FedAvg,
+The guard may leave devices out, or join the round by a rule of its own. With the rule "mean" and SGD of rate 1 it is
+FedAvg,
 
     theta_{t+1} = sum of w_c theta_c / sum of w_c              (McMahan et al. 2017; thesis Eq. 3.16 and 6.1)
 
@@ -13,6 +14,7 @@ and without the guard it is computed so, because theta_t + (mean - theta_t) is r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -24,9 +26,12 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
-from foltr.federated.guard import Guard, GuardState, GuardVerdict, join_guarded, least_updates
+from foltr.federated.guard import Guard, join_guarded, least_updates
+from foltr.federated.known_noise import KnownNoise, join_known
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
+from foltr.federated.verdict import GuardState, GuardVerdict, not_judged
+from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 
 class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -39,7 +44,9 @@ class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     guard: bool = False
     """whether rounds are judged, and joined robustly while they look attacked"""
     assumed_malicious: int = 0
-    """m of the guard; 0: a fifth of the updates"""
+    """m of the guard where the noise is not known; 0: a fifth of the updates"""
+    noise: KnownNoise | None = None
+    """what devices do to their updates; None: nothing that the guard could go by"""
     optimizer: Optimizer = SGD()
 
     def __post_init__(self) -> None:
@@ -58,9 +65,8 @@ class Joined:
     delta: FloatVector
     """[n_params] what the rule made of the updates; 0 where there was nothing to join"""
     rule: str
-    """the rule that joined, or "guard" for the guard's own"""
-    verdict: GuardVerdict | None
-    """None where the guard is off or there are too few updates to judge"""
+    """the rule that joined, or "guard" where the guard left somebody out or joined by its own"""
+    verdict: GuardVerdict
 
 
 def weights(joining: Joining, n_interactions: npt.ArrayLike, *, equal: bool) -> FloatVector:
@@ -73,6 +79,14 @@ def weights(joining: Joining, n_interactions: npt.ArrayLike, *, equal: bool) -> 
     if equal:
         return np.sign(seen)
     return seen if joining.largest_weight is None else np.minimum(seen, float(joining.largest_weight))
+
+
+def noise_of(privacy: Mechanism) -> KnownNoise | None:
+    """What a guard may count on in each single update; None for a mechanism whose bounds it does not know."""
+    if not isinstance(privacy, Gaussian):
+        return None
+    shares = privacy.n_clients if privacy.distributed else 1
+    return KnownNoise(clip=privacy.clip, deviation=privacy.noise_multiplier * privacy.clip / math.sqrt(shares))
 
 
 def malicious(joining: Joining, n_updates: int) -> int:
@@ -91,26 +105,33 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
         raise ShapeError(f"theta must be {list(model.theta.shape)}, not {list(thetas.shape[1:])}")
     name = str(joining.rule.__struct_config__.tag)
     if not counts.any():
-        return Joined(replace(model, round=model.round + 1), np.zeros_like(model.theta), name, None)
+        return Joined(replace(model, round=model.round + 1), np.zeros_like(model.theta), name, not_judged("no updates"))
     if not joining.guard and joining.optimizer == SGD() and isinstance(joining.rule, Mean):
         theta = joining.rule.combine(thetas, counts)
         delta = theta - model.theta
         moments = recall(model.moments, theta, delta, n=0)
-        return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, None)
+        return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, not_judged(OFF))
     shares(counts, len(thetas))  # for the rules that do not look at them
     delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
     after = replace(take_step(joining.optimizer, model, delta), guard=state)
-    return Joined(after, delta, "guard" if verdict and verdict.alert else name, verdict)
+    return Joined(after, delta, "guard" if verdict.alert else name, verdict)
+
+
+OFF = "the guard is off"
 
 
 def _combined(
     joining: Joining, state: GuardState, updates: FloatMatrix, counts: FloatVector
-) -> tuple[FloatVector, GuardState, GuardVerdict | None]:
-    """One update `[n_params]` by the rule, or by the guard's while it is alert."""
+) -> tuple[FloatVector, GuardState, GuardVerdict]:
+    """One update `[n_params]` as the guard says, by the rule where it says nothing."""
+    if joining.guard and joining.noise is not None:
+        return join_known(joining.noise, joining.rule, state, updates, counts)
     m = malicious(joining, len(updates))
-    if joining.guard and m >= 1 and len(updates) >= least_updates(m):
+    least = least_updates(max(m, 1))
+    if joining.guard and m >= 1 and len(updates) >= least:
         return join_guarded(Guard(n_malicious=m, peace=joining.rule), state, updates, weights=counts)
-    return joining.rule.combine(updates, counts), state, None
+    why = f"{len(updates)} updates without known noise; it takes {least}" if joining.guard else OFF
+    return joining.rule.combine(updates, counts), state, not_judged(why)
 
 
 def join_what_is_left(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVector) -> Joined:

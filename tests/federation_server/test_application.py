@@ -67,20 +67,37 @@ def test_the_same_update_again_is_acknowledged_and_counted_once(live: Running, a
         assert len(connection.execute(select(updates).where(updates.c.device == ada.device)).all()) == 1
 
 
-def test_a_replayed_request_is_refused(live: Running, ada: Client) -> None:
-    """The very same request a second time is refused, whether it reads or writes."""
+def test_a_request_sent_again_changes_nothing(live: Running, ada: Client) -> None:
+    """The very same request a second time gets the same answer, whether it reads or brings an update."""
     told = ada.announcement()
     update = encode(sealed(told, update_record(told, ada.theta(), ada.device)))
-    for method, path, body in (
-        ("GET", "/v1/round", b""),
-        ("GET", "/v1/models/newest", b""),
-        ("POST", "/v1/updates", update),
-    ):
+    for method, path, body in (("GET", "/v1/models/newest", b""), ("POST", "/v1/updates", update)):
         headers = ada.headers(method, path, body)
-        assert ada.send(method, path, body, headers).status_code == 200
-        before = live.refused("replayed")
-        assert reason(ada.send(method, path, body, headers)) == "replayed"
-        assert live.refused("replayed") == before + 1
+        first, second = (ada.send(method, path, body, headers) for _ in range(2))
+        assert (first.status_code, second.status_code, second.content) == (200, 200, first.content)
+    with reading(live.made.engine) as connection:
+        assert len(connection.execute(select(updates).where(updates.c.device == ada.device)).all()) == 1
+
+
+def test_a_poll_writes_nothing(live: Running, ada: Client) -> None:
+    """Ten announcements and ten models leave the database as it was, to the byte of what it has written."""
+    ada.announcement()
+    database = live.made.folder / "group.sqlite"
+    before = [path.read_bytes() for path in (database, database.with_name("group.sqlite-wal"))]
+    for _ in range(10):
+        ada.announcement()
+        ada.theta()
+    assert [path.read_bytes() for path in (database, database.with_name("group.sqlite-wal"))] == before
+
+
+def test_a_request_to_join_is_taken_once(live: Running) -> None:
+    """What changes who is a member spends its nonce: the very same request again is a replay, and counted as one."""
+    newcomer = Client(live.made.public_address)
+    first = newcomer.join(token(live.made))
+    assert first.status_code == 200
+    before = live.refused("replayed")
+    assert reason(newcomer.session.send(first.request)) == "replayed"
+    assert live.refused("replayed") == before + 1
 
 
 def test_a_signature_is_for_one_request(ada: Client) -> None:

@@ -156,7 +156,7 @@ def test_the_guard_takes_over(engine: Engine) -> None:
     send(engine, 9, START - np.array([30.0, 10.0, -20.0]))
     closed = close(engine, schedule=replace(SCHEDULE, quorum=10))
     assert closed is not None
-    assert closed.alert
+    assert closed.verdict == "alert"
     assert closed.rule == "guard"
     assert np.linalg.norm(theta(engine) - honest.mean(axis=0)) < 0.05
 

@@ -90,15 +90,15 @@ def test_a_failing_database_fails_the_requests_and_not_the_thread() -> None:
 class Disk:
     """A disk that can be held up: each transaction waits until it may go on, and is noted."""
 
-    batches: list[list[Offer | Credentials]] = field(default_factory=list)
+    batches: list[list[Offer]] = field(default_factory=list)
     begun: threading.Event = field(default_factory=threading.Event)
     go_on: threading.Event = field(default_factory=threading.Event)
 
-    def keep(self, asked: Sequence[Offer | Credentials]) -> list[Accepted | Refused | None]:
+    def keep(self, asked: Sequence[Offer]) -> list[Accepted | Refused]:
         self.batches.append(list(asked))
         self.begun.set()
         assert self.go_on.wait(120)
-        return [Accepted(round=o.round, received=1) if isinstance(o, Offer) else None for o in asked]
+        return [Accepted(round=o.round, received=1) for o in asked]
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -136,24 +136,8 @@ def test_who_gave_up_is_not_written() -> None:
     disk.go_on.set()
     assert waits.result(timeout=120).round == 2
     writer.stop()
-    assert [[one.round for one in batch if isinstance(one, Offer)] for batch in disk.batches] == [[0], [2]]
+    assert [[one.round for one in batch] for batch in disk.batches] == [[0], [2]]
     assert given_up.cancelled()
-
-
-def test_a_request_that_only_reads_waits_for_its_nonce() -> None:
-    """Credentials go the same way as offers, in the same transaction, and are answered with nothing."""
-    disk = Disk()
-    writer = Writer(disk.keep)
-    writer.start()
-    first = writer.admit(Credentials("a", 0, "n" * 16, b""))
-    assert disk.begun.wait(120)
-    assert not first.done()
-    reads, update = writer.admit(Credentials("b", 0, "n" * 16, b"")), writer.submit(offer(3))
-    disk.go_on.set()
-    assert (first.result(timeout=120), reads.result(timeout=120)) == (None, None)
-    assert update.result(timeout=120) == Accepted(round=3, received=1)
-    writer.stop()
-    assert [[type(one) for one in batch] for batch in disk.batches] == [[Credentials], [Credentials, Offer]]
 
 
 def test_stopping_writes_what_waits_and_refuses_what_comes_later() -> None:
@@ -197,14 +181,14 @@ def test_what_follows_a_transaction_comes_after_its_answers_and_before_the_next(
     asked: list[Future[Accepted]] = []
     handed_over, failures = threading.Semaphore(0), [OSError("disk full")]
 
-    def keep(offers: Sequence[Offer | Credentials]) -> list[Accepted | Refused | None]:
+    def keep(offers: Sequence[Offer]) -> list[Accepted | Refused]:
         assert handed_over.acquire(timeout=120)
         notes.append("keep")
         if len(asked) == 2:
             raise failures.pop()
-        return [Accepted(round=one.round, received=1) for one in offers if isinstance(one, Offer)]
+        return [Accepted(round=one.round, received=1) for one in offers]
 
-    def afterwards(answers: Sequence[Accepted | Refused | None]) -> None:
+    def afterwards(answers: Sequence[Accepted | Refused]) -> None:
         notes.append(([answer.round for answer in answers if isinstance(answer, Accepted)], asked[-1].done()))
 
     def ask(number: int) -> Future[Accepted]:

@@ -71,7 +71,15 @@ def _lineages() -> None:
 
 
 def _guard() -> None:
-    """What the guard remembers of each member."""
+    """What the guard remembers of each member, and what it says of a round."""
+    op.create_table(
+        "guarded",
+        sa.Column("device", sa.String(32), primary_key=True),
+        sa.Column("n_rounds", sa.Integer, nullable=False),
+        sa.Column("sums", sa.LargeBinary, nullable=False),
+    )
+    op.add_column("updates", sa.Column("left_out", sa.Integer, nullable=False, server_default="0"))
+    op.add_column("rounds", sa.Column("verdict", sa.String(10)))
 
 
 def _operations() -> None:

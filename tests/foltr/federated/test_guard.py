@@ -12,7 +12,8 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard import Guard, GuardState, direction_to_median, inspect, join_guarded, judge, slants
+from foltr.federated.guard import Guard, direction_to_median, inspect, join_guarded, judge, slants
+from foltr.federated.verdict import GuardState
 
 PEACE = GuardState()
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]

@@ -16,10 +16,10 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
-from foltr.federated.guard import GuardState
 from foltr.federated.joining import Joining, join, join_what_is_left, malicious, take_step, weights
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
+from foltr.federated.verdict import GuardState, not_judged
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 
@@ -105,8 +105,7 @@ def test_the_brute_force_twin(optimizer: Optimizer, guard: bool, rule: Aggregati
             delta = rule.combine(moved, counts)
         theta, moments = optimizer.step(theta, np.asarray(delta), moments)
         joined = join(joining, model, model.theta + moved, weights(joining, pages, equal=False))
-        assert (joined.verdict is not None) == guard
-        assert not (joined.verdict and joined.verdict.alert)
+        assert (joined.verdict.judged, joined.verdict.alert) == (guard, False)
         model = joined.model
         assert joined.delta == pytest.approx(delta, rel=1e-9, abs=1e-12)
     assert model.theta == pytest.approx(theta, rel=1e-9)
@@ -152,7 +151,6 @@ def test_the_guard_joins_while_it_is_alert() -> None:
     model = Model(np.zeros(3))
     joined = join(GROUP, model, attacked(), np.ones(7))
     assert joined.rule == "guard"
-    assert joined.verdict is not None
     assert joined.verdict.alert
     assert np.abs(joined.model.theta - 1.0).max() < 0.1
     assert joined.model.guard == GuardState(alert=True, calm=0)
@@ -163,7 +161,7 @@ def test_the_guard_joins_while_it_is_alert() -> None:
         rules.append(joined.rule)
     assert rules == ["guard"] * 4 + ["mean"] * 2
     off = join(msgspec.structs.replace(GROUP, guard=False), model, attacked(), np.ones(7))
-    assert (off.rule, off.verdict) == ("mean", None)
+    assert (off.rule, off.verdict) == ("mean", not_judged("the guard is off"))
     assert off.model.theta == pytest.approx(attacked().mean(axis=0), rel=1e-13)
 
 
@@ -172,7 +170,8 @@ def test_too_few_updates_are_not_judged() -> None:
     alert = Model(np.zeros(3), guard=GuardState(alert=True, calm=2))
     for joining, n in ((GROUP, 4), (msgspec.structs.replace(GROUP, assumed_malicious=2), 6)):
         joined = join(joining, alert, attacked(n), np.ones(n))
-        assert (joined.rule, joined.verdict, joined.model.guard) == ("mean", None, alert.guard)
+        assert (joined.rule, joined.verdict.judged, joined.model.guard) == ("mean", False, alert.guard)
+        assert joined.verdict.summary == f"not judged: {n} updates without known noise; it takes {n + 1}"
 
 
 def test_nothing_to_join_changes_nothing() -> None:

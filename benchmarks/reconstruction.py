@@ -2,18 +2,18 @@
 
     python -m benchmarks.reconstruction [--trials 400] [--pages files uniform] [--designs ...]
 
-The attacker of simulation.studies.reconstruction: it knows the noise, the method, every ranker, the features and order of
-all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole
-budget. A habit is the same page with the same result opened on 1, 8, 20 or 40 of the device's pages.
+The attacker of simulation.studies.reconstruction: it knows the noise, the method, every ranker, features and order of
+all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole budget.
+A habit is the same page with the same result opened on 1, 8, 20 or 40 of the device's pages.
 
     old            64 rounds of 3 pages, clip .1, z 4, all weights, a step after each page: the default before
     open           the server's default: each device's own noise
     sealed         the server's default for sums: the noise in the sum of five devices, the others' updates known
     open, no caps  the open default without longest_step and longest_query
 
-guess: how often the opened result wins against each of the nine others, the truth drawn alike (chance .5). AUC: of telling
-two results apart. with places: the same guess when people open by 1/rank and the attacker knows it; (places alone): without
-any update. Beside each what is proven: no attacker can do better. +- is one standard error over trials.
+guess: how often the opened result wins against each of the nine others, the truth drawn alike (chance .5). AUC: of
+telling two results apart. with places: the same guess when people open by 1/rank and the attacker knows it; (places
+alone): without any update. Beside each stands what is proven, which no attacker exceeds. +- is one standard error.
 Pages "files": types, ages, sizes and depths as files have them; "uniform": all features random.
 """
 

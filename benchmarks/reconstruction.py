@@ -3,8 +3,8 @@
     python -m benchmarks.reconstruction [--trials 400] [--pages files uniform] [--designs ...]
 
 The attacker of simulation.studies.reconstruction: it knows the noise, the method, every ranker, features and order of
-all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole budget.
-A habit is the same page with the same result opened on 1, 8, 20 or 40 of the device's pages.
+all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole
+budget. A habit is the same page with the same result opened on 1, 8, 20 or 40 of the device's pages.
 
     old            64 rounds of 3 pages, clip .1, z 4, all weights, a step after each page: the default before
     open           the server's default: each device's own noise

@@ -116,8 +116,8 @@ class Protection:
         found = noise_multiplier(self.mechanism)
         if found is None:
             return None
-        length = found * math.sqrt(self.n_params)
-        return math.ceil(length if is_share(self.mechanism) else length**2)
+        squared = found**2 * self.n_params
+        return math.ceil(math.sqrt(squared) if is_share(self.mechanism) else squared)
 
 
 def method_of(terms: Terms) -> FPDGD:

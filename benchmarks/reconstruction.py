@@ -1,69 +1,183 @@
-"""What one update tells the server about clicks: AUC of the reconstruction by noise, pages and features.
+"""What a group's members give away of one query: the best attacker against the defaults, beside what is proven.
 
-    python -m benchmarks.reconstruction [--updates 200] [--clip 0.5]
+    python -m benchmarks.reconstruction [--trials 400] [--pages files uniform] [--designs ...]
 
-The server's default method; Gaussian mechanism with noise multiplier z, 0 for none at all. Navigational users on pages
-of 10 of 20 documents with uniformly random features. "rank" is the guess from the position alone. The default clip is
-far above the length of these updates; a clip near it (0.02) shows what z does to an update that fills its bound.
+The attacker of simulation.studies.reconstruction: it knows the noise, the method, every ranker, features and order of
+all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole
+budget. A habit is the same page with the same result opened on 1, 8, 20 or 40 of the device's pages.
+
+    old            64 rounds of 3 pages, clip .1, z 4, all weights, a step after each page: the default before
+    open           the server's default: each device's own noise
+    sealed         the server's default for sums: the noise in the sum of five devices, the others' updates known
+    open, no caps  the open default without longest_step and longest_query
+
+guess: how often the opened result wins against each of the nine others, the truth drawn alike (chance .5). AUC: of
+telling two results apart. with places: the same guess when people open by 1/rank and the attacker knows it; (places
+alone): without any update. Beside each stands what is proven, which no attacker exceeds. +- is one standard error.
+Pages "files": types, ages, sizes and depths as files have them; "uniform": all features random.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
 
+from app.learning.learner import theta_prior
 from benchmarks.tables import Table
-from federation_server.settings import MethodSection
+from federation_server.settings import MethodSection, RoundsSection, ServerSettings
+from federation_server.setup import terms_of
+from foltr.arrays import FloatMatrix
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
-from foltr.privacy.mechanisms import Gaussian, NoPrivacy
-from foltr.ranking.rankers import Linear
-from simulation.click_models import make_users
-from simulation.studies.reconstruction import auc, by_rank, estimated_weights, send_update
+from foltr.federated.registry import make_method
+from foltr.privacy.caps import Caps, mu_of
+from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.mechanisms import Gaussian
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear, make_ranker
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from simulation.studies.reconstruction import (
+    Evidence,
+    attack,
+    auc_of_two,
+    best_guessed,
+    by_position,
+    draw_budget,
+    guessed,
+    noise_seen,
+    page_shown,
+)
 
-MULTIPLIERS = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-PAGES = (1, 2, 4, 8)
-FEATURES = (56, 136)
-N_DOCS = 20
+HABITS = (1, 8, 20, 40)
+K, N_DOCS, N_MEMBERS = 10, 20, 5
+TYPES = ("is_text", "is_source", "is_html", "is_document", "is_mail")
+HALF_LIFE_DAYS = {"recent_week": 7.0, "recent_year": 180.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A method and the shape of its budget."""
+
+    method: FPDGD
+    n_rounds: int
+    n_pages: int
+
+    @property
+    def caps(self) -> Caps:
+        """What holds its updates; pages that take their steps one after another are held by the clip alone."""
+        privacy, step, query = self.method.privacy, self.method.longest_step, self.method.longest_query
+        assert isinstance(privacy, Gaussian)
+        if self.method.update == "each":
+            return Caps(clip=privacy.clip)
+        return Caps(privacy.clip, step or math.inf, query or math.inf, self.n_pages)
+
+    def proven(self, n_asked: int) -> float:
+        """mu between any two answers for a query that was asked so often."""
+        noise = noise_seen(self.method, N_MEMBERS)
+        if n_asked == 1:
+            return mu_of(self.caps.page("replace"), noise=noise)
+        return mu_of(self.caps.query("replace"), noise=noise, n_rounds=min(self.n_rounds, n_asked))
+
+
+def designs() -> dict[str, Design]:
+    """By name; all but the first are what the server's settings make."""
+    ours = RoundsSection()
+    before = FPDGD(Linear(len(NAMES)), learning_rate=0.05, privacy=Gaussian(clip=0.1, noise_multiplier=4.0))
+    by_default, sums = _default("open"), _default("sealed")
+    assert isinstance(sums.privacy, Gaussian)
+    shared_out = msgspec.structs.replace(sums.privacy, distributed=True, n_clients=N_MEMBERS)
+    return {
+        "old": Design(before, 64, 3),
+        "open": Design(by_default, ours.in_period, ours.n_local),
+        "sealed": Design(replace(sums, privacy=shared_out), ours.in_period, ours.n_local),
+        "open, no caps": Design(
+            replace(by_default, longest_step=None, longest_query=None), ours.in_period, ours.n_local
+        ),
+    }
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=200, help="updates for each number")
-    parser.add_argument("--clip", type=float, default=0.5, help="L2 bound of an update")
+    parser.add_argument("--trials", type=int, default=400, help="budgets for each number")
+    parser.add_argument("--pages", nargs="+", choices=("files", "uniform"), default=("files", "uniform"))
+    parser.add_argument("--designs", nargs="+", choices=tuple(designs()), default=tuple(designs()))
     options = parser.parse_args()
-    table = Table(("d", "Q", *(f"z {z:g}" for z in MULTIPLIERS), "rank", "update norm"))
-    for n_features in FEATURES:
-        for n_pages in PAGES:
-            table.add(n_features, n_pages, *row(n_features, n_pages, clip=options.clip, n_updates=options.updates))
+    heading = ("design", "pages", "habit", "guess", "proven", "AUC", "proven", "with places", "proven")
+    table = Table((*heading, "(places alone)"))
+    for name in options.designs:
+        for pages in options.pages:
+            for n_asked in HABITS:
+                table.add(name, pages, n_asked, *row(designs()[name], pages, n_asked, n_trials=options.trials))
     print(table)
 
 
-def row(n_features: int, n_pages: int, *, clip: float, n_updates: int) -> Sequence[float]:
-    """The AUC for each z, then of the guess by rank, then the median norm of an update without noise."""
-    found = [attacked(n_features, n_pages, z=z, clip=clip, n_updates=n_updates) for z in MULTIPLIERS]
-    return [*(attack for attack, _, _ in found), found[0][1], found[0][2]]
+def row(design: Design, pages: str, n_asked: int, *, n_trials: int) -> Sequence[object]:
+    """The cells of one habit."""
+    mu, prior = design.proven(n_asked), by_position(K)
+    alike = attacked(design, pages, n_asked, n_trials=n_trials, by_places=False)
+    placed = attacked(design, pages, n_asked, n_trials=n_trials, by_places=True)
+    return (
+        _mean([guessed(one) for one in alike]),
+        best_guess(mu),
+        auc_of_two(alike),
+        best_auc(mu),
+        _mean([guessed(one, prior) for one in placed]),
+        best_guessed(mu, prior),
+        best_guessed(0.0, prior),
+    )
 
 
-def attacked(n_features: int, n_pages: int, *, z: float, clip: float, n_updates: int) -> tuple[float, float, float]:
-    """Mean AUC of the attack and of the guess by rank, and the median norm of the update."""
-    rate, users = MethodSection().learning_rate, make_users("navigational", top_grade=2)
-    privacy = Gaussian(clip=clip, noise_multiplier=z) if z else NoPrivacy()
-    method, rng = FPDGD(Linear(n_features), learning_rate=rate, privacy=privacy), np.random.default_rng(1)
-    attacks, baselines, norms = [], [], []
-    for _ in range(n_updates):
-        model = Model(rng.normal(scale=0.3, size=n_features))
-        grades = rng.choice(3, p=[0.7, 0.2, 0.1], size=(n_pages, N_DOCS)).astype(np.int8)
-        queries = [(rng.random((N_DOCS, n_features)), page) for page in grades]
-        one = send_update(method, model, queries, users=users, rng=rng)
-        weights = estimated_weights(one.update, one.pages, learning_rate=rate, noise=z * clip)
-        attacks.append(auc(weights, one.clicks))
-        baselines.append(auc(by_rank(one.pages), one.clicks))
-        norms.append(np.linalg.norm(one.update))
-    return float(np.nanmean(attacks)), float(np.nanmean(baselines)), float(np.median(norms))
+def attacked(design: Design, pages: str, n_asked: int, *, n_trials: int, by_places: bool) -> list[Evidence]:
+    """So many budgets, each with pages, noise and truth of its own."""
+    rng, prior, found = np.random.default_rng([n_asked, by_places]), by_position(K), []
+    features, theta = {"files": like_files, "uniform": _uniform}[pages], theta_prior()
+    for _ in range(n_trials):
+        budget = draw_budget(
+            lambda: page_of(features, rng), n_rounds=design.n_rounds, n_pages=design.n_pages, n_asked=n_asked
+        )
+        opened = int(rng.choice(K, p=prior) if by_places else rng.integers(K))
+        found.append(attack(design.method, Model(theta), budget, opened=opened, n_members=N_MEMBERS, rng=rng))
+    return found
+
+
+def page_of(features: Callable[[np.random.Generator], FloatMatrix], rng: np.random.Generator) -> Interaction:
+    """A page as the shipped ranker orders it, with one click."""
+    return page_shown(features(rng), theta_prior(), by_position(K), rng)
+
+
+def like_files(rng: np.random.Generator) -> FloatMatrix:
+    """`[N_DOCS, n_features]`: each file has one type at most and an age; what is said about words is random."""
+    found, age = _uniform(rng), 10 ** rng.uniform(-1, 3.5, N_DOCS)
+    for name, days in HALF_LIFE_DAYS.items():
+        found[:, NAMES.index(name)] = 0.5 ** (age / days)
+    found[:, NAMES.index("newer")] = (age[:, None] < age[None, :]).mean(axis=1)
+    kind = rng.integers(len(TYPES) + 1, size=N_DOCS)
+    for number, name in enumerate(TYPES):
+        found[:, NAMES.index(name)] = kind == number
+    return found
+
+
+def _uniform(rng: np.random.Generator) -> FloatMatrix:
+    return rng.random((N_DOCS, len(NAMES)))
+
+
+def _default(mode: str) -> FPDGD:
+    """The method that the server's default terms of this mode make."""
+    settings = ServerSettings(method=MethodSection(mode=mode))  # type: ignore[arg-type]
+    terms = terms_of(settings, "benchmark", features=NAMES, manifest_hash=MANIFEST_HASH)
+    method = make_method(terms.method, make_ranker(terms.ranker, terms.n_features), terms.settings)
+    assert isinstance(method, FPDGD)
+    return method
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{np.mean(values):.3f} +- {np.std(values, ddof=1) / math.sqrt(len(values)):.3f}"
 
 
 if __name__ == "__main__":

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from app.federation import ledger, membership
+from app.federation.claims import in_words
 from app.federation.failures import ConsentError
 from app.federation.ledger import LedgerEntry
 from app.federation.membership import Membership
-from app.federation.terms import in_words, protection_of, records
+from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
+from app.wording import count
 from foltr.federated.wire import Terms, digest
 
 Ask = Callable[[Sequence[str]], bool]
@@ -27,21 +29,15 @@ def describe(
     member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...]
 ) -> Iterator[str]:
     """The group, what leaves this device and with what protection, line by line."""
-    protection = protection_of(terms)
-    names = ", ".join(sent.name for sent in records())
     yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."
-    yield (
-        f"What leaves this device: once in a round, an update of {protection.n_params:,} numbers learned from at most "
-        f"{terms.n_local} of your newest result pages. Never a query, a path or a text."
-    )
-    yield f"The records are {names}; `foltr-search privacy` lists every field."
-    yield "The server can open each update: it sees whose it is, and the numbers as they leave this device."
+    protection = protection_of(terms)
     yield from in_words(protection, delta=settings.delta)
     if protection.hides:
         planned = ledger.plan_entry(terms, lineage=0, round=0, now=0)
         left = ledger.rounds_left(spent, planned, settings)
         budget = f"epsilon {settings.epsilon_budget:g}"
-        yield f"Your privacy budget ({budget}) is enough for {left:,} more rounds; after them nothing is sent."
+        yield f"Your own budget ({budget}) is enough for {count(left, 'more note')}; after them nothing is sent."
+    yield "`foltr-search privacy` lists every field that is sent; docs/privacy.md says what these numbers assume."
 
 
 def has_agreed(member: Membership, terms: Terms) -> bool:

@@ -3,8 +3,10 @@
     noise in the mean over the longest signal = z sqrt(d / N)     local Gaussian noise of z clips in each of d weights
                                               = z sqrt(d) / N     distributed: the N shares add up to z clips
 
-(`foltr.privacy.accounting.relative_noise`; for Laplace noise z is sqrt(2) / epsilon.) All epsilons here are against the
-server, which opens each update of its own, and for a device's whole contribution.
+(`foltr.privacy.accounting.relative_noise`; for Laplace noise z is sqrt(2) / epsilon.) All epsilons here are for a
+device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed one it
+learns the sum, and would not learn more together with fewer members of the committee than can open it.
+app.federation.claims puts all of this into words.
 
 What leaves is read off the definitions of the records that are sent: `foltr-search privacy` prints it, docs/privacy.md
 holds it, and tests compare both with the records and with what is seen on the wire.
@@ -19,6 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Literal
 
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
@@ -26,14 +29,16 @@ from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
-from foltr.privacy.accounting import Ledger, relative_noise
-from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
+from foltr.privacy.accounting import Against, Ledger, relative_noise
+from foltr.privacy.caps import Caps, mu_of
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import make_ranker
+from indexer.retrieval.features import NAMES
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """One round under some terms."""
+    """What some terms do to hide a member: for one round, and for a whole period."""
 
     mechanism: Mechanism
     exact_count: bool
@@ -42,18 +47,59 @@ class Protection:
     """numbers that an update holds"""
     floor: int
     """updates that a round has at least"""
+    mode: Literal["open", "sealed", "grouped"] = "open"
+    caps: Caps | None = None
+    """what holds a page and a query; None where nothing is proven of them"""
+    shared: tuple[str, ...] = ()
+    """features whose weights are sent; (): all"""
+    n_rounds: int = 0
+    """in a period; 0: without an end"""
+    period_days: int = 365
+
+    @property
+    def counted(self) -> int:
+        """Rounds of a period, or one where there is no end of them."""
+        return self.n_rounds or 1
 
     @property
     def hides(self) -> bool:
-        """Whether there is any guarantee against a server that opens the update."""
+        """Whether there is any guarantee against whoever sees most (see above)."""
         return math.isfinite(self.epsilon(1e-5, "zero-out"))
 
-    def epsilon(self, delta: float, neighbours: str) -> float:
-        """Of each round, against the server; inf where nothing is guaranteed."""
-        if self.exact_count or is_share(self.mechanism):
+    def epsilon(self, delta: float, neighbours: str, *, n_rounds: int = 1) -> float:
+        """Of so many rounds, against the server; inf where nothing is guaranteed."""
+        if self.exact_count or not self._is_whole:
             return math.inf
-        spent = Ledger(self.n_params).spend(self.mechanism)
-        return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against="server")
+        spent = Ledger(self.n_params).spend(self.mechanism, n_rounds)
+        against: Against = "server" if self.mode == "open" else "sum"
+        return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against=against)
+
+    @property
+    def mu_page(self) -> float | None:
+        """How far apart two answers for one page can be; None where nothing is proven."""
+        return None if self.caps is None else self._mu(self.caps.page("replace"), 1)
+
+    @property
+    def mu_query(self) -> float | None:
+        """How far apart two answers for all pages of one query can be in a period; None where nothing is proven."""
+        return None if self.caps is None else self._mu(self.caps.query("replace"), self.counted)
+
+    @property
+    def mu_device(self) -> float | None:
+        """How far apart a period with these pages and one with any others can be; None where nothing is proven."""
+        return None if self.caps is None else self._mu(self.caps.device("replace"), self.counted)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether all of the noise is in what can be seen; in a sum of Laplace shares only if every one arrives."""
+        if isinstance(self.mechanism, Gaussian):
+            return self.mode != "open" or not self.mechanism.distributed
+        return not is_share(self.mechanism)
+
+    def _mu(self, change: float, n_rounds: int) -> float | None:
+        if not isinstance(self.mechanism, Gaussian) or not self.hides:
+            return None
+        return mu_of(change, noise=self.mechanism.noise_multiplier * self.mechanism.clip, n_rounds=n_rounds)
 
     @property
     def relative_noise(self) -> float | None:
@@ -93,9 +139,29 @@ def _make_method(encoded: bytes) -> FPDGD:
 
 
 def protection_of(terms: Terms) -> Protection:
-    """The protection of one round under these terms."""
+    """The protection under these terms."""
     method = method_of(terms)
-    return Protection(method.privacy, method.weighting != "equal", method.n_sent, terms.floor)
+    linear = terms.ranker == "linear" and max(method.shared, default=0) < len(NAMES)
+    return Protection(
+        mechanism=method.privacy,
+        exact_count=method.weighting != "equal",
+        n_params=method.n_sent,
+        floor=terms.floor,
+        mode=terms.mode,
+        caps=_caps_of(method, n_pages=terms.n_local),
+        shared=tuple(NAMES[index] for index in method.shared) if linear else (),
+        n_rounds=terms.n_rounds,
+        period_days=terms.period_days,
+    )
+
+
+def _caps_of(method: FPDGD, *, n_pages: int) -> Caps | None:
+    """What holds the updates of a round; the clip alone where a page changes the steps of those after it."""
+    if not isinstance(method.privacy, Gaussian):
+        return None
+    if method.update == "each":
+        return Caps(clip=method.privacy.clip)
+    return Caps(method.privacy.clip, method.longest_step or math.inf, method.longest_query or math.inf, n_pages)
 
 
 def noise_multiplier(mechanism: Mechanism) -> float | None:
@@ -110,61 +176,6 @@ def noise_multiplier(mechanism: Mechanism) -> float | None:
 def is_share(mechanism: Mechanism) -> bool:
     """Whether a device adds only a part of the noise: no protection against a server that opens its update."""
     return isinstance(mechanism, FpdgdPaper) or (isinstance(mechanism, (Gaussian, Laplace)) and mechanism.distributed)
-
-
-def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
-    """What these terms mean, for a person, a sentence each."""
-    mechanism = protection.mechanism
-    yield _what_it_does(mechanism)
-    if not protection.hides:
-        yield _why_not(protection)
-        yield "Nothing is sent under these terms unless federation.allow_unprotected is true."
-        return
-    absent, other = (protection.epsilon(delta, neighbours) for neighbours in ("zero-out", "replace"))
-    yield (
-        f"One round costs epsilon {absent:.2f} against your absence, {other:.2f} against any other contribution in "
-        f"place of yours (delta {delta:g}). Rounds add up; the smaller the sum, the less the server can tell of you: "
-        "below 1 is strong protection, above 10 little."
-    )
-    noise, needed = protection.relative_noise, protection.members_needed
-    if noise is not None and needed is not None:
-        yield (
-            f"A round has {protection.floor} updates at least: the noise in their mean is then {noise:.1f} times as "
-            f"long as the longest possible signal. About {needed:,} are needed for it to be no longer."
-        )
-
-
-def _what_it_does(mechanism: Mechanism) -> str:
-    if isinstance(mechanism, NoPrivacy):
-        return "Updates leave this device as they are, without noise."
-    if isinstance(mechanism, FpdgdPaper):
-        return "Updates get a share of the noise of the FPDGD paper, for research."
-    share = "a share of noise" if mechanism.distributed else "noise"
-    if isinstance(mechanism, Gaussian):
-        return (
-            f"Each update is cut to length {mechanism.clip:g} and gets Gaussian {share}, "
-            f"{mechanism.noise_multiplier:g} times that in each weight."
-        )
-    return (
-        f"Each update is cut to L1 length {mechanism.clip:g} and gets Laplace {share} (epsilon {mechanism.epsilon:g})."
-    )
-
-
-def _why_not(protection: Protection) -> str:
-    if isinstance(protection.mechanism, NoPrivacy):
-        return (
-            "There is no protection: whoever runs the server can work out from an update which results you opened, "
-            "when they know the features of your results. Counted as infinite epsilon."
-        )
-    if protection.exact_count:
-        return (
-            "Each update also tells exactly how many pages it was learned from, which no noise hides. Counted as "
-            "infinite epsilon."
-        )
-    return (
-        "The noise is shared out among the members: it hides you in their sum, but this server opens each update "
-        "by itself, where almost nothing is hidden. Counted as infinite epsilon."
-    )
 
 
 HEADERS = {

@@ -24,14 +24,40 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return _smallest(lambda epsilon: log_delta(mu, epsilon) <= target)
 
 
+def best_auc(mu: float) -> float:
+    """Phi(mu / sqrt 2): the AUC that no test exceeds that tells two cases mu apart; chance is 1/2, inf gives 1.
+
+    The area under the curve of the most powerful tests, 1 - beta = Phi(Phi^-1(alpha) + mu) (Dong, Roth and Su,
+    Eq. 6), which lies above that of any other score.
+    """
+    _check_mu(mu)
+    return math.erfc(-mu / 2) / 2
+
+
+def best_guess(mu: float, prior: float = 0.5) -> float:
+    """How often the best guess between two cases mu apart is right, when the first is true with probability `prior`.
+
+        p Phi(mu/2 + l/mu) + (1 - p) Phi(mu/2 - l/mu),   l = ln(p / (1 - p));   Phi(mu/2) for p = 1/2
+
+    Bayes' rule between N(0, 1) and N(mu, 1); no mechanism whose cases are at most mu apart tells more, since none has
+    a lower curve of errors. ValueRangeError for a prior that is not between 0 and 1.
+    """
+    _check_mu(mu)
+    if not 0 < prior < 1:
+        raise ValueRangeError(f"a prior must be between 0 and 1, not {prior}")
+    if mu == 0:
+        return max(prior, 1 - prior)
+    lean = math.log(prior / (1 - prior)) / mu
+    return prior * _phi(mu / 2 + lean) + (1 - prior) * _phi(mu / 2 - lean)
+
+
 def log_delta(mu: float, epsilon: float) -> float:
     """log delta(epsilon), -inf for mu = 0; ValueRangeError for a mu below 0.
 
     With x = epsilon/mu - mu/2 and y = epsilon/mu + mu/2 the density phi obeys phi(x) = e^epsilon phi(y), so that
     delta = phi(x) (R(x) - R(y)), R = (1 - Phi) / phi being Mills' ratio: nothing overflows.
     """
-    if not mu >= 0:
-        raise ValueRangeError(f"mu must not be negative, and is {mu}")
+    _check_mu(mu)
     if mu == 0:
         return -math.inf
     x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
@@ -59,6 +85,16 @@ def check_delta(delta: float) -> None:
     """ValueRangeError unless 0 < delta < 1."""
     if not 0 < delta < 1:
         raise ValueRangeError(f"delta must be between 0 and 1, not {delta}")
+
+
+def _check_mu(mu: float) -> None:
+    if not mu >= 0:
+        raise ValueRangeError(f"mu must not be negative, and is {mu}")
+
+
+def _phi(x: float) -> float:
+    """The standard normal distribution function."""
+    return math.erfc(-x / math.sqrt(2)) / 2
 
 
 def _mills_ratio(x: float) -> float:

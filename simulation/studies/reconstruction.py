@@ -1,99 +1,177 @@
-"""What one update gives away: guessing a user's clicks from what the server receives.
+"""What a device's updates give away: which of ten results was opened for one query, guessed by who knows all the rest.
 
-The attacker knows the rule by which the device learns and the features of every result that was shown, in their order;
-it does not know what was opened. FPDGD adds up the PDGD gradients of the round's pages,
+The attacker (whoever runs the server, or gets the updates from him) sees what a device sends in every round of its
+budget. It knows the method, the size of the noise, every common ranker, the features and the order of everything that
+was shown, that people open what stands above, what was opened on all other pages, in a sealed group also what all other
+members would send, and on which pages the query in question was asked, each time with the same results and the same one
+opened: a habit. It does not know which of the results that is. So it tries each of them: it replays the whole round by
+the method's own verbs (`FPDGD.begin` and `learn`) and compares with what it saw,
 
-    (theta - theta_t) / eta = sum over pages q  sum over shown i  w_qi x_qi,      sum over i of w_qi = 0
+    ln L(i) = - sum over rounds t of  |seen_t - hidden_t(i)|^2 / (2 s^2),     s: deviation of the noise in what is seen
 
-and w_qi is above 0 where result i was opened, below 0 where it was passed over, and 0 where it was not looked at. That
-theta moves within the round changes how large each w is, never its sign nor that the update is linear in the known x;
-so no click needs to be tried. With Q pages of 10 results the 9 Q unknowns are determined while 9 Q <= n_params.
+which is the exact likelihood; by Neyman and Pearson no attacker with this knowledge tells two of the results apart
+better than by ln L(i) - ln L(j), nor guesses better than by ln L(i) + ln prior(i). RAIFLE (NDSS 2025, arXiv 2310.19163)
+lets the server choose the features of what is shown; here they come from the device's own files.
 
-Baseline: the same guess from the rank alone, because users open what stands above. RAIFLE (NDSS 2025, arXiv
-2310.19163) optimises over simulated clicks for the same end; for a linear ranker a linear system is enough.
+How far apart two answers are is known without any drawing: `Evidence.mu` is the length between what they would have
+shown in s, which foltr.privacy.caps bounds by proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import BoolVector, FloatMatrix, FloatVector
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGD
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
-from foltr.federated.payload import decode_message, encode_message
+from foltr.privacy.clipping import clip_l2
+from foltr.privacy.gaussian_accounting import best_guess
+from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
-from simulation.click_models import Users
 
-WEIGHT_SPREAD = 0.1
-"""how large a document's weight w usually is, which an attacker can simulate; PDGD's stay below 10 / 4"""
+ASKED = b"the query in question"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SentUpdates:
-    """One device's update as the server has it, the pages the attacker knows, and the truth that it wants."""
+class Round:
+    """What a device learned from in one round."""
 
-    update: FloatVector
-    """[n_sent] the message less the global theta's shared weights"""
-    pages: tuple[FloatMatrix, ...]
-    """for each page the features of the results shown [k, n_params], best first"""
-    clicks: tuple[BoolVector, ...]
-    """for each page [k]"""
+    known: tuple[Interaction, ...]
+    """pages of other queries, whose clicks the attacker knows"""
+    n_asked: int
+    """how often the page in question was there"""
 
 
-def send_update(
-    method: FPDGD,
-    model: Model,
-    queries: Sequence[tuple[FloatMatrix, npt.NDArray[np.int8]]],
-    *,
-    users: Users,
-    rng: np.random.Generator,
-) -> SentUpdates:
-    """A device's round by FPDGD's own verbs over `queries` (features, grades), through the payload of the wire."""
-    local, pages, clicks = method.begin(model, rng), [], []
-    for features, grades in queries:
-        ranking = method.rank(local, features, rng, k=users.k)
-        opened = users.clicks(grades[ranking], 0, rng)
-        local = method.learn(local, Interaction(features, ranking, opened))
-        pages.append(features[ranking])
-        clicks.append(opened)
-    received = decode_message(method, encode_message(method, method.report(local, rng)))
-    return SentUpdates(received.theta - method.sent(model.theta), tuple(pages), tuple(clicks))
+@dataclass(frozen=True, slots=True, eq=False)
+class Budget:
+    """All that a device learned from in all its rounds, but for what was opened on the page in question."""
+
+    asked: Interaction
+    """that page as it was shown; its clicks say nothing"""
+    rounds: tuple[Round, ...]
+
+    @property
+    def k(self) -> int:
+        """Results on the page in question."""
+        return len(self.asked.ranking)
 
 
-def estimated_weights(
-    update: FloatVector, pages: Sequence[FloatMatrix], *, learning_rate: float, noise: float = 0.0
-) -> FloatMatrix:
-    """The weights `[n_pages, k]` that explain an update `[n_params]` best; every row adds up to 0.
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What the attacker has in the end."""
 
-        minimise  ||sum w x - update / eta||^2 + (noise / (eta * WEIGHT_SPREAD))^2 ||w||^2
+    opened: int
+    """the truth: the place (from 0) of the result that was opened"""
+    log_likelihood: FloatVector
+    """[k] of each place, but for a constant"""
+    mu: FloatMatrix
+    """[k, k] how far apart two places are over all rounds, in deviations of the noise"""
 
-    `pages` have k results each, `[k, n_params]`. `noise` is the standard deviation of the mechanism in each number,
-    which is public; 0 gives least squares, and of many solutions the smallest. ShapeError when pages and update do not
-    fit; ValueRangeError for a learning rate that is not positive or negative noise.
+
+def by_position(k: int) -> FloatVector:
+    """The prior of people who open what stands above: 1 / rank, `[k]`, together 1."""
+    weights = 1.0 / np.arange(1.0, k + 1.0)
+    prior: FloatVector = weights / weights.sum()
+    return prior
+
+
+def page_shown(features: FloatMatrix, theta: FloatVector, prior: FloatVector, rng: np.random.Generator) -> Interaction:
+    """The best k of these documents `[n_docs, n_features]` in the order of their scores, one opened as `prior` says."""
+    ranking = np.argsort(-(features @ theta), kind="stable")[: len(prior)]
+    return Interaction(features, ranking, _only(int(rng.choice(len(prior), p=prior)), len(prior)))
+
+
+def draw_budget(page: Callable[[], Interaction], *, n_rounds: int, n_pages: int, n_asked: int) -> Budget:
+    """Rounds of `n_pages` pages each, `n_asked` of all of them those in question, evenly over the rounds."""
+    if not 0 <= n_asked <= n_rounds * n_pages:
+        raise ValueRangeError(f"{n_asked} pages of a query do not fit {n_rounds} rounds of {n_pages} pages")
+    counts = [n_asked * (t + 1) // n_rounds - n_asked * t // n_rounds for t in range(n_rounds)]
+    return Budget(page(), tuple(Round(tuple(page() for _ in range(n_pages - n)), n) for n in counts))
+
+
+def attack(
+    method: FPDGD, model: Model, budget: Budget, *, opened: int, n_members: int, rng: np.random.Generator
+) -> Evidence:
+    """The evidence of a whole budget in a group of `n_members` that begins from `model`.
+
+    Where the noise is shared out, the attacker sees the sum of all messages, less what the others would have sent
+    without noise; else each message. The others answer with noise alone. ValueRangeError for other than Gaussian noise.
     """
-    if not learning_rate > 0 or noise < 0:
-        raise ValueRangeError(f"wanted learning_rate > 0 and noise >= 0, not {learning_rate} and {noise}")
-    if not pages or any(page.shape != (len(pages[0]), len(update)) for page in pages):
-        raise ShapeError(f"pages must all be [k, {len(update)}], not {[list(page.shape) for page in pages]}")
-    # Weights that add up to 0 on a page see features only as they differ from the page's mean, and the smallest
-    # solution on such features adds up to 0.
-    known = np.concatenate([page - page.mean(axis=0) for page in pages]).T
-    u, s, v = np.linalg.svd(known, full_matrices=False)
-    seen = s > s.max(initial=0.0) * max(known.shape) * np.finfo(np.float64).eps
-    damped = s[seen] / (s[seen] ** 2 + (noise / (learning_rate * WEIGHT_SPREAD)) ** 2)
-    weights: FloatMatrix = (v[seen].T * damped) @ (u[:, seen].T @ (update / learning_rate))
-    return weights.reshape(len(pages), -1)
+    deviation = noise_seen(method, n_members)
+    log_likelihood, squares = np.zeros(budget.k), np.zeros((budget.k, budget.k))
+    for answered in budget.rounds:
+        answers = replayed(method, model, budget.asked, answered)
+        others = [_silent(method, model, budget.asked) for _ in range(n_members - 1)]
+        messages = [method.report(local, rng) for local in (answers[opened], *others)]
+        hidden = np.array([_hidden(method, local) for local in answers]) / deviation
+        log_likelihood -= ((_seen(method, model, messages) / deviation - hidden) ** 2).sum(axis=1) / 2
+        squares += ((hidden[:, None] - hidden[None, :]) ** 2).sum(axis=2)
+        model = method.aggregate(model, messages)
+    return Evidence(opened, log_likelihood, np.sqrt(squares))
 
 
-def by_rank(pages: Sequence[FloatMatrix]) -> FloatMatrix:
-    """The baseline's guesses `[n_pages, k]`: the higher a result stood, the likelier it was opened."""
-    ranks = np.arange(len(pages[0]), dtype=np.float64)
-    return np.tile(-ranks, (len(pages), 1))
+def replayed(method: FPDGD, model: Model, asked: Interaction, answered: Round) -> list[FPDGDLocal]:
+    """The device after one round, for each place `[k]` at which the result may stand that was opened."""
+    known = method.begin(model, np.random.default_rng())
+    for page in answered.known:
+        known = method.learn(known, page)
+    after = []
+    for place in range(len(asked.ranking)):
+        local, page = known, replace(asked, clicks=_only(place, len(asked.ranking)))
+        for _ in range(answered.n_asked):
+            local = method.learn(local, page, ASKED)
+        after.append(local)
+    return after
+
+
+def noise_seen(method: FPDGD, n_members: int) -> float:
+    """The deviation of the noise in what the attacker sees of one device."""
+    privacy = method.privacy
+    if not isinstance(privacy, Gaussian):
+        raise ValueRangeError(f"the likelihood is that of Gaussian noise, not of {type(privacy).__name__}")
+    shares = n_members / privacy.n_clients if privacy.distributed else 1.0
+    return privacy.clip * privacy.noise_multiplier * math.sqrt(shares)
+
+
+def guessed(evidence: Evidence, prior: FloatVector | None = None) -> float:
+    """In how many of its k - 1 comparisons the opened result wins, a tie as half; with the prior, if one is given."""
+    belief = evidence.log_likelihood + (0.0 if prior is None else np.log(prior))
+    return auc(belief, _only(evidence.opened, len(belief)))
+
+
+def best_guessed(mu: float, prior: FloatVector) -> float:
+    """What `guessed` exceeds in the mean for no attacker, when the truth is drawn from `prior` and no two are mu apart.
+
+    sum over pairs i < j of (p_i + p_j) / (k - 1) * (how often the best guess between i and j is right)
+    """
+    k = len(prior)
+    pairs = [(float(prior[i]), float(prior[j])) for i in range(k) for j in range(i)]
+    return math.fsum((p + q) * best_guess(mu, p / (p + q)) for p, q in pairs) / (k - 1)
+
+
+def auc_of_two(found: Sequence[Evidence]) -> float:
+    """The AUC of telling two results apart: how often the evidence for one is larger where it is true than where not.
+
+    The test's score for "i, not j" is x = ln L(i) - ln L(j). The truth is drawn alike, so where j is true the score has
+    the law of -x: two trials a and b compare x_a with -x_b, and every pair of different trials counts.
+    """
+    against = [np.delete(e.log_likelihood[e.opened] - e.log_likelihood, e.opened) for e in found]
+    scores = np.sort(np.concatenate(against))
+
+    def wins(of: FloatVector, among: FloatVector) -> float:
+        above = len(among) - np.searchsorted(among, -of, side="right")
+        ties = np.searchsorted(among, -of, side="right") - np.searchsorted(among, -of, side="left")
+        return float((above + ties / 2).sum())
+
+    own = sum(wins(one, np.sort(one)) for one in against)
+    n_pairs = len(scores) ** 2 - sum(len(one) ** 2 for one in against)
+    return (wins(scores, scores) - own) / n_pairs
 
 
 def auc(guesses: npt.ArrayLike, truth: npt.ArrayLike) -> float:
@@ -108,3 +186,29 @@ def auc(guesses: npt.ArrayLike, truth: npt.ArrayLike) -> float:
         return float("nan")
     over = values[opened][:, None] - values[~opened][None, :]
     return float((over > 0).mean() + (over == 0).mean() / 2)
+
+
+def _seen(method: FPDGD, model: Model, messages: Sequence[FPDGDMessage]) -> FloatVector:
+    """What the attacker has of the device's update, `[n_sent]`: the first message, or the sum of all of them."""
+    start = method.sent(model.theta)
+    distributed = isinstance(method.privacy, Gaussian) and method.privacy.distributed
+    updates = np.array([message.theta - start for message in messages])
+    seen: FloatVector = updates.sum(axis=0) if distributed else updates[0]
+    return seen
+
+
+def _hidden(method: FPDGD, local: FPDGDLocal) -> FloatVector:
+    """What the noise hides, `[n_sent]`: the clipped update."""
+    assert isinstance(method.privacy, Gaussian)
+    return clip_l2(method.sent(local.theta) - method.sent(local.start), method.privacy.clip)
+
+
+def _silent(method: FPDGD, model: Model, page: Interaction) -> FPDGDLocal:
+    """A member that saw a page and opened nothing."""
+    shown = replace(page, clicks=np.zeros(len(page.ranking), dtype=np.bool_))
+    return method.learn(method.begin(model, np.random.default_rng()), shown)
+
+
+def _only(place: int, k: int) -> npt.NDArray[np.bool_]:
+    """Clicks `[k]`: that place alone was opened."""
+    return np.arange(k) == place

@@ -11,12 +11,11 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
-from federation_server import forgetting, group, rounds
-from federation_server.received import read_received
+from federation_server import forgetting, group, journal, rounds
+from federation_server.received import agreement, read_received
 from federation_server.rounds import Policy, Round
 from federation_server.tables import members
 from federation_server.vault import Vault
-from foltr.arrays import FloatMatrix
 from foltr.federated.guard import GuardState
 from foltr.federated.joining import join_what_is_left, weights
 from foltr.federated.wire import Terms
@@ -79,14 +78,8 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     rounds.end(connection, here, now=now, state="closed", **report)
     group.set_fact(connection, "guard", msgspec.json.encode(joined.model.guard).decode())
     group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
-    _note_participation(connection, found.devices, here)
+    _note_participation(connection, found.devices, here, now=now)
     return Closed(here.lineage, here.number, len(found.devices), joined.rule, alert, summary)
-
-
-def agreement(deltas: FloatMatrix) -> float:
-    """||mean of the unit vectors||: 1 when all updates point the same way, about 1/sqrt(n) when they do by chance."""
-    norms = np.linalg.norm(deltas, axis=1, keepdims=True)
-    return float(np.linalg.norm((deltas / np.where(norms > 0, norms, 1.0)).mean(axis=0)))
 
 
 def _guard_state(connection: Connection) -> GuardState:
@@ -94,9 +87,10 @@ def _guard_state(connection: Connection) -> GuardState:
     return msgspec.json.decode(stored, type=GuardState) if stored else GuardState()
 
 
-def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round) -> None:
-    """Remember in which rounds each member's influence is, for forgetting it."""
+def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
+    """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
+    journal.note_list(connection, here.lineage, here.number, devices, now=now)
     taking_part = members.c.device.in_(devices)
     first = update(members).where(taking_part, members.c.first_round.is_(None))
     connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))
-    connection.execute(update(members).where(taking_part).values(last_round=here.number))
+    connection.execute(update(members).where(taking_part).values(last_lineage=here.lineage, last_round=here.number))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+import msgspec
 from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,8 +27,11 @@ from federation_server.authentication import (
 )
 from federation_server.closing import Closed
 from federation_server.database import error_text, reading, writing
+from federation_server.forgetting import Means
 from federation_server.intake import Expectations, Offer, Writer
+from federation_server.readding import carried_by
 from federation_server.refusals import Refused
+from federation_server.resting import rest_until
 from federation_server.rounds import Policy
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
 from federation_server.tables import forgettings, invites, updates
@@ -36,7 +40,7 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
-from foltr.federated.wire import Accepted, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
+from foltr.federated.wire import Accepted, Announcement, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
 
 
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
@@ -89,8 +93,7 @@ class Service:
     """Start it, serve, stop it; its methods may be called from many threads."""
 
     engine: Engine
-    vault: Vault
-    policy: Policy
+    means: Means
     settings: ServerSettings
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
@@ -98,6 +101,14 @@ class Service:
     _keys: dict[str, bytes] = field(default_factory=dict)
     """device key by pseudonym"""
     _expectations: Expectations = field(init=False)
+
+    @property
+    def vault(self) -> Vault:
+        return self.means.vault
+
+    @property
+    def policy(self) -> Policy:
+        return self.means.policy
 
     def __post_init__(self) -> None:
         self.writer = Writer(self._keep, self._close_if_enough)
@@ -116,9 +127,16 @@ class Service:
         """Close the round whose deadline has passed, or open the first one; cheap while neither is due."""
         with reading(self.engine) as connection:
             here = rounds.present(connection)
+            if here is None and self._rests(connection):
+                return None
         if here is not None and self.clock() < here.deadline and here.n_updates < self.policy.schedule.quorum:
             return None
         return self._close()
+
+    def _rests(self, connection: Connection) -> bool:
+        """Whether there is a group, and it has learned enough for now."""
+        made = group.fact(connection, "terms") is not None
+        return made and bool(rest_until(connection, group.terms(connection), now=self.clock()))
 
     def clean(self) -> int:
         """Drop old nonces, and rows whose retention has ended; how many. Finishes an erasure that was hindered."""
@@ -126,9 +144,7 @@ class Service:
             self._scrub()
         with writing(self.engine) as connection:
             gone = forget_old_nonces(connection, now=self.clock())
-            return gone + drop_old(
-                connection, self.settings.retention, self.settings.forgetting, now=self.clock()
-            )
+            return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
     def enrol(self, request: Request) -> Signed:
         """A device becomes a member; it proves that it holds the key it brings."""
@@ -154,11 +170,22 @@ class Service:
         """The present round."""
         self._admitted(request)
         with reading(self.engine) as connection:
-            here = rounds.present(connection)
-            if here is None:
-                raise Refused("unavailable", "no round is open")
-            announced = rounds.announcement(here, group.terms(connection), now=self.clock())
+            announced = self._announced(connection, request.credentials.device)
         return sign_document(self.vault.identity, "announcement", announced)
+
+    def _announced(self, connection: Connection, device: str) -> Announcement:
+        """The open round, or that the group rests, for one device."""
+        here, agreed = rounds.present(connection), group.terms(connection)
+        if here is not None:
+            announced = rounds.announcement(here, agreed, now=self.clock())
+            received = intake.has_update(connection, here, device)
+        else:
+            resting = rounds.announced_rest(connection, agreed, now=self.clock())
+            if resting is None:
+                raise Refused("unavailable", "no round is open")
+            announced, received = resting, False
+        carried = carried_by(connection, announced.lineage)
+        return msgspec.structs.replace(announced, received=received, carried=carried)
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""
@@ -186,10 +213,10 @@ class Service:
             spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
-            receipt = forgetting.farewell(
-                connection, self.vault, self.policy, self.settings.forgetting,
-                device, forget=asked.forget, now=self.clock(),
-            )  # fmt: skip
+            if asked.forget:
+                receipt = forgetting.forget(connection, self.means, device, now=self.clock())
+            else:
+                receipt = forgetting.leave(connection, device, now=self.clock())
         self._keys.pop(device, None)
         self._expectations.forget()
         if asked.forget:

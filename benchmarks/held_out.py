@@ -34,7 +34,6 @@ GAIN, LOSS = 0.02, -0.01
 """the aims: at least this much more on average, on no collection less than that"""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """One fold of one collection."""

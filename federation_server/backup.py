@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -82,8 +82,13 @@ def verify(path: Path) -> BackupContents:
     return BackupContents(header.made, header.counts)
 
 
-def restore(engine: Engine, path: Path) -> BackupContents:
-    """Put a verified backup into an empty database in one transaction; BackupError when it already holds a group."""
+def restore(
+    engine: Engine, path: Path, *, afterwards: Callable[[Connection], None] = lambda connection: None
+) -> BackupContents:
+    """Put a verified backup into an empty database in one transaction; BackupError when it already holds a group.
+
+    `afterwards` is the last part of the transaction (federation_server.restoring).
+    """
     report = verify(path)
     with writing(engine) as connection:
         for table in metadata.sorted_tables:
@@ -95,6 +100,7 @@ def restore(engine: Engine, path: Path) -> BackupContents:
             name, row = _decoded_row(block, path)
             connection.execute(insert(metadata.tables[name]).values(**row))
         _count(connection, report)
+        afterwards(connection)
     return report
 
 

@@ -5,7 +5,6 @@ What the next ranker is, foltr.federated.joining says; here it meets the databas
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,13 +13,13 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
-from federation_server import forgetting, group, remembered, rounds
+from federation_server import forgetting, group, journal, remembered, rounds
 from federation_server.awaited import awaited
-from federation_server.received import Received, read_received
+from federation_server.received import Received, agreement, read_received
 from federation_server.rounds import Policy, Round
+from federation_server.standing import chance
 from federation_server.tables import members, updates
 from federation_server.vault import Vault
-from foltr.arrays import FloatMatrix
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined, join_what_is_left, weights
 from foltr.federated.method import Model
@@ -44,7 +43,7 @@ class Closed:
     @property
     def chance(self) -> float:
         """What the agreement of so many updates would be about, if they had nothing in common."""
-        return 1.0 / math.sqrt(max(self.n_updates, 1))
+        return chance(self.n_updates) or 1.0
 
 
 def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:
@@ -99,7 +98,7 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     remembered.keep(connection, vault, found.devices, joined.model.guard)
     _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
-    _note_participation(connection, found.devices, here)
+    _note_participation(connection, found.devices, here, now=now)
     return closed
 
 
@@ -119,12 +118,6 @@ def _join(
     return join_what_is_left(joining, replace(start, guard=state), found.thetas, counts)
 
 
-def agreement(deltas: FloatMatrix) -> float:
-    """||mean of the unit vectors||: 1 when all updates point the same way, about 1/sqrt(n) when they do by chance."""
-    norms = np.linalg.norm(deltas, axis=1, keepdims=True)
-    return float(np.linalg.norm((deltas / np.where(norms > 0, norms, 1.0)).mean(axis=0)))
-
-
 def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> None:
     """Mark what the guard did not let count, so that it does not count when updates are added up again."""
     for device in devices:
@@ -132,9 +125,10 @@ def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> N
         connection.execute(update(updates).where(*key).values(left_out=1))
 
 
-def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round) -> None:
-    """Remember in which rounds each member's influence is, for forgetting it."""
+def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
+    """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
+    journal.note_list(connection, here.lineage, here.number, devices, now=now)
     taking_part = members.c.device.in_(devices)
     first = update(members).where(taking_part, members.c.first_round.is_(None))
     connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))
-    connection.execute(update(members).where(taking_part).values(last_round=here.number))
+    connection.execute(update(members).where(taking_part).values(last_lineage=here.lineage, last_round=here.number))

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
 
 from federation_server.refusals import Refused
-from federation_server.tables import guarded, invites, members, updates
+from federation_server.tables import guarded, invites, members, rounds, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import pseudonym
 from foltr.federated.roster import RosterError, check_enrolment, invite_identity
@@ -32,6 +32,7 @@ class Member:
     ended: int | None
     first_lineage: int | None
     first_round: int | None
+    last_lineage: int | None
     last_round: int | None
 
 
@@ -107,6 +108,7 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
         ended=None,
         first_lineage=None,
         first_round=None,
+        last_lineage=None,
         last_round=None,
     )
     connection.execute(
@@ -156,8 +158,11 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """Delete the member and everything it sent; how many rows of each table.
 
     The invite that let it in goes, too: its note may say who that was. It is found by the second in which it was used;
-    another one of that second is worth nothing either.
+    another one of that second is worth nothing either. Closed rounds count the updates that remain.
     """
+    sent = select(updates.c.lineage, updates.c.round).where(updates.c.device == device)
+    counted = update(rounds).where(tuple_(rounds.c.lineage, rounds.c.round).in_(sent), rounds.c.state == "closed")
+    connection.execute(counted.values(n_updates=rounds.c.n_updates - 1))
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
     connection.execute(delete(guarded).where(guarded.c.device == device))
@@ -176,5 +181,6 @@ def _member(row: Any) -> Member:
         ended=row.ended,
         first_lineage=row.first_lineage,
         first_round=row.first_round,
+        last_lineage=row.last_lineage,
         last_round=row.last_round,
     )

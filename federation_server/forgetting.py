@@ -1,123 +1,146 @@
 """A member leaves, or leaves and is forgotten: its rows are erased, then its influence is unlearned.
 
-Erasing is one transaction with the new lineage of models that begins without the member: nothing is half forgotten.
-How the influence is taken out is the configured method (foltr.federated.unlearning):
+Erasing is one transaction with the new lineage of models that begins without the member: nothing is half forgotten. Its
+tombstone is on disk before, so that no restore brings it back (federation_server.tombstones). How the influence is
+taken out is the configured method (foltr.federated.unlearning), or one that the operator asks for:
 
-    rollback     the last model before the member's first round; the group learns on from there. Exact.
+    reaggregate  from the last model before the member's first round, the others' stored updates are added up again,
+                 round by round (federation_server.readding). Instant, approximate; nobody else loses anything.
+    noise        the ranker stays: by the group's own privacy mechanism nobody can tell from it whether the member took
+                 part, better than its epsilon allows. Rows are erased, and no later round holds the member.
+    rollback     the last model before the member's first round; the group learns on from there. Exact. The others'
+                 rounds since are lost, and what they spent on them stays spent.
     federaser    the same model, then one forgetting round for each kept round: members replay n' interactions, the
-                 server gives their updates the old lengths (Eq. 6.1, 6.2). Approximate; progress is in the database.
-    reaggregate  the same model, then the others' stored updates are added up again. Instant, approximate.
+                 server gives their updates the old lengths (Eq. 6.1, 6.2). Approximate; the others pay for these rounds
+                 from their own budgets; progress is in the database.
 
-Where the stored updates do not suffice for the second or third, the first is done, and the receipt says so.
-
-Lineages say how the common ranker of today came about, and where a member's influence on it began; the operator, too,
-goes back to a model of the past by a new lineage that branches from it.
+Where what is stored does not suffice for the first or the last, "noise" is done, and the receipt says so; in a group
+without a mechanism that covers a member, "rollback". A group whose updates the server cannot open has "noise" too.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from federation_server import enrolment, group, rounds
+from federation_server import enrolment, group, journal, rounds, tombstones
+from federation_server.branches import Place, first_place, influence_of, last_before
 from federation_server.database import note_erasure
-from federation_server.enrolment import member
 from federation_server.group import GroupError
-from federation_server.received import Received, norms, read_received
+from federation_server.readding import can_re_add, carry_waiting, re_add
+from federation_server.received import Received, norms
 from federation_server.rounds import Policy, Round
 from federation_server.settings import ForgettingSection
-from federation_server.tables import forgettings, lineages, models, updates
+from federation_server.tables import forgettings, models, updates
+from federation_server.tables import rounds as rounds_table
+from federation_server.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.vault import Vault
-from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.joining import weights
+from foltr.arrays import FloatVector
+from foltr.federated.journal import request_hash
 from foltr.federated.method import Model
-from foltr.federated.unlearning import calibrate_lengths, kept_rounds, reaggregate
-from foltr.federated.wire import Receipt
+from foltr.federated.unlearning import calibrate_lengths, kept_rounds
+from foltr.federated.wire import JournalEntry, Receipt, Terms
+from foltr.privacy.mechanisms import Gaussian, Laplace
+
+APPROXIMATE = ("noise", "federaser", "reaggregate")
+KEEPS_RANKER = ("none", "noise")
+"""methods that leave the models as they are"""
 
 
-def path_to(connection: Connection, lineage: int) -> tuple[int, ...]:
-    """The lineages that lead to this one, the first of all first, itself last."""
-    parents = {row.lineage: row.parent_lineage for row in connection.execute(select(lineages))}
-    path = [lineage]
-    while (parent := parents.get(path[-1])) is not None:
-        path.append(parent)
-    return tuple(reversed(path))
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What forgetting takes."""
+
+    vault: Vault
+    policy: Policy
+    settings: ForgettingSection
+    file: TombstoneFile
 
 
-def last_before(connection: Connection, device: str) -> tuple[int, int] | None:
-    """(lineage, round) of the newest model that the member cannot have influenced; None when it never took part.
-
-    Where the member's first round lies on a branch that was given up, its influence on today's ranker can only have
-    begun in a later lineage: the point where that one began is safe.
-    """
-    known = member(connection, device)
-    if known is None or known.first_round is None or known.first_lineage is None:
-        return None
-    newest = int(connection.execute(select(func.max(lineages.c.lineage))).scalar_one())
-    path = path_to(connection, newest)
-    branches = {
-        row.lineage: (row.parent_lineage, row.parent_round)
-        for row in connection.execute(select(lineages).where(lineages.c.lineage.in_(path)))
-    }
-    for position, lineage in enumerate(path):
-        follower = path[position + 1] if position + 1 < len(path) else None
-        if lineage == known.first_lineage:
-            inside = follower is None or known.first_round <= branches[follower][1]
-            return (lineage, known.first_round - 1) if inside else branches[follower]
-        if lineage > known.first_lineage:
-            return branches[lineage] if branches[lineage][0] is not None else (lineage, 0)
-    return path[-1], 0
+def leave(connection: Connection, device: str, *, now: int) -> Receipt:
+    """End the membership; what the member sent stays."""
+    enrolment.end_membership(connection, device, now=now)
+    return Receipt(
+        group_id=group.terms(connection).group_id, request="", state="done", erased={}, method="none",
+        approximate=False, progress="the membership ended; nothing was erased", time=now,
+    )  # fmt: skip
 
 
-def influence_of(connection: Connection, device: str) -> dict[int, int]:
-    """By lineage the first round whose model the member may have influenced, on every branch; empty: on none.
-
-    A lineage that began from such a model is influenced from its beginning; any other that is younger than the
-    member's first round, from its own first round on.
-    """
-    known = member(connection, device)
-    if known is None or known.first_round is None or known.first_lineage is None:
-        return {}
-    found = {known.first_lineage: known.first_round}
-    later = select(lineages).where(lineages.c.lineage > known.first_lineage).order_by(lineages.c.lineage)
-    for row in connection.execute(later):
-        parent = found.get(row.parent_lineage)
-        found[row.lineage] = 0 if parent is not None and row.parent_round >= parent else 1
-    return found
-
-
-APPROXIMATE = ("federaser", "reaggregate")
-
-
-def farewell(
-    connection: Connection,
-    vault: Vault,
-    policy: Policy,
-    settings: ForgettingSection,
-    device: str,
-    *,
-    forget: bool,
-    now: int,
-) -> Receipt:
-    """End the membership; with `forget` erase the member and begin to unlearn it."""
-    if not forget:
-        enrolment.end_membership(connection, device, now=now)
-        return _receipt(connection, "", "done", {}, "none", "the membership ended; nothing was erased", now)
+def forget(connection: Connection, means: Means, device: str, *, now: int) -> Receipt:
+    """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
+    first = first_place(connection, device)
+    return _forget(connection, means, device, first, secrets.token_hex(16), now=now)
+
+
+def remove(connection: Connection, means: Means, device: str, *, now: int) -> Receipt:
+    """Erase a member's rows and nothing else, as those of a device that came back under another name."""
+    group.lock(connection)
+    return _forget(connection, means, device, None, secrets.token_hex(16), now=now)
+
+
+def forget_again(connection: Connection, means: Means, *, now: int) -> int:
+    """Erase whom the tombstones name and this database has: after a restore, or a crash before a commit; how many.
+
+    By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
+    influence is gone.
+    """
+    found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
+    owed = tombstones.missing(connection, means.file.read())
+    for stone in owed:
+        device = found.get(stone.member, "")
+        kept = stone.method in KEEPS_RANKER
+        first = None if stone.method == "none" else first_place(connection, device)
+        wanted = msgspec.structs.replace(means.settings, method="noise" if kept else stone.method)
+        again = Means(means.vault, means.policy, wanted, means.file)
+        _forget(connection, again, device, first, stone.request, now=now, stone=stone)
+    return len(owed)
+
+
+def _forget(
+    connection: Connection,
+    means: Means,
+    device: str,
+    first: Place | None,
+    request: str,
+    *,
+    now: int,
+    stone: Tombstone | None = None,
+) -> Receipt:
+    """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
-    touched = last_before(connection, device)
-    kept = _rounds_to_replay(connection, settings, device, touched) if touched else ()
-    learned_with = influence_of(connection, device)
+    touched = last_before(connection, first) if first else None
+    kept = _rounds_to_replay(connection, means.settings, device, touched) if touched else ()
+    learned_with = influence_of(connection, first) if first else {}
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None:
         rounds.recount(connection, here)
-    request = secrets.token_hex(16)
-    method = "none" if touched is None else _possible(connection, settings, touched, kept)
+    method = _possible(connection, means.settings, touched, kept, again=stone is not None) if touched else "none"
+    place = first or (None, None)
+    fresh = Tombstone(hash_of_member(device), *place, method, request, now)
+    tombstones.note(connection, means.file, stone or fresh)
+    _write_request(connection, request, method, erased, now=now)
+    _erase_traces(connection, learned_with)
+    if touched is not None and method not in KEEPS_RANKER:
+        lineage = _new_lineage(connection, means, method, touched, kept, now=now)
+        _erase_models(connection, learned_with)
+        _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
+    found = receipt(connection, request)
+    if found is None:
+        raise GroupError("the request to forget was not stored")
+    return found
+
+
+def _write_request(connection: Connection, request: str, method: str, erased: Mapping[str, int], *, now: int) -> None:
+    """The request's row, and its entry in the journal."""
+    entry = JournalEntry(kind="receipt", time=now, request=request_hash(request), method=method)
+    position, _ = journal.append(connection, entry)
+    connection.execute(delete(forgettings).where(forgettings.c.request == request))
     connection.execute(
         insert(forgettings).values(
             request=request,
@@ -125,40 +148,38 @@ def farewell(
             state="unlearning" if method == "federaser" else "done",
             method=method,
             erased=msgspec.json.encode(erased).decode(),
-            from_lineage=touched[0] if touched else None,
-            from_round=touched[1] if touched else None,
+            position=position,
             done=None if method == "federaser" else now,
         )
     )
-    if touched is not None:
-        lineage = _new_lineage(connection, vault, policy, method, touched, kept, now=now)
-        _erase_models(connection, learned_with)
-        _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
-    found = receipt(connection, request)
-    if found is None:
-        raise group.GroupError("the request to forget was not stored")
-    return found
 
 
 def _possible(
-    connection: Connection, settings: ForgettingSection, touched: tuple[int, int], kept: Sequence[int]
+    connection: Connection, settings: ForgettingSection, touched: Place, kept: Sequence[int], *, again: bool
 ) -> str:
-    """The configured method, or rollback where what is stored does not suffice for it."""
-    lineage, number = touched
-    newest = group.newest(connection).record
-    if settings.method == "rollback" or lineage != newest.lineage:
+    """The wanted method, or what stands in for it where what is stored does not suffice.
+
+    `again`: a receipt has promised it before, so that only going back is as good.
+    """
+    agreed, newest, here = group.terms(connection), group.newest(connection).record, rounds.present(connection)
+    instead = "noise" if covers(agreed) and not again else "rollback"
+    if settings.method == "rollback":
         return "rollback"
-    if settings.method == "federaser":
-        return "federaser" if kept else "rollback"
-    count = select(func.count(func.distinct(updates.c.round))).where(
-        updates.c.lineage == lineage, updates.c.round > number, updates.c.round <= newest.round
-    )
-    complete = connection.execute(count).scalar_one() == newest.round - number
-    return "reaggregate" if complete else "rollback"
+    if settings.method == "federaser" and agreed.mode == "open":
+        return "federaser" if kept and touched[0] == newest.lineage else instead
+    if settings.method == "reaggregate" and agreed.mode == "open":
+        learns = here is None or here.purpose == "learn"
+        return "reaggregate" if learns and can_re_add(connection, touched) else instead
+    return "noise" if covers(agreed) else "rollback"
+
+
+def covers(agreed: Terms) -> bool:
+    """Whether the group's noise hides each member in every ranker that was made of its updates."""
+    return isinstance(group.method_of(agreed).privacy, Gaussian | Laplace)
 
 
 def _rounds_to_replay(
-    connection: Connection, settings: ForgettingSection, device: str, touched: tuple[int, int]
+    connection: Connection, settings: ForgettingSection, device: str, touched: Place
 ) -> tuple[int, ...]:
     """The kept rounds since the member's first in which somebody else took part too."""
     newest = group.newest(connection).record
@@ -168,47 +189,30 @@ def _rounds_to_replay(
 
 
 def _new_lineage(
-    connection: Connection,
-    vault: Vault,
-    policy: Policy,
-    method: str,
-    touched: tuple[int, int],
-    kept: Sequence[int],
-    *,
-    now: int,
+    connection: Connection, means: Means, method: str, touched: Place, kept: Sequence[int], *, now: int
 ) -> int:
-    """Abandon the open round and begin again without the member."""
-    agreed = group.terms(connection)
+    """Begin again without the member; what waits in the open round goes on where it can."""
+    agreed, here = group.terms(connection), rounds.present(connection, lock=True)
+    if method == "reaggregate":
+        before = group.newest(connection).model.theta
+        begun = re_add(connection, means.vault, means.policy, agreed, touched, now=now)
+        rounds.open_next(connection, means.vault, means.policy.schedule, now=now)
+        if here is not None:
+            carry_waiting(connection, means.vault, agreed, here, before)
+        abandon(connection, here, now=now)
+        return begun
     start = group.at(connection, *touched)
     if start is None:
-        raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+        raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+    abandon(connection, here, now=now)
+    group.set_fact(connection, "guard", "")
     begin = Model(start.model.theta)
-    if method == "reaggregate":
-        others, joined_by = _others_rounds(connection, vault, policy, touched), group.method_of(agreed)
-        added_up = reaggregate(joined_by.shared_part(begin), others, policy.joining)
-        begin = replace(joined_by.whole(begin, added_up), round=0)
-    abandon(connection, rounds.present(connection, lock=True), now=now)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
-    rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
+    rounds.open_next(connection, means.vault, means.policy.schedule, now=now, purpose=purpose)
     if method == "federaser":
         group.set_fact(connection, f"replay {begun}", msgspec.json.encode((touched[0], list(kept))).decode())
     return begun
-
-
-def _others_rounds(
-    connection: Connection, vault: Vault, policy: Policy, touched: tuple[int, int]
-) -> list[tuple[FloatMatrix, FloatVector]]:
-    """The remaining devices' updates of all rounds after the member's first, and their weights."""
-    method = group.method_of(group.terms(connection))
-    found = []
-    for number in range(touched[1] + 1, group.newest(connection).record.round + 1):
-        start = group.at(connection, touched[0], number - 1)
-        if start is not None:
-            sent = read_received(connection, vault, method, touched[0], number)
-            counts = weights(policy.joining, sent.n_interactions, equal=method.weighs_alike)
-            found.append((sent.thetas - method.sent(start.model.theta), counts))
-    return found
 
 
 def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
@@ -235,7 +239,7 @@ def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
     """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
     stored = group.fact(connection, f"replay {lineage}")
     if stored is None:
-        raise group.GroupError(f"lineage {lineage} does not say what it replays")
+        raise GroupError(f"lineage {lineage} does not say what it replays")
     return msgspec.json.decode(stored, type=tuple[int, list[int]])
 
 
@@ -244,14 +248,26 @@ def _follow(connection: Connection, request: str, lineage: int, n_rounds: int) -
     mine = (forgettings.c.request == request) | (forgettings.c.state == "unlearning")
     connection.execute(update(forgettings).where(mine).values(lineage=lineage, until_round=n_rounds))
     if not n_rounds:
-        under_way = update(forgettings).where(forgettings.c.state == "unlearning")
-        connection.execute(under_way.values(state="done", done=forgettings.c.asked))
+        end_unlearning(connection)
+
+
+def end_unlearning(connection: Connection) -> None:
+    """No forgetting round comes any more, and the ranker has nothing of those who asked."""
+    under_way = update(forgettings).where(forgettings.c.state == "unlearning")
+    connection.execute(under_way.values(state="done", done=forgettings.c.asked))
 
 
 def _erase_models(connection: Connection, learned_with: Mapping[int, int]) -> None:
     """Delete the models from these rounds of these lineages on, also of branches that were given up."""
     for lineage, number in learned_with.items():
         connection.execute(delete(models).where(models.c.lineage == lineage, models.c.round >= number))
+
+
+def _erase_traces(connection: Connection, learned_with: Mapping[int, int]) -> None:
+    """Delete what closing these rounds said of the updates, and so of the member's: lengths, the guard's words."""
+    for lineage, number in learned_with.items():
+        chosen = update(rounds_table).where(rounds_table.c.lineage == lineage, rounds_table.c.round >= number)
+        connection.execute(chosen.values(guard=None, update_norm=None, agreement=None))
 
 
 def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
@@ -266,30 +282,25 @@ def receipt(connection: Connection, request: str) -> Receipt | None:
     row = connection.execute(select(forgettings).where(forgettings.c.request == request)).first()
     if row is None:
         return None
-    erased = msgspec.json.decode(row.erased, type=dict[str, int])
     progress = "done" if row.state == "done" else _progress(connection, row.lineage, row.until_round)
-    return _receipt(connection, request, row.state, erased, row.method, progress, row.done or row.asked)
+    return Receipt(
+        group_id=group.terms(connection).group_id,
+        request=request,
+        state=row.state,
+        erased=msgspec.json.decode(row.erased, type=dict[str, int]),
+        method=row.method,
+        approximate=row.method in APPROXIMATE,
+        progress=progress,
+        time=row.done or row.asked,
+        position=row.position,
+        chain=journal.hash_at(connection, row.position),
+    )
 
 
 def _progress(connection: Connection, lineage: int, n_rounds: int) -> str:
     newest = group.newest(connection).record
     finished = newest.round if newest.lineage == lineage else 0
     return f"{finished} of {n_rounds} rounds"
-
-
-def _receipt(
-    connection: Connection, request: str, state: str, erased: dict[str, int], method: str, progress: str, now: int
-) -> Receipt:
-    return Receipt(
-        group_id=group.terms(connection).group_id,
-        request=request,
-        state=state,  # type: ignore[arg-type]
-        erased=erased,
-        method=method,  # type: ignore[arg-type]
-        approximate=method in APPROXIMATE,
-        progress=progress,
-        time=now,
-    )
 
 
 def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int, number: int, *, now: int) -> int:

@@ -10,12 +10,13 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
+from federation_server import journal
 from federation_server.tables import facts, lineages, models
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
-from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector, digest, encode, encode_vector
+from foltr.federated.wire import JournalEntry, ModelRecord, Terms, decode, decode_vector, digest, encode, encode_vector
 from foltr.ranking.rankers import make_ranker
 
 
@@ -84,11 +85,23 @@ def method_of(agreed: Terms) -> FPDGD:
 
 
 def begin_lineage(
-    connection: Connection, agreed: Terms, start: Model, *, reason: str, now: int, parent: tuple[int, int] | None = None
+    connection: Connection,
+    agreed: Terms,
+    start: Model,
+    *,
+    reason: str,
+    now: int,
+    parent: tuple[int, int] | None = None,
+    least: int = 1,
 ) -> int:
-    """A new line of models that begins from `start`; its number. `parent` is the (lineage, round) it branches from."""
-    lineage = 1 + int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
-    above = parent or (None, None)
+    """A new line of models that begins from `start`; its number, at least `least`, and above all there are.
+
+    `parent` is the (lineage, round) it branches from.
+    """
+    highest = int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
+    lineage, above = max(highest + 1, least), parent or (None, None)
+    began = JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
+    journal.append(connection, began)
     connection.execute(
         insert(lineages).values(
             lineage=lineage, began=now, reason=reason, parent_lineage=above[0], parent_round=above[1]

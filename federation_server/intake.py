@@ -193,6 +193,12 @@ def _digests(connection: Connection, here: Round, devices: set[str]) -> dict[str
     return {row.device: row.digest for row in connection.execute(query)}
 
 
+def has_update(connection: Connection, here: Round, device: str) -> bool:
+    """Whether the open round has an update of this device."""
+    key = (updates.c.lineage == here.lineage, updates.c.round == here.number, updates.c.device == device)
+    return connection.execute(select(updates.c.device).where(*key)).first() is not None
+
+
 @dataclass(slots=True, eq=False)
 class Expectations:
     """Of one process; another may close the round, which the writer's transaction finds out."""
@@ -227,7 +233,7 @@ class Expectations:
 def _read(connection: Connection, vault: Vault) -> Expectation:
     here, agreed = rounds.present(connection), group.terms(connection)
     if here is None or here.sealed_key is None:
-        raise Refused("unavailable", "no round is open")
+        raise Refused("stale-round", "no round is open")
     start = group.by_hash(connection, here.model_hash)
     if start is None:
         raise Refused("unavailable", "the round's model is missing")

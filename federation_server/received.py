@@ -50,3 +50,14 @@ def norms(connection: Connection, lineage: int, number: int) -> dict[str, float]
     """||theta_c - theta_t|| of each device in a round whose updates are still kept."""
     query = select(updates.c.device, updates.c.norm).where(updates.c.lineage == lineage, updates.c.round == number)
     return {row.device: row.norm for row in connection.execute(query)}
+
+
+def agreement(deltas: FloatMatrix) -> float:
+    """||mean of the unit vectors||: 1 when all updates point the same way, about 1/sqrt(n) when they do by chance.
+
+    0 where there are none.
+    """
+    if not len(deltas):
+        return 0.0
+    norms = np.linalg.norm(deltas, axis=1, keepdims=True)
+    return float(np.linalg.norm((deltas / np.where(norms > 0, norms, 1.0)).mean(axis=0)))

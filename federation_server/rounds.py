@@ -13,6 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, func, insert, select, update
 
 from federation_server import group
+from federation_server.resting import rest_until
 from federation_server.settings import ServerSettings
 from federation_server.tables import rounds, updates
 from federation_server.vault import Vault
@@ -49,8 +50,10 @@ class Round:
 
 def open_next(
     connection: Connection, vault: Vault, schedule: Schedule, *, now: int, purpose: Purpose = "learn"
-) -> Round:
-    """Open the round that follows the newest model, with a key of its own."""
+) -> Round | None:
+    """Open the round that follows the newest model, with a key of its own; None while the group rests."""
+    if purpose == "learn" and rest_until(connection, group.terms(connection), now=now):
+        return None
     start = group.newest(connection)
     private = new_box_key()
     fresh = Round(
@@ -100,6 +103,26 @@ def announcement(open_round: Round, agreed: Terms, *, group: str, wanted: int, n
         server_time=now,
         group=group,
         wanted=wanted,
+    )
+
+
+def announced_rest(connection: Connection, agreed: Terms, *, now: int) -> Announcement | None:
+    """What it tells them while the group rests: the round that comes next, and when; None while it does not rest."""
+    opens = rest_until(connection, agreed, now=now)
+    if not opens:
+        return None
+    newest = group.newest(connection)
+    return Announcement(
+        terms=agreed,
+        lineage=newest.record.lineage,
+        round=newest.record.round + 1,
+        purpose="learn",
+        model_hash=newest.hash,
+        round_key=b"",
+        deadline=opens,
+        server_time=now,
+        phase="rest",
+        opens=opens,
     )
 
 

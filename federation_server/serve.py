@@ -9,6 +9,7 @@ import json
 import logging
 import ssl
 import sys
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,17 +20,19 @@ from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 
-from federation_server import group
+from federation_server import forgetting, group, tombstones
 from federation_server.application import Server
 from federation_server.closing import Closed
 from federation_server.connections import Crowd, Patience, listen
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard
-from federation_server.database import connect, is_sqlite, reading, upgrade
+from federation_server.database import connect, is_sqlite, reading, upgrade, writing
+from federation_server.forgetting import Means
 from federation_server.rounds import policy_of
 from federation_server.service import Service
 from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
+from federation_server.tombstones import Tombstone, TombstoneFile
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
 
@@ -84,6 +87,12 @@ class Installation:
         return self.folder / self.settings.tls.private_key
 
     @property
+    def means(self) -> Means:
+        """What forgetting a member takes."""
+        file = TombstoneFile((self.folder / self.settings.server.keys).with_name(tombstones.FILE))
+        return Means(self.vault, policy_of(self.settings), self.settings.forgetting, file)
+
+    @property
     def public_address(self) -> str:
         """Where devices find the server: `server.public`, or else what this machine itself reaches it at."""
         section = self.settings.server
@@ -132,7 +141,25 @@ def open_installation(settings_file: Path) -> Installation:
         owner = group.fact(connection, "server_key")
     if owner is not None and owner != fingerprint(vault.identity.public):
         raise ServerSettingsError("the database belongs to another key file; restore the one that was made with it")
-    return Installation(folder, settings, vault, engine)
+    installation = Installation(folder, settings, vault, engine)
+    if owner is not None:
+        forget_again(installation)
+    return installation
+
+
+def forget_again(installation: Installation) -> None:
+    """Erase whom a tombstone names and the database still has, as after a crash; keep both lists alike."""
+    means, engine = installation.means, installation.engine
+    with reading(engine) as connection:
+        lines = means.file.read()
+        owed = tombstones.missing(connection, lines)
+        alike = len(tombstones.in_database(connection)) == sum(isinstance(line, Tombstone) for line in lines)
+    if not owed and alike:
+        return
+    with writing(engine) as connection:
+        if group.lock(connection):
+            forgetting.forget_again(connection, means, now=int(time.time()))
+            tombstones.carry_over(connection, means.file)
 
 
 def serve(installation: Installation) -> None:
@@ -161,7 +188,7 @@ def crowd_of(server: Server) -> Crowd:
 
 def service_of(installation: Installation, counters: Counters) -> Service:
     """The service of an installation, its closed rounds counted and logged."""
-    service = Service(installation.engine, installation.vault, policy_of(installation.settings), installation.settings)
+    service = Service(installation.engine, installation.means, installation.settings)
 
     def closed(event: Closed) -> None:
         counters.closed(event)

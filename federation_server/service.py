@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+import msgspec
 from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -27,8 +28,11 @@ from federation_server.authentication import (
 from federation_server.awaited import least_to_close
 from federation_server.closing import Closed
 from federation_server.database import error_text, reading, writing
+from federation_server.forgetting import Means
 from federation_server.intake import Expectations, Offer, Writer
+from federation_server.readding import carried_by
 from federation_server.refusals import Refused
+from federation_server.resting import rest_until
 from federation_server.rounds import Policy
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
 from federation_server.tables import forgettings, invites, updates
@@ -37,7 +41,7 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
-from foltr.federated.wire import Accepted, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
+from foltr.federated.wire import Accepted, Announcement, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
 
 
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
@@ -90,8 +94,7 @@ class Service:
     """Start it, serve, stop it; its methods may be called from many threads."""
 
     engine: Engine
-    vault: Vault
-    policy: Policy
+    means: Means
     settings: ServerSettings
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
@@ -101,6 +104,14 @@ class Service:
     _expectations: Expectations = field(init=False)
     _least: int = 1
     """a round with fewer updates was not complete at the last tick; `closing` decides"""
+
+    @property
+    def vault(self) -> Vault:
+        return self.means.vault
+
+    @property
+    def policy(self) -> Policy:
+        return self.means.policy
 
     def __post_init__(self) -> None:
         self.writer = Writer(self._keep, self._close_if_enough)
@@ -122,12 +133,19 @@ class Service:
         """
         with reading(self.engine) as connection:
             here = rounds.present(connection)
+            if here is None and self._rests(connection):
+                return None
             self._least = least_to_close(connection, self.policy.schedule, now=self.clock())
         if here is not None:
             self._expectations.keep_only(here)
             if self.clock() < here.deadline and here.n_updates < self._least:
                 return None
         return self._close()
+
+    def _rests(self, connection: Connection) -> bool:
+        """Whether there is a group, and it has learned enough for now."""
+        made = group.fact(connection, "terms") is not None
+        return made and bool(rest_until(connection, group.terms(connection), now=self.clock()))
 
     def clean(self) -> int:
         """Drop old nonces, and rows whose retention has ended; how many. Finishes an erasure that was hindered."""
@@ -162,13 +180,23 @@ class Service:
         self._signed(request)
         with reading(self.engine) as connection:
             active_member(connection, request.credentials.device, now=self.clock())
-            here = rounds.present(connection)
-            if here is None:
-                raise Refused("unavailable", "no round is open")
-            agreed, name = group.terms(connection), group.fact(connection, "group") or ""
-            wanted = max(self._least, agreed.floor)
-            announced = rounds.announcement(here, agreed, group=name, wanted=wanted, now=self.clock())
+            announced = self._announced(connection, request.credentials.device)
         return sign_document(self.vault.identity, "announcement", announced)
+
+    def _announced(self, connection: Connection, device: str) -> Announcement:
+        """The open round, or that the group rests, for one device."""
+        here, agreed = rounds.present(connection), group.terms(connection)
+        if here is not None:
+            name, wanted = group.fact(connection, "group") or "", max(self._least, agreed.floor)
+            announced = rounds.announcement(here, agreed, group=name, wanted=wanted, now=self.clock())
+            received = intake.has_update(connection, here, device)
+        else:
+            resting = rounds.announced_rest(connection, agreed, now=self.clock())
+            if resting is None:
+                raise Refused("unavailable", "no round is open")
+            announced, received = resting, False
+        carried = carried_by(connection, announced.lineage)
+        return msgspec.structs.replace(announced, received=received, carried=carried)
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""
@@ -197,10 +225,10 @@ class Service:
             spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
-            receipt = forgetting.farewell(
-                connection, self.vault, self.policy, self.settings.forgetting,
-                device, forget=asked.forget, now=self.clock(),
-            )  # fmt: skip
+            if asked.forget:
+                receipt = forgetting.forget(connection, self.means, device, now=self.clock())
+            else:
+                receipt = forgetting.leave(connection, device, now=self.clock())
         self._keys.pop(device, None)
         self._expectations.forget()
         if asked.forget:

@@ -137,8 +137,8 @@ class ForgettingSection(Section, frozen=True):
     """What happens to a member's influence when it asks to be forgotten."""
 
     method: Annotated[
-        Literal["rollback", "federaser", "reaggregate"], Meta(description="See docs/server.md, Forget-me.")
-    ] = "rollback"
+        Literal["reaggregate", "noise", "rollback", "federaser"], Meta(description="See docs/server.md, Forget-me.")
+    ] = "reaggregate"
     every: Annotated[Count, Meta(description="FedEraser: every so many rounds the server keeps the updates.")] = 10
     n_unlearn: Annotated[
         Count, Meta(description="FedEraser: interactions a device replays in a forgetting round; fixed with the group.")

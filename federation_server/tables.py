@@ -52,8 +52,9 @@ members = Table(
     Column("joined", BigInteger, nullable=False),
     Column("expires", BigInteger),
     Column("ended", BigInteger),
-    Column("first_lineage", Integer),
+    Column("first_lineage", BigInteger),
     Column("first_round", Integer),
+    Column("last_lineage", BigInteger),
     Column("last_round", Integer),
 )
 """pseudonyms; first and last say in which rounds an update was counted"""
@@ -69,17 +70,17 @@ nonces = Table(
 lineages = Table(
     "lineages",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("began", BigInteger, nullable=False),
     Column("reason", String(40), nullable=False),
-    Column("parent_lineage", Integer),
+    Column("parent_lineage", BigInteger),
     Column("parent_round", Integer),
 )
 
 models = Table(
     "models",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False, unique=True),
     Column("record", LargeBinary, nullable=False),
@@ -92,7 +93,7 @@ models = Table(
 rounds = Table(
     "rounds",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("purpose", String(8), nullable=False),
     Column("state", String(10), nullable=False),
@@ -118,7 +119,7 @@ round is over; roster_number is how many entries the roster had when the round o
 updates = Table(
     "updates",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("digest", String(64), nullable=False),
@@ -195,10 +196,30 @@ forgettings = Table(
     Column("state", String(10), nullable=False),
     Column("method", String(12), nullable=False),
     Column("erased", Text, nullable=False),
-    Column("from_lineage", Integer),
-    Column("from_round", Integer),
     Column("until_round", Integer),
-    Column("lineage", Integer),
+    Column("lineage", BigInteger),
+    Column("position", BigInteger, nullable=False, server_default="0"),
     Column("done", BigInteger),
 )
 """requests to be forgotten, without the member's name; see federation_server.forgetting"""
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("member", String(64), primary_key=True),
+    Column("lineage", BigInteger),
+    Column("round", Integer),
+    Column("method", String(12), nullable=False),
+    Column("request", String(64), nullable=False),
+    Column("time", BigInteger, nullable=False),
+)
+"""who was forgotten, by hash alone, and is in this database no more; see federation_server.tombstones"""
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+"""lineages, the participants of rounds (as hashes) and receipts in one chain; see federation_server.journal"""

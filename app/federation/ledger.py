@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sqlite3
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -159,9 +160,16 @@ def all_uploads(store: Store) -> tuple[Upload, ...]:
     return _read(store, "ORDER BY lineage, round")
 
 
-def last_page_used(store: Store, lineage: int) -> int:
-    """The newest interaction that an update of this lineage was learned from, 0 for none."""
-    return max((upload.last_page for upload in all_uploads(store) if upload.lineage == lineage), default=0)
+def last_page_used(store: Store, lineages: Collection[int]) -> int:
+    """The newest interaction that an update of these lineages was learned from, 0 for none."""
+    return max((upload.last_page for upload in all_uploads(store) if upload.lineage in lineages), default=0)
+
+
+def settle_past(store: Store, lineage: int, round: int) -> None:
+    """Updates that wait for another round than the present one have simply ended; what they cost stays spent."""
+    for upload in all_uploads(store):
+        if upload.state == "waiting" and (upload.lineage, upload.round) != (lineage, round):
+            settle_upload(store, upload, "late")
 
 
 def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:

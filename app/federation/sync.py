@@ -21,10 +21,10 @@ from app.federation.replay import newest_pages, sealed_update
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
-from app.wording import count, iso_minute
+from app.wording import count, iso_day, iso_minute
 from foltr.federated.wire import Accepted, Announcement, encode
 
-ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "already-reported")
+ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported")
 """refusals after which an update is of no use any more, and the next round is another matter"""
 
 
@@ -84,6 +84,7 @@ class Sync:
             present = membership.load_standing(self.store)
             if (told.lineage, told.round) >= (present.lineage, present.round):
                 membership.save_standing(self.store, present.seen(told))
+        ledger.settle_past(self.store, told.lineage, told.round)
         adopted = group_ranker.load(self.store)
         if adopted is not None and adopted.record.lineage < told.lineage:
             group_ranker.erase(self.store)
@@ -91,7 +92,11 @@ class Sync:
 
     def _answer(self, server: Correspondence, told: Announcement) -> tuple[bool, str]:
         """Take part in the round; whether the server has an update of this device, and a sentence."""
+        if told.phase == "rest":
+            return False, f"the group rests until {iso_day(told.opens)}: its ranker stays, and nothing is sent"
         upload = ledger.find_upload(self.store, told.lineage, told.round)
+        if upload is None and told.received:
+            return True, f"round {told.round} was answered before: this device's update was carried over to it"
         if upload is None:
             prepared = self._prepared(server, told)
             if isinstance(prepared, str):
@@ -119,7 +124,7 @@ class Sync:
         forgets = told.purpose == "forget"
         if forgets and not any(entry.group_id == cost.group_id for entry in spent):
             return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
-        after = 0 if forgets else ledger.last_page_used(self.store, told.lineage)
+        after = 0 if forgets else ledger.last_page_used(self.store, (told.lineage, *told.carried))
         most = told.terms.n_unlearn if forgets else told.terms.n_local
         pages = newest_pages(self.store, told.terms.manifest_hash, after=after, n=most)
         fewest = 1 if forgets else min(self.settings.federation.min_interactions, most)

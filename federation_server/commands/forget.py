@@ -10,12 +10,20 @@ from federation_server.commands.installation import now, open_here, the_member, 
 @click.command()
 @click.argument("device", required=False)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(device: str | None, yes: bool) -> int:
+@click.option(
+    "--method",
+    type=click.Choice(["reaggregate", "noise", "rollback", "federaser"]),
+    help="How, instead of the setting forgetting.method; see docs/server.md, Forget-me.",
+)
+def command(device: str | None, yes: bool, method: str | None) -> int:
     """List forget-me requests; with DEVICE (a unique beginning of a pseudonym) forget it, as if it had asked itself."""
+    from dataclasses import replace
+
+    import msgspec
+
     from federation_server import database, forgetting
     from federation_server.database import reading, writing
     from federation_server.history import requests
-    from federation_server.rounds import policy_of
 
     installation = open_here()
     if device is None:
@@ -30,11 +38,13 @@ def command(device: str | None, yes: bool) -> int:
         member = the_member(connection, device)
     if not yes:
         click.confirm(f"erase member {member} and its influence?", abort=True)
+    means = installation.means
+    if method:
+        means = replace(means, settings=msgspec.structs.replace(means.settings, method=method))
     with writing(installation.engine) as connection:
-        receipt = forgetting.farewell(
-            connection, installation.vault, policy_of(installation.settings), installation.settings.forgetting,
-            member, forget=True, now=now(),
-        )  # fmt: skip
+        receipt = forgetting.forget(connection, means, member, now=now())
     database.scrub(installation.engine)
     click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
+    if method and receipt.method not in (method, "none"):
+        click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
     return 0

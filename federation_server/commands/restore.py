@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from federation_server.commands.installation import open_here, when
+from federation_server.commands.installation import now, open_here, when
 
 
 @click.command()
@@ -15,10 +15,11 @@ from federation_server.commands.installation import open_here, when
 def command(path: Path, only_verify: bool) -> None:
     """Restore PATH into the empty database that server.toml names, with the keys.json made with it.
 
-    The round that was open is abandoned; devices find the next one. A backup of SQLite restores into PostgreSQL, too.
+    A new lineage begins, above all that was: devices follow it at their next sync. Members that were forgotten since
+    the backup are forgotten again. A backup of SQLite restores into PostgreSQL, too.
     """
-    from federation_server import backup
+    from federation_server import backup, restoring
 
-    report = backup.verify(path) if only_verify else backup.restore(open_here().engine, path)
+    report = backup.verify(path) if only_verify else restoring.restore(open_here(), path, now=now())
     rows = ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)
     click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {rows}")

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.joining import Joining, join_what_is_left
+from foltr.federated.joining import Joined, Joining, join_what_is_left
 from foltr.federated.method import Model
 
 
@@ -53,13 +53,16 @@ def calibrate_lengths(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatr
     return moved
 
 
-def reaggregate(start: Model, rounds: Sequence[tuple[FloatMatrix, FloatVector]], joining: Joining) -> Model:
-    """The model that the stored updates of the remaining devices add up to from `start`, joined as they were then.
+def reaggregate(
+    start: Model, rounds: Sequence[tuple[FloatMatrix, FloatVector]], joining: Joining
+) -> tuple[Joined, ...]:
+    """Each round again, from `start`, by the stored updates of the remaining devices, joined as they were then.
 
     `rounds` are their updates `[n_clients, n_params]` and weights `[n_clients]` in order; a round in which nobody
     remains changes nothing.
     """
-    model = start
+    found: list[Joined] = []
     for updates, counts in rounds:
-        model = join_what_is_left(joining, model, model.theta + updates, counts).model
-    return model
+        model = found[-1].model if found else start
+        found.append(join_what_is_left(joining, model, model.theta + updates, counts))
+    return tuple(found)

@@ -123,7 +123,7 @@ class Announcement(Record, frozen=True):
 
     terms: Terms
     lineage: int
-    """rises when someone was forgotten or the model was rolled back"""
+    """rises when someone was forgotten, the model was rolled back or the server restored; never seen before"""
     round: int
     purpose: Literal["learn", "forget"]
     """forget: remaining members help to calibrate (FedEraser)"""
@@ -151,6 +151,12 @@ class Announcement(Record, frozen=True):
     """the group's name of today, for people"""
     wanted: int = 0
     """so many updates close the round at once; at its deadline the terms' floor is enough"""
+    received: bool = False
+    """whether the server has an update of the device that asks for this very round"""
+    carried: tuple[int, ...] = ()
+    """lineages whose updates live on in this one: pages that taught them have taught this one"""
+    moved: Signed | None = None
+    """a Moved record: where the server is to be found from now on; None for where it always was"""
 
 
 class ModelRecord(Record, frozen=True):
@@ -390,19 +396,72 @@ class Receipt(Record, frozen=True):
     state: Literal["erased", "unlearning", "done"]
     erased: dict[str, int]
     """rows erased, by table"""
-    method: Literal["none", "rollback", "federaser", "reaggregate"]
+    method: Literal["none", "noise", "rollback", "federaser", "reaggregate"]
     approximate: bool
     """whether influence may remain by the method's own definition"""
     progress: str
     """such as "40 of 100 rounds" """
     time: int
     """seconds since 1970"""
+    position: int = 0
+    """of its entry in the server's journal; 0 for a member that only left"""
+    chain: str = ""
+    """hash of the journal up to and with that entry"""
+
+
+class JournalEntry(Record, frozen=True):
+    """One line of what a server did with the group's rankers; nobody is named (foltr.federated.journal)."""
+
+    kind: Literal["lineage", "list", "receipt"]
+    """a lineage began; a round was joined from these participants; a member was forgotten"""
+    time: int
+    """seconds since 1970"""
+    lineage: int = 0
+    """that began, or that the round belongs to"""
+    round: int = 0
+    """of a list"""
+    parent: tuple[int, int] | None = None
+    """lineage and round of the ranker that a lineage began from; None for the first of all"""
+    reason: str = ""
+    """why a lineage began"""
+    participants: bytes = b""
+    """of a list: sorted hashes [n, 16] of pseudonym, lineage and round"""
+    request: str = ""
+    """of a receipt: a hash of the request's name"""
+    method: str = ""
+    """of a receipt"""
+
+
+class JournalPage(Record, frozen=True):
+    """A part of the journal, and its end."""
+
+    group_id: str
+    after: int
+    """the entries follow this position"""
+    size: int
+    """entries in all"""
+    head: str
+    """hash of the whole journal"""
+    entries: tuple[bytes, ...]
+    """the JSON of JournalEntry records, as they were hashed"""
+
+
+class Moved(Record, frozen=True):
+    """The server answers elsewhere, or with another certificate; signed by the identity that devices pinned."""
+
+    group_id: str
+    address: str
+    """where the server answers from now on"""
+    certificate: str
+    """lower-case hex of the SHA-256 of its self-signed certificate, "" when the usual authorities vouch"""
+    serial: int
+    """rises with every move: an older record is worth nothing"""
 
 
 class Signed(Record, frozen=True):
     """A server's document with its signature."""
 
-    kind: Literal["enrolled", "announcement", "model", "receipt", "roster", "list"]
+    kind: Literal["enrolled", "announcement", "model", "receipt", "roster", "list", "journal", "moved"]
     body: bytes
     """the JSON of the record"""
     signature: bytes

@@ -129,9 +129,7 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase) -> list[Concept]:
     return concepts
 
 
-def _next_to_each_other(
-    snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]
-) -> Concept | None:
+def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
     """A joined word as one concept, its pieces in a row; None for a word that is not joined."""
     written = as_written(node.text)
     parts = tuple(sequence(node.text))

@@ -132,8 +132,6 @@ def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
     return np.searchsorted(docs, starts >> PLACE_BITS)
 
 
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Usage:
     """Six numbers for each candidate, all `[n_docs]` in [0, 1]; 0 means "nothing known"."""

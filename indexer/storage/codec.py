@@ -275,9 +275,7 @@ def narrow(values: Ints) -> tuple[int, bytes]:
     return width, values.astype(WIDTHS[width]).tobytes()
 
 
-def write_segment(
-    folder: Path, name: str, *, documents: Rows, fields: Mapping[str, Iterable[FieldLists]]
-) -> None:
+def write_segment(folder: Path, name: str, *, documents: Rows, fields: Mapping[str, Iterable[FieldLists]]) -> None:
     """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
     header = Header({}, {f: int(documents[f"n_{f}"].sum(dtype=np.int64)) for f in TEXT_FIELDS})
     tables: list[bytes] = []

@@ -28,9 +28,7 @@ _HAS_DIGIT = frozenset("0123456789")
 
 def sketch(words: str) -> bytes:
     """The sketch `[BUCKETS]` of distinct words, joined by line feeds as in `FieldPostings.terms`."""
-    hashes = [
-        crc32(word.encode("utf-8", "surrogatepass")) for word in words.split("\n") if _HAS_DIGIT.isdisjoint(word)
-    ]
+    hashes = [crc32(word.encode("utf-8", "surrogatepass")) for word in words.split("\n") if _HAS_DIGIT.isdisjoint(word)]
     codes = np.zeros(BUCKETS, dtype=np.uint8)
     if words and hashes:
         mixed = np.sort(_mixed(np.array(hashes, dtype=np.uint64)))

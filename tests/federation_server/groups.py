@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from federation_server import enrolment, group, intake, rounds
+from federation_server import enrolment, group, intake, rounds, tombstones
 from federation_server.authentication import Credentials
 from federation_server.database import reading, writing
+from federation_server.forgetting import Means
 from federation_server.intake import Expectation
 from federation_server.refusals import Refused
 from federation_server.rounds import Policy, Schedule
+from federation_server.settings import ForgettingSection
+from federation_server.tombstones import TombstoneFile
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated import roster
@@ -34,6 +38,11 @@ PRIVATE: dict[str, Any] = {
     "weighting": "equal",
 }
 OPEN: dict[str, Any] = {"privacy": {"mechanism": "none"}}
+
+
+def means(folder: Path, **changes: Any) -> Means:
+    """What forgetting takes; `changes` are of its settings."""
+    return Means(VAULT, POLICY, ForgettingSection(**changes), TombstoneFile(folder / tombstones.FILE))
 
 
 def make_terms(group_id: str, settings: dict[str, Any], floor: int) -> Terms:

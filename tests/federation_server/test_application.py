@@ -93,7 +93,7 @@ def test_a_poll_writes_nothing(live: Running, ada: Client) -> None:
 def test_a_request_to_join_is_taken_once(live: Running) -> None:
     """What changes who is a member spends its nonce: the very same request again is a replay, and counted as one."""
     newcomer = Client(live.made.public_address)
-    first = newcomer.join(token(live.made))
+    first = newcomer.join(invite(live.made))
     assert first.status_code == 200
     before = live.refused("replayed")
     assert reason(newcomer.session.send(first.request)) == "replayed"

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from federation_server import database, enrolment, forgetting, rounds
 from federation_server.database import connect, error_text, reading, writing
-from federation_server.settings import ForgettingSection
-from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, enrolling, identity, make_group, send
+from tests.federation_server.groups import NOW, START, device, enrolling, identity, make_group, means, send
 
 
-def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine) -> None:
+def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine, tmp_path: Path) -> None:
     """Of two updates in the open round one is erased with its member: one is left, and the files are to be scrubbed."""
     make_group(engine, n_members=2)
     send(engine, 0, START)
     send(engine, 1, START)
     with writing(engine) as connection:
-        forgetting.farewell(connection, VAULT, POLICY, ForgettingSection(), device(0), forget=True, now=NOW)
+        forgetting.forget(connection, means(tmp_path), device(0), now=NOW)
         here = rounds.present(connection)
     assert here is not None
     assert here.n_updates == 1

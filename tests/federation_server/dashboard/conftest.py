@@ -20,9 +20,9 @@ from federation_server.closing import close_due
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.service import Service
-from federation_server.settings import ForgettingSection, ServerSettings
+from federation_server.settings import ServerSettings
 from federation_server.vault import hash_of
-from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, make_group, send
+from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, make_group, means, send
 
 NOW = int(time.time())
 
@@ -44,8 +44,7 @@ def engine(tmp_path: Path) -> Engine:
             assert close_due(connection, VAULT, POLICY, now=NOW) is not None
     with writing(made) as connection:
         group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
-        settings = ForgettingSection(method="reaggregate")
-        forgetting.farewell(connection, VAULT, POLICY, settings, device(11), forget=True, now=NOW)
+        forgetting.forget(connection, means(tmp_path), device(11), now=NOW)
     return made
 
 
@@ -55,18 +54,21 @@ def _theta(engine: Engine) -> np.ndarray:
 
 
 @pytest.fixture
-def address(engine: Engine) -> Iterator[str]:
+def address(engine: Engine, tmp_path: Path) -> Iterator[str]:
     """The server on a free port of loopback."""
-    with serving(engine, ServerSettings()) as found:
+    with serving(engine, tmp_path, ServerSettings()) as found:
         yield found
 
 
 @contextmanager
 def serving(
-    engine: Engine, settings: ServerSettings, prepare: Callable[[Dashboard], None] = lambda dashboard: None
+    engine: Engine,
+    folder: Path,
+    settings: ServerSettings,
+    prepare: Callable[[Dashboard], None] = lambda dashboard: None,
 ) -> Iterator[str]:
     """Its address while it is served."""
-    server = Server(Service(engine, VAULT, POLICY, settings))
+    server = Server(Service(engine, means(folder), settings))
     listener = socket.create_server(("127.0.0.1", 0))
     dashboard = Dashboard(server)
     prepare(dashboard)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from pathlib import Path
 
 import pytest
 import requests
@@ -43,22 +44,22 @@ def test_without_the_token_nothing_is_shown(address: str) -> None:
     assert login(address, ADMIN_TOKEN, "127.0.0.1") == 429
 
 
-def test_guessing_of_others_does_not_keep_the_administrator_out(engine: Engine) -> None:
+def test_guessing_of_others_does_not_keep_the_administrator_out(engine: Engine, tmp_path: Path) -> None:
     """When all together have guessed too often, wrong tokens are told to wait, and the right one opens."""
 
     def three_a_day(dashboard: Dashboard) -> None:
         dashboard.all_guesses = Buckets(3, 86_400.0, time.monotonic)
 
-    with serving(engine, ServerSettings(), three_a_day) as address:
+    with serving(engine, tmp_path, ServerSettings(), three_a_day) as address:
         assert [login(address, "guess", f"127.0.1.{number}") for number in range(4)] == [401] * 3 + [429]
         assert login(address, ADMIN_TOKEN, "127.0.2.1") == 303
         assert login(address, "guess", "127.0.2.2") == 429
 
 
-def test_the_dashboard_counts_against_the_limits_of_an_address(engine: Engine) -> None:
+def test_the_dashboard_counts_against_the_limits_of_an_address(engine: Engine, tmp_path: Path) -> None:
     """Its pages are requests as any other: the third of two a minute is refused."""
     settings = ServerSettings(limits=LimitsSection(address_per_minute=2))
-    with serving(engine, settings) as address:
+    with serving(engine, tmp_path, settings) as address:
         codes = [requests.get(f"{address}/dashboard", timeout=120).status_code for _ in range(3)]
     assert codes == [401, 401, 429]
 

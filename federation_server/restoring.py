@@ -1,0 +1,49 @@
+"""A restored group goes on above all that was: a new lineage, without those who were forgotten since the backup.
+
+Devices have seen rounds that the backup does not know. A lineage with a number that no server of this group can have
+given before leaves them behind; devices follow it as any other. Its number is that of the second in which it begins,
+unless the backup, or a restore before, had a higher one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from federation_server import backup, forgetting, group, rounds, tombstones
+from federation_server.backup import BackupContents
+from federation_server.forgetting import Means
+from federation_server.serve import Installation
+from federation_server.tombstones import Restored
+from foltr.federated.method import Model
+
+
+def restore(installation: Installation, path: Path, *, now: int) -> BackupContents:
+    """Put a verified backup into the empty database and begin its new lineage, in one transaction."""
+
+    def begin(connection: Connection) -> None:
+        begin_anew(connection, installation.means, now=now)
+
+    return backup.restore(installation.engine, path, afterwards=begin)
+
+
+def begin_anew(connection: Connection, means: Means, *, now: int) -> int:
+    """The new lineage of a database that was just filled from a backup; its number."""
+    forgetting.forget_again(connection, means, now=now)
+    tombstones.carry_over(connection, means.file)
+    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
+    forgetting.end_unlearning(connection)
+    newest = group.newest(connection)
+    least = max(now, tombstones.newest_restored(means.file.read()) + 1)
+    begun = group.begin_lineage(
+        connection,
+        group.terms(connection),
+        Model(newest.model.theta),
+        reason="restore",
+        now=now,
+        parent=(newest.record.lineage, newest.record.round),
+        least=least,
+    )
+    means.file.append(Restored(begun))
+    return begun

@@ -1,0 +1,134 @@
+"""Who was forgotten stays forgotten: hashes of pseudonyms in a file beside the keys, which outlives every restore.
+
+A line is on disk before the transaction that erases the member commits. The table of the same name says whose erasing
+this database has been through: whoever is in the file alone is erased again, when the server is opened or restored. A
+backup carries the table, and what only the table knows is added to the file.
+
+The file also remembers the lineages that began by a restore, so that no number is ever used twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select
+
+from federation_server.tables import tombstones
+from foltr.errors import FoltrError
+
+FILE = "tombstones.jsonl"
+
+
+class TombstoneError(FoltrError):
+    """The file cannot be read or written."""
+
+
+class Tombstone(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="forgotten", tag_field="line"):
+    """One member that was forgotten."""
+
+    member: str
+    """lower-case hex of a BLAKE2b-256 of its pseudonym"""
+    lineage: int | None
+    """of its first influence on a ranker; None when it had none"""
+    round: int | None
+    method: str
+    """how its influence was taken out"""
+    request: str
+    """the random name of the request, for its receipt"""
+    time: int
+    """seconds since 1970"""
+
+
+class Restored(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="restored", tag_field="line"):
+    """A restore began this lineage."""
+
+    lineage: int
+
+
+Line = Tombstone | Restored
+
+
+def hash_of_member(device: str) -> str:
+    """How a tombstone names a pseudonym."""
+    return hashlib.blake2b(device.encode(), digest_size=32, person=b"foltr-forgotten").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneFile:
+    """Lines of JSON, only ever added to; readable by its owner alone."""
+
+    path: Path
+
+    def read(self) -> tuple[Line, ...]:
+        """All lines, oldest first; a last one that a crash cut short never counted, its transaction did not commit."""
+        try:
+            data = self.path.read_bytes() if self.path.exists() else b""
+            lines = data[: data.rfind(b"\n") + 1].splitlines()
+            return tuple(msgspec.json.decode(line, type=Line) for line in lines if line)
+        except (OSError, msgspec.MsgspecError) as error:
+            raise TombstoneError(
+                f"{self.path} cannot be read, so that the forgotten could come back: {error}"
+            ) from error
+
+    def append(self, line: Line) -> None:
+        """Add a line, durably."""
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(descriptor, "rb+") as file:
+                self._cut(file.fileno())
+                file.write(msgspec.json.encode(line) + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise TombstoneError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    @staticmethod
+    def _cut(descriptor: int) -> None:
+        """Take a line off that a crash cut short."""
+        size = os.fstat(descriptor).st_size
+        whole = os.pread(descriptor, size, 0).rfind(b"\n") + 1
+        if whole < size:
+            os.ftruncate(descriptor, whole)
+
+
+def note(connection: Connection, file: TombstoneFile, fresh: Tombstone) -> None:
+    """Part of the transaction that erases: the line is on disk before it can commit."""
+    if fresh not in file.read():
+        file.append(fresh)
+    connection.execute(delete(tombstones).where(tombstones.c.member == fresh.member))
+    connection.execute(insert(tombstones).values(**msgspec.structs.asdict(fresh)))
+
+
+def in_database(connection: Connection) -> tuple[Tombstone, ...]:
+    """Those whose erasing this database has been through, oldest first."""
+    rows = connection.execute(select(tombstones).order_by(tombstones.c.time, tombstones.c.member))
+    return tuple(Tombstone(**row._mapping) for row in rows)
+
+
+def missing(connection: Connection, lines: Sequence[Line]) -> tuple[Tombstone, ...]:
+    """Those of the file that this database has not been through, oldest first."""
+    known = {(one.member, one.request) for one in in_database(connection)}
+    return tuple(line for line in lines if isinstance(line, Tombstone) and (line.member, line.request) not in known)
+
+
+def carry_over(connection: Connection, file: TombstoneFile) -> None:
+    """Add to the file what only the database knows, as after restoring into a new folder."""
+    known = {(line.member, line.request) for line in file.read() if isinstance(line, Tombstone)}
+    for one in in_database(connection):
+        if (one.member, one.request) not in known:
+            file.append(one)
+
+
+def newest_restored(lines: Sequence[Line]) -> int:
+    """The highest lineage that a restore began, 0 for none."""
+    return max((line.lineage for line in lines if isinstance(line, Restored)), default=0)

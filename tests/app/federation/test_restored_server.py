@@ -1,0 +1,146 @@
+"""Devices and a server that comes back from a backup: they follow by themselves, without a word of error."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.federation import group_ranker, ledger, membership
+from app.federation.failures import Unreachable
+from app.federation.server import Correspondence
+from federation_server import backup, setup
+from federation_server.restoring import restore
+from federation_server.serve import Installation, open_installation
+from foltr.federated.invite_link import from_link
+from tests.app.federation.groups import Person
+from tests.federation_server.client import make_server, running
+
+Make = Callable[..., Person]
+
+
+def make_group(folder: Path, make_person: Make, *, n: int) -> tuple[Installation, list[Person]]:
+    """A server whose rounds close with every member's update, and its members."""
+    made = make_server(folder, quorum=n)
+    people = [make_person(allow_unprotected=True) for _ in range(n)]
+    with running(made):
+        for seed, person in enumerate(people):
+            person.see_pages(12, seed=seed)
+            invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+            person.joining().join(invite, agrees=lambda lines: True)
+    return made, people
+
+
+def restored(old: Installation, path: Path, folder: Path) -> Installation:
+    """The server in a new folder, from its settings, secrets, tombstones and a backup."""
+    folder.mkdir()
+    for name in ("server.toml", "keys.json", "tombstones.jsonl"):
+        if (old.folder / name).exists():
+            shutil.copy2(old.folder / name, folder / name)
+    made = open_installation(folder / "server.toml")
+    restore(made, path, now=int(time.time()))
+    return made
+
+
+def hold_round(people: list[Person]) -> int:
+    """All answer; the number of the round."""
+    rounds = set()
+    for person in people:
+        person.see_pages(6, seed=len(ledger.entries(person.store)))
+        report = person.sync()
+        assert report.sent, report
+        rounds.add(report.round)
+    (number,) = rounds
+    return number
+
+
+def place(person: Person) -> tuple[int, int]:
+    seen = membership.load_standing(person.store)
+    assert seen.error == ""
+    return seen.lineage, seen.round
+
+
+def test_devices_follow_a_restored_server(tmp_path: Path, make_person: Make) -> None:
+    """A backup of an open round that one has answered, three later rounds, a restore: all answer its first round."""
+    made, people = make_group(tmp_path / "first", make_person, n=2)
+    with running(made):
+        assert hold_round(people) == 1
+        people[0].see_pages(6, seed=77)
+        assert people[0].sync().round == 2
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        people[1].see_pages(6, seed=78)
+        people[1].sync()
+        assert [hold_round(people) for _ in range(2)] == [3, 4]
+    before = int(time.time())
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again):
+        assert hold_round(people) == 1
+        for person in people:
+            person.sync()
+            lineage, number = place(person)
+            assert lineage >= before
+            assert number == 2
+            adopted = group_ranker.load(person.store)
+            assert adopted is not None
+            assert adopted.record.lineage == lineage
+            assert len(ledger.entries(person.store)) == 5  # the ledger never forgets
+
+
+def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make) -> None:
+    """Prepared for a round that the restored server does not know, it is never sent, and nobody hears of an error."""
+    made, people = make_group(tmp_path / "first", make_person, n=2)
+    backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+
+    def lose(self: Correspondence, body: bytes) -> object:
+        raise Unreachable("the line is down")
+
+    with running(made), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Correspondence, "send", lose)
+        with pytest.raises(Unreachable):
+            people[0].sync()
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again):
+        assert people[0].sync().sent
+        states = [(upload.state, upload.body is None) for upload in ledger.all_uploads(people[0].store)]
+    assert states == [("late", True), ("sent", True)]
+    place(people[0])
+
+
+def test_restored_twice_and_from_an_older_backup(tmp_path: Path, make_person: Make) -> None:
+    """Newest first, then an older one, within the same second: lineages rise, and devices answer each time."""
+    made, people = make_group(tmp_path / "first", make_person, n=2)
+    backup.write(made.engine, tmp_path / "older", now=int(time.time()))
+    with running(made):
+        hold_round(people)
+    backup.write(made.engine, tmp_path / "newer", now=int(time.time()))
+    seen = [place(people[0])]
+    now, present = time.time(), made
+    for number, name in enumerate(("newer", "older", "newer")):
+        folder = tmp_path / f"again-{number}"
+        present = restored(present, tmp_path / name, folder)
+        with running(present):
+            hold_round(people)
+            people[0].sync()
+        seen.append(place(people[0]))
+    assert seen == sorted(seen)
+    assert len({lineage for lineage, _ in seen}) == 4
+    assert seen[-1][0] >= int(now)
+
+
+def test_what_was_carried_over_teaches_once(tmp_path: Path, make_person: Make) -> None:
+    """After a member was forgotten by adding up again the others' pages count as taught; a waiting answer counts."""
+    made, people = make_group(tmp_path / "first", make_person, n=3)
+    with running(made):
+        hold_round(people)
+        people[1].see_pages(6, seed=50)
+        assert people[1].sync().sent
+        assert people[0].joining().leave(forget=True).receipt.method == "reaggregate"  # type: ignore[union-attr]
+        carried, fresh = people[1].sync(), people[2].sync()
+        assert carried.sent
+        assert carried.round == 2
+        assert [upload.n_interactions for upload in ledger.all_uploads(people[1].store)] == [18, 6]
+        assert [upload.n_interactions for upload in ledger.all_uploads(people[2].store)] in ([18], [18, 0])
+        assert fresh.round == 2

@@ -192,23 +192,26 @@ class FederationSettings(Section, frozen=True):
         Meta(description="How often the screen syncs by itself, once you have agreed to it."),
     ] = "off"
     epsilon_budget: Annotated[
-        float, Meta(gt=0, le=1000, description="Nothing is sent once this epsilon would be passed, over all rounds.")
+        float, Meta(gt=0, le=1000, description="Nothing is sent that would pass this epsilon within budget_days.")
     ] = 10.0
+    budget_days: Annotated[
+        int, Meta(ge=1, le=36_500, description="Any so many days together spend the budget at most.")
+    ] = 365
     delta: Annotated[
         float, Meta(gt=0, le=0.01, description="The delta at which epsilon is told and the budget is counted.")
     ] = 1e-5
     allow_unprotected: Annotated[
         bool, Meta(description="Also send updates from which the server can read what was opened; for research.")
     ] = False
-    min_interactions: Annotated[
-        int, Meta(ge=1, le=100_000, description="With fewer new pages than this the device sits the round out.")
-    ] = 5
     timeout_seconds: Annotated[
         float, Meta(gt=0, le=600, description="How long one request to the server may take.")
     ] = 20.0
     retries: Annotated[int, Meta(ge=0, le=10, description="How often a failed request is repeated.")] = 3
     proxy: Annotated[
         str, Meta(description='Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.')
+    ] = ""
+    ca: Annotated[
+        str, Meta(description="A PEM file of the authorities that may vouch for the group's server; empty: the usual.")
     ] = ""
 
 
@@ -259,7 +262,10 @@ SCHEME = Scheme(
     others=("FOLTR_SERVER_",),
     error=SettingsError,
     entries={"index.max_file_mb": TYPES},
-    retired={"search.min_matches": "documents with some of the words are always found, below those with more of them"},
+    retired={
+        "search.min_matches": "documents with some of the words are always found, below those with more of them",
+        "federation.min_interactions": "a device answers every round, with noise alone when it has nothing to say",
+    },
     checks={"search.languages": _known_languages, "index.roots": _absolute},
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.

@@ -90,7 +90,12 @@ _EVIDENCE = (
         steps BLOB NOT NULL, PRIMARY KEY (ranker, query)) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE)
+_MOMENTS = (
+    # when a prepared update may be sent, in seconds since 1970
+    "ALTER TABLE uploads ADD COLUMN not_before INTEGER NOT NULL DEFAULT 0",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS)
 
 
 APPLICATION_ID = 0x464F4C54

@@ -18,7 +18,7 @@ from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from federation_server.start import shipped_start
-from federation_server.tls import TlsError, certificate_fingerprint
+from federation_server.tls import TlsError, key_fingerprint
 from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000
@@ -107,6 +107,6 @@ def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:
 
 def _certificate(installation: Installation) -> Check:
     try:
-        return Check("certificate", True, certificate_fingerprint(installation.certificate))
+        return Check("certificate", True, key_fingerprint(installation.certificate))
     except TlsError as error:
         return Check("certificate", False, str(error))

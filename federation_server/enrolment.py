@@ -129,6 +129,18 @@ def members_of(connection: Connection, devices: Iterable[str]) -> dict[str, Memb
     return {row.device: _member(row) for row in rows}
 
 
+def count_answers(connection: Connection, devices: Iterable[str]) -> None:
+    """One more round that each of these has answered."""
+    chosen = update(members).where(members.c.device.in_(list(devices)))
+    connection.execute(chosen.values(answered=members.c.answered + 1))
+
+
+def answered(connection: Connection, device: str) -> int:
+    """For how many rounds there was an update of this member; erased rows stay counted."""
+    query = select(members.c.answered).where(members.c.device == device)
+    return int(connection.execute(query).scalar_one_or_none() or 0)
+
+
 def all_members(connection: Connection) -> tuple[Member, ...]:
     """In the order in which they joined."""
     return tuple(

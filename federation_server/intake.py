@@ -27,7 +27,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from federation_server import group, rounds
 from federation_server.authentication import Credentials, still_active
 from federation_server.database import reading
-from federation_server.enrolment import members_of
+from federation_server.enrolment import count_answers, members_of
 from federation_server.refusals import Refused
 from federation_server.rounds import Round
 from federation_server.tables import rounds as rounds_table
@@ -159,6 +159,7 @@ class _Batch:
         """The new updates, and how many the round has now."""
         if self.here is not None and self.rows:
             self.connection.execute(insert(updates), self.rows)
+            count_answers(self.connection, [str(row["device"]) for row in self.rows])
             key = (rounds_table.c.lineage == self.here.lineage, rounds_table.c.round == self.here.number)
             self.connection.execute(update(rounds_table).where(*key).values(n_updates=self.received))
 

@@ -195,8 +195,12 @@ class Service:
             if resting is None:
                 raise Refused("unavailable", "no round is open")
             announced, received = resting, False
-        carried = carried_by(connection, announced.lineage)
-        return msgspec.structs.replace(announced, received=received, carried=carried)
+        return msgspec.structs.replace(
+            announced,
+            received=received,
+            answered=enrolment.answered(connection, device),
+            carried=carried_by(connection, announced.lineage),
+        )
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""

@@ -63,10 +63,13 @@ def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: S
     return installation
 
 
-def make_certificate(folder: Path, settings: ServerSettings) -> None:
-    """A self-signed certificate where the settings want one and there is none, as when they were changed later."""
+def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:
+    """A self-signed certificate where the settings want one and there is none, as when they were changed later.
+
+    With `renew` a new one in any case, of the same key.
+    """
     certificate = folder / settings.tls.certificate
-    if settings.tls.mode == "self-signed" and not certificate.exists():
+    if settings.tls.mode == "self-signed" and (renew or not certificate.exists()):
         section = settings.server
         names = {
             reached_at(section.address),
@@ -137,7 +140,7 @@ def invitation(installation: Installation, *, note: str, seconds: int, now: int)
             fingerprint=fingerprint(installation.vault.identity.public),
             token=token,
             group_id=group_id,
-            certificate=tls.certificate_fingerprint(installation.certificate) if self_signed else "",
+            certificate=tls.key_fingerprint(installation.certificate) if self_signed else "",
         )
     )
 

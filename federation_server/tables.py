@@ -56,8 +56,9 @@ members = Table(
     Column("first_round", Integer),
     Column("last_lineage", BigInteger),
     Column("last_round", Integer),
+    Column("answered", Integer, nullable=False, server_default="0"),
 )
-"""pseudonyms; first and last say in which rounds an update was counted"""
+"""pseudonyms; first and last say in which rounds an update was counted, answered how many rounds had one, ever"""
 
 nonces = Table(
     "nonces",

@@ -1,4 +1,7 @@
-"""Encryption of the connection: certificate files, or a self-signed certificate whose fingerprint is in the invite."""
+"""Encryption of the connection: certificate files, or a self-signed certificate whose key is named in the invite.
+
+Devices pin the public key, so a certificate can be renewed with the same key and no device notices.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import datetime
 import hashlib
 import ipaddress
 import os
-import ssl
 from pathlib import Path
 
 from cryptography import x509
@@ -24,8 +26,8 @@ class TlsError(FoltrError):
 
 
 def make_self_signed(certificate: Path, private_key: Path, *, names: tuple[str, ...]) -> None:
-    """Write a certificate for these host names and addresses, valid ten years, and its key (0600)."""
-    key = ec.generate_private_key(ec.SECP256R1())
+    """Write a certificate for these host names and addresses, valid ten years; a key (0600) where there is none."""
+    key = _load(private_key) if private_key.exists() else _generate(private_key)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "foltr-server")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
@@ -39,19 +41,37 @@ def make_self_signed(certificate: Path, private_key: Path, *, names: tuple[str, 
         .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    with os.fdopen(os.open(private_key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(secret)
-    certificate.write_bytes(made.public_bytes(pem))
+    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
 
 
-def certificate_fingerprint(certificate: Path) -> str:
-    """Lower-case hex of the SHA-256 of the certificate, which a device compares with its invite."""
+def key_fingerprint(certificate: Path) -> str:
+    """Lower-case hex of the SHA-256 of the certificate's public key (SubjectPublicKeyInfo), which devices pin."""
     try:
-        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(certificate.read_text())).hexdigest()
+        key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
     except (OSError, ValueError) as error:
         raise TlsError(f"{certificate} holds no certificate: {error}") from error
+    der, kind = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(key.public_bytes(der, kind)).hexdigest()
+
+
+def _generate(private_key: Path) -> ec.EllipticCurvePrivateKey:
+    key = ec.generate_private_key(ec.SECP256R1())
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    with os.fdopen(os.open(private_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret)
+    return key
+
+
+def _load(private_key: Path) -> ec.EllipticCurvePrivateKey:
+    try:
+        key = serialization.load_pem_private_key(private_key.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        raise TlsError(f"{private_key} holds no private key: {error}") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise TlsError(f"{private_key} holds another kind of key than this program makes")
+    return key
 
 
 def _name(name: str) -> x509.GeneralName:

@@ -52,6 +52,7 @@ def background(wanted: str) -> int:
 
 def _show(*, as_json: bool) -> int:
     import json
+    import time
 
     from app.federation.overview import overview
     from app.store import Store
@@ -59,7 +60,7 @@ def _show(*, as_json: bool) -> int:
     context = load()
     context.paths.create_data_dir()
     with Store(context.paths.state) as store:
-        found = overview(store, context.settings.federation)
+        found = overview(store, context.settings.federation, now=int(time.time()))
     if as_json:
         click.echo(json.dumps(found))
     elif found["group"] is None:
@@ -74,13 +75,13 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     group, privacy = found["group"], found["privacy"]
     yield "group", f"{group['name']} at {group['address']}"
     yield "member", f"{group['member']}, since {_moment(group['joined'])}"
-    yield "round", f"{found['round']} of lineage {found['lineage']}, until {_moment(found['deadline'])}"
+    yield "round", _round(found)
     sent = [update for update in found["updates"] if update["state"] == "sent"]
     waiting = len([update for update in found["updates"] if update["state"] == "waiting"])
     yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
     yield "privacy", spent_in_words(privacy)
-    if found["privacy"]["rounds_left"] is not None:
-        yield "left", f"{count(privacy['rounds_left'], 'round')} under the present terms"
+    if privacy["rounds_left"] is not None:
+        yield "left", _left(privacy)
     yield "ranker", _ranker(found["ranker"])
     if found["verdict"]:
         yield "tested", found["verdict"]
@@ -90,14 +91,33 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def spent_in_words(privacy: dict[str, Any]) -> str:
-    """ "epsilon 1.70 of 10 spent in 3 rounds (3.71 against replacement, delta 1e-05)" """
-    rounds = count(privacy["rounds"], "round")
-    if privacy["epsilon_zero_out"] is None:
-        return f"epsilon is infinite after {rounds}: some left without protection"
-    return (
-        f"epsilon {privacy['epsilon_zero_out']:.2f} of {privacy['budget']:g} spent in {rounds} "
-        f"({privacy['epsilon_replace']:.2f} against replacement, delta {privacy['delta']:g})"
+    """ "epsilon 1.70 of 10 spent in 3 rounds within 365 days (3.71 against replacement, delta 1e-05)" """
+    period = privacy["period"]
+    rounds, days = count(period["rounds"], "round"), count(period["days"], "day")
+    if period["epsilon_zero_out"] is None:
+        return f"epsilon is infinite after {rounds} within {days}: some left without protection"
+    recent = (
+        f"epsilon {period['epsilon_zero_out']:.2f} of {privacy['budget']:g} spent in {rounds} within {days} "
+        f"({period['epsilon_replace']:.2f} against replacement, delta {privacy['delta']:g})"
     )
+    if privacy["rounds"] == period["rounds"]:
+        return recent
+    ever = "infinite" if privacy["epsilon_zero_out"] is None else f"{privacy['epsilon_zero_out']:.2f}"
+    return f"{recent}; {ever} in all {count(privacy['rounds'], 'round')} ever"
+
+
+def _round(found: dict[str, Any]) -> str:
+    where = f"{found['round']} of lineage {found['lineage']}"
+    if found["phase"] == "rest":
+        return f"none: the group rests until {_moment(found['opens'])}; its ranker stays, and nothing is sent"
+    return f"{where}, until {_moment(found['deadline'])}"
+
+
+def _left(privacy: dict[str, Any]) -> str:
+    left = f"{count(privacy['rounds_left'], 'round')} under the present terms"
+    if privacy["rounds_left"] or privacy["next"] is None:
+        return left
+    return f"{left}: nothing is sent before {_moment(privacy['next'])}, and the group's ranker stays"
 
 
 def _ranker(ranker: dict[str, Any] | None) -> str:

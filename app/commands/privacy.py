@@ -20,6 +20,7 @@ def command(as_json: bool) -> int:
     Without a group nothing leaves it. The list is read off the definitions of the records that are sent.
     """
     import json
+    import time
     from dataclasses import asdict
 
     from app.federation import ledger, membership
@@ -31,7 +32,7 @@ def command(as_json: bool) -> int:
     context.paths.create_data_dir()
     with Store(context.paths.state) as store:
         member, spent = membership.load(store), ledger.entries(store)
-    summary = privacy(spent, context.settings.federation)
+    summary = privacy(spent, context.settings.federation, now=int(time.time()))
     if as_json:
         sent = [asdict(record) for record in records()]
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]
@@ -68,4 +69,6 @@ def _print_ledger(*, spent_rounds: int, summary: dict[str, object]) -> None:
     if summary["epsilon_zero_out"] is None:
         click.echo("  Nothing is guaranteed: a server could work out which results were opened.")
         return
-    click.echo("  This holds against the servers themselves, for all that this device ever sent, taken together.")
+    click.echo(
+        "  This holds against the servers themselves, for all that this device sent in that time, taken together."
+    )

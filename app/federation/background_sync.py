@@ -1,6 +1,7 @@
 """Syncing by itself while the screen is up: only when the setting says how often, and only after the user agreed.
 
-The question is asked once; `foltr-search federation background on|off` changes the answer.
+An answer is prepared by one sync and leaves with a later one, hours after it. The question is asked once;
+`foltr-search federation background on|off` changes the answer.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ class BackgroundSync:
             member, terms = membership.load(store), membership.load_standing(store).agreed_terms
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
-            told = consent.describe(member, terms, self._settings.federation, ledger.entries(store))
+            spent, now = ledger.entries(store), int(self._clock())
+            told = consent.describe(member, terms, self._settings.federation, spent, now=now)
             return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *told)
 
     def answer(self, *, agreed: bool) -> None:
@@ -63,14 +65,16 @@ class BackgroundSync:
         with Store(self._paths.state) as store:
             member = membership.load(store)
             agreed = member is not None and member.agreed and member.background == "yes"
-            if not agreed or self._clock() < membership.load_standing(store).synced + every:
+            if not agreed or self._clock() < _due(store, every):
                 return None
             self._not_before = self._clock() + RETRY_SECONDS
             return self._sync(store)
 
     def _sync(self, store: Store) -> News:
         try:
-            report = Sync(store, self._settings, lambda lines: False, by=self._by, clock=self._clock).run()
+            report = Sync(
+                store, self._settings, lambda lines: False, by=self._by, clock=self._clock, at_once=False
+            ).run()
         except Unreachable as error:
             return News(f"not synced: {error}", important=False)
         except ConsentError:
@@ -78,3 +82,11 @@ class BackgroundSync:
         if report.refused:
             return News(report.refused, important=True)
         return News("; ".join(report.said) or "synced", important=report.sent)
+
+
+def _due(store: Store, every: int) -> float:
+    """When to sync next: after the usual time, or when the answer to the round may leave."""
+    seen = membership.load_standing(store)
+    upload = ledger.find_upload(store, seen.lineage, seen.round)
+    next_sync = seen.synced + every
+    return min(next_sync, upload.not_before) if upload is not None and upload.body is not None else next_sync

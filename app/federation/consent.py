@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from app.federation import ledger, membership
+from app.federation import budget, ledger, membership
 from app.federation.claims import in_words
 from app.federation.failures import ConsentError
 from app.federation.ledger import LedgerEntry
@@ -26,17 +26,19 @@ Ask = Callable[[Sequence[str]], bool]
 
 
 def describe(
-    member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...]
+    member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...], *, now: int
 ) -> Iterator[str]:
     """The group, what leaves this device and with what protection, line by line."""
     yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."
     protection = protection_of(terms)
     yield from in_words(protection, delta=settings.delta)
     if protection.hides:
-        planned = ledger.plan_entry(terms, lineage=0, round=0, now=0)
-        left = ledger.rounds_left(spent, planned, settings)
-        budget = f"epsilon {settings.epsilon_budget:g}"
-        yield f"Your own budget ({budget}) is enough for {count(left, 'more note')}; after them nothing is sent."
+        planned = ledger.plan_entry(terms, lineage=0, round=0, now=budget.moment(spent, now))
+        left = budget.rounds_left(spent, planned, settings)
+        yield (
+            f"Your own budget (epsilon {settings.epsilon_budget:g} within {settings.budget_days:,} days) is enough for "
+            f"{count(left, 'more note')}; then nothing is sent until the first are {settings.budget_days:,} days past."
+        )
     yield "`foltr-search privacy` lists every field that is sent; docs/privacy.md says what these numbers assume."
 
 
@@ -45,11 +47,13 @@ def has_agreed(member: Membership, terms: Terms) -> bool:
     return member.agreed == digest(terms)
 
 
-def ask(store: Store, member: Membership, terms: Terms, settings: FederationSettings, *, agrees: Ask) -> Membership:
+def ask(
+    store: Store, member: Membership, terms: Terms, settings: FederationSettings, *, agrees: Ask, now: int
+) -> Membership:
     """The membership with the user's consent, durably kept; ConsentError when it is not given."""
     if has_agreed(member, terms):
         return member
-    if not agrees(tuple(describe(member, terms, settings, ledger.entries(store)))):
+    if not agrees(tuple(describe(member, terms, settings, ledger.entries(store), now=now))):
         raise ConsentError("nothing was sent: the group's terms were not agreed to")
     agreed = msgspec.structs.replace(member, agreed=digest(terms))
     membership.save(store, agreed)

@@ -46,7 +46,9 @@ class Admission:
         with self._talk(member) as server:
             told = server.announcement(Standing())
             try:
-                member = consent.ask(self.store, member, told.terms, self.settings.federation, agrees=agrees)
+                member = consent.ask(
+                    self.store, member, told.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
+                )
             except ConsentError:
                 server.farewell(forget=True)
                 membership.erase(self.store)

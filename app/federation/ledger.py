@@ -8,6 +8,7 @@ groups count together, because their servers could compare notes.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sqlite3
 from collections import Counter
@@ -17,9 +18,8 @@ from typing import Literal
 
 import msgspec
 
-from app.federation.failures import FederationError, SpentError
+from app.federation.failures import FederationError
 from app.federation.terms import is_share, protection_of
-from app.settings import FederationSettings
 from app.store import Store
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, Neighbours
@@ -98,42 +98,26 @@ def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours
     return ledger.epsilon(delta, neighbours=neighbours, against="server")
 
 
-def check(spent: tuple[LedgerEntry, ...], entry: LedgerEntry, settings: FederationSettings) -> None:
-    """SpentError when one more update that costs this would go past the budget, or is not protected at all.
+def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: int, most: int) -> int:
+    """Charge the rounds that the group's server has counted and this ledger does not know; how many.
 
-    Rounds without protection are outside of all budgets: whoever allows them has given up on counting.
+    As when the state folder was restored: `planned` is what a round costs now, `known` how many of this membership the
+    ledger has, `counted` how many the server has. Never takes an entry back, and writes `most` at most: a server that
+    lies can use up the budget, but not the disk. They stand under lineage 0, which no group has.
     """
-    if math.isinf(epsilon((entry,), settings.delta, "zero-out")):
-        if settings.allow_unprotected:
-            return
-        raise SpentError(
-            "nothing was sent: under the group's terms the server could read what you opened (infinite epsilon); "
-            "federation.allow_unprotected = true sends all the same"
-        )
-    after = epsilon((*spent, entry), settings.delta, "zero-out")
-    if math.isinf(after) and settings.allow_unprotected:
-        return
-    if after > settings.epsilon_budget:
-        raise SpentError(
-            f"nothing was sent: one more round would bring this device to epsilon {after:.2f} (delta "
-            f"{settings.delta:g}), past its budget of {settings.epsilon_budget:g} (federation.epsilon_budget)"
-        )
-
-
-def rounds_left(spent: tuple[LedgerEntry, ...], entry: LedgerEntry, settings: FederationSettings) -> int:
-    """How many more such updates the budget allows, counted up to 10,000."""
-
-    def fits(n: int) -> bool:
-        return epsilon(spent + (entry,) * n, settings.delta, "zero-out") <= settings.epsilon_budget
-
-    low, high = 0, 10_000
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return low
+    missing = min(counted - known, most)
+    if missing <= 0:
+        return 0
+    with store.transaction() as db:
+        before = sum((e.group_id, e.lineage) == (planned.group_id, 0) for e in entries(store))
+        for number in range(before + 1, before + 1 + missing):
+            write_entry(db, dataclasses.replace(planned, lineage=0, round=number))
+    return missing
 
 
 State = Literal["waiting", "sent", "late"]
+COLUMNS = "lineage, round, body, state, last_page, n_interactions, not_before"
+"""of an Upload, in the order of its fields"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +132,8 @@ class Upload:
     last_page: int
     """the newest interaction in it, 0 when its pages do not count as used"""
     n_interactions: int
+    not_before: int = 0
+    """when it may be sent, in seconds since 1970; see app.federation.answering"""
 
 
 def find_upload(store: Store, lineage: int, round: int) -> Upload | None:
@@ -180,8 +166,8 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
             return present
         write_entry(db, cost)
         db.execute(
-            "INSERT INTO uploads VALUES (?, ?, ?, ?, ?, ?)",
-            (upload.lineage, upload.round, upload.body, upload.state, upload.last_page, upload.n_interactions),
+            f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            dataclasses.astuple(upload),
         )
     return upload
 
@@ -196,7 +182,7 @@ def settle_upload(store: Store, upload: Upload, state: State) -> None:
 
 
 def _read(store: Store, rest: str, parameters: tuple[object, ...] = ()) -> tuple[Upload, ...]:
-    rows = store.rows(f"SELECT lineage, round, body, state, last_page, n_interactions FROM uploads {rest}", parameters)
+    rows = store.rows(f"SELECT {COLUMNS} FROM uploads {rest}", parameters)
     found = tuple(Upload(*row) for row in rows)
     if any(upload.state not in ("waiting", "sent", "late") for upload in found):
         raise FederationError(f"an update in {store.path} is in a state that this program does not know")

@@ -7,6 +7,7 @@ nor change the rules unnoticed. Receipts are kept as proof, and for asking how f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Literal
 
@@ -16,6 +17,7 @@ from app.federation.failures import FederationError
 from app.store import Store, decode_record
 from foltr.federated.envelope import Identity, new_box_key, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
+from foltr.privacy.noise import NOISE_KEY_BYTES
 from indexer.text.printable import safe_line
 
 
@@ -26,11 +28,13 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     fingerprint: str
     """of the server's identity key, from the invite"""
     certificate: str
-    """SHA-256 of its self-signed certificate, "" when the usual authorities vouch"""
+    """SHA-256 of the public key of its self-signed certificate, "" when the usual authorities vouch"""
     seed: bytes
     """of this device's Ed25519 key [32]"""
     box_key: bytes = b""
     """private half [32] of its X25519 key, to which others' shares are sealed"""
+    noise_key: bytes = b""
+    """[32] secret that the noise of this device's updates is drawn by (foltr.privacy.noise.keyed_generator)"""
     group: str = ""
     group_id: str = ""
     """"" until the server has answered"""
@@ -67,7 +71,7 @@ def applicant(invite: Invite) -> Membership:
     """A membership that is yet to be asked for, with fresh keys."""
     return Membership(
         address=invite.address.rstrip("/"), fingerprint=invite.fingerprint, certificate=invite.certificate,
-        seed=Identity.generate().seed, box_key=new_box_key(),
+        seed=Identity.generate().seed, box_key=new_box_key(), noise_key=os.urandom(NOISE_KEY_BYTES),
     )  # fmt: skip
 
 
@@ -83,6 +87,11 @@ def member(store: Store) -> Membership:
     found = load(store)
     if found is None or not found.group_id:
         raise FederationError("this device belongs to no group; `foltr-search join LINK` joins one")
+    if len(found.noise_key) != NOISE_KEY_BYTES:
+        raise FederationError(
+            f"this device joined {found.group} with an older version of foltr-search, whose groups cannot go on; "
+            "`foltr-search leave --local`, then join by a new invite"
+        )
     return found
 
 
@@ -174,6 +183,9 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     terms: bytes = b""
     """the JSON of the lineage's Terms"""
     deadline: int = 0
+    phase: Literal["collect", "sum", "rest"] = "collect"
+    opens: int = 0
+    """when a resting group opens its next round, in seconds since 1970"""
     tested: str = ""
     """hash of the newest common ranker that was tested for adoption"""
     verdict: str = ""
@@ -191,7 +203,13 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     def seen(self, told: Announcement) -> Standing:
         """The standing once this announcement was believed."""
         return msgspec.structs.replace(
-            self, lineage=told.lineage, round=told.round, terms=encode(told.terms), deadline=told.deadline
+            self,
+            lineage=told.lineage,
+            round=told.round,
+            terms=encode(told.terms),
+            deadline=told.deadline,
+            phase=told.phase,
+            opens=told.opens,
         )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from app.federation import group_ranker, ledger, membership
+from app.federation import budget, group_ranker, ledger, membership
 from app.federation.failures import FederationError
 from app.federation.ledger import LedgerEntry
 from app.settings import FederationSettings
 from app.store import Store
 
 
-def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
+def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[str, Any]:
     """The record that `federation status --json` prints; `group` is None for a device without one.
 
     An epsilon that is infinite is None: JSON has no word for it.
@@ -24,7 +24,9 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
         "group": _group(member),
         "lineage": seen.lineage,
         "round": seen.round,
+        "phase": seen.phase,
         "deadline": seen.deadline,
+        "opens": seen.opens,
         "last_sync": seen.synced,
         "last_error": seen.error,
         "background": settings.sync if member is not None and member.background == "yes" else "off",
@@ -32,21 +34,28 @@ def overview(store: Store, settings: FederationSettings) -> dict[str, Any]:
             {"lineage": u.lineage, "round": u.round, "state": u.state, "n_interactions": u.n_interactions}
             for u in ledger.all_uploads(store)
         ],
-        "privacy": privacy(spent, settings) | {"rounds_left": _rounds_left(spent, seen, settings)},
+        "privacy": privacy(spent, settings, now=now) | _outlook(spent, seen, settings, now),
         "ranker": _ranker(group_ranker.load(store)),
         "verdict": seen.verdict,
     }
 
 
-def privacy(spent: tuple[LedgerEntry, ...], settings: FederationSettings) -> dict[str, Any]:
-    """What the ledger adds up to, over all groups this device was ever in."""
-    absent = ledger.epsilon(spent, settings.delta, "zero-out")
+def privacy(spent: tuple[LedgerEntry, ...], settings: FederationSettings, *, now: int) -> dict[str, Any]:
+    """What the ledger adds up to, over all groups this device was ever in, and within the budget's period."""
+    recent = budget.in_period(spent, settings, now)
+    absent = ledger.epsilon(recent, settings.delta, "zero-out")
     return {
         "rounds": len(spent),
         "delta": settings.delta,
-        "epsilon_zero_out": _finite(absent),
+        "epsilon_zero_out": _finite(ledger.epsilon(spent, settings.delta, "zero-out")),
         "epsilon_replace": _finite(ledger.epsilon(spent, settings.delta, "replace")),
         "budget": settings.epsilon_budget,
+        "period": {
+            "days": settings.budget_days,
+            "rounds": len(recent),
+            "epsilon_zero_out": _finite(absent),
+            "epsilon_replace": _finite(ledger.epsilon(recent, settings.delta, "replace")),
+        },
         "left": max(settings.epsilon_budget - absent, 0.0),
     }
 
@@ -67,15 +76,21 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
     return {"lineage": record.lineage, "round": record.round, "hash": adopted.hash, "alpha": adopted.alpha}
 
 
-def _rounds_left(spent: tuple[LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings) -> int | None:
-    """How many more rounds the budget allows under the present terms, None where they are not known."""
+def _outlook(
+    spent: tuple[LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings, now: int
+) -> dict[str, int | None]:
+    """How many more rounds the budget allows under the present terms, and when the next fits: None for not known."""
     terms = seen.agreed_terms
     if terms is None:
-        return None
+        return {"rounds_left": None, "next": None}
     try:
-        return ledger.rounds_left(spent, ledger.plan_entry(terms, lineage=0, round=0, now=0), settings)
+        planned = ledger.plan_entry(terms, lineage=0, round=0, now=budget.moment(spent, now))
     except FederationError:  # terms that this program cannot follow
-        return None
+        return {"rounds_left": None, "next": None}
+    return {
+        "rounds_left": budget.rounds_left(spent, planned, settings),
+        "next": budget.opens(spent, planned, settings),
+    }
 
 
 def _finite(value: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What a round's update is learned from, and the update itself.
+"""What a round's update is learned from (app.federation.answering makes it).
 
 Every page teaches a lineage of the common ranker once: a round replays the pages that came after those of the last one,
 the newest `n_local` at most. Where the group began a new lineage, what an abandoned round had learned is gone from the
@@ -10,14 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.federation.terms import method_of
 from app.store import Store
-from foltr.arrays import FloatVector
-from foltr.federated.envelope import seal
-from foltr.federated.method import Model
-from foltr.federated.payload import encode_message
-from foltr.federated.wire import Announcement, Sealed, Update, encode
-from foltr.privacy.noise import os_entropy_generator
 from foltr.ranking.interaction import Interaction, decode
 
 
@@ -37,22 +30,3 @@ def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int) ->
         (manifest_hash, after, n),
     )
     return ReplayPages(tuple(decode(record) for _, record in reversed(rows)), int(rows[0][0]) if rows else 0)
-
-
-def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, *, device: str) -> Sealed:
-    """Begin from `theta`, learn from each page, report with noise from the operating system, seal for this round."""
-    method = method_of(told.terms)
-    rng = os_entropy_generator()
-    local = method.begin(Model(theta, told.round - 1), rng)
-    for interaction in pages.interactions:
-        local = method.learn(local, interaction)
-    update = Update(
-        group_id=told.terms.group_id,
-        lineage=told.lineage,
-        round=told.round,
-        device=device,
-        model_hash=told.model_hash,
-        manifest_hash=told.terms.manifest_hash,
-        payload=encode_message(method, method.report(local, rng)),
-    )
-    return Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(update)))

@@ -163,7 +163,7 @@ Connect = Callable[[Membership, FederationSettings], Transport]
 
 def connect(member: Membership, settings: FederationSettings) -> Transport:
     """The real one."""
-    return Transport(member, Patience(settings.timeout_seconds, settings.retries, settings.proxy))
+    return Transport(member, Patience(settings.timeout_seconds, settings.retries, settings.proxy, settings.ca))
 
 
 class Correspondence:

@@ -1,7 +1,12 @@
 """One sync with the group: answer its round, then see whether its newest ranker serves this device.
 
-    announcement -> checked -> consent -> privacy ledger -> replay -> ledger and sealed bytes on disk -> bytes sent
-                 -> newest ranker -> tested on this device's own pages -> adopted or not -> blended
+    announcement -> checked -> consent -> ledger brought up to the server's count -> the round's model | hang up
+    privacy budget -> replay -> noise -> ledger and sealed bytes on disk -> a pause of random length
+    -> bytes sent -> newest ranker | hang up -> tested on this device's own pages -> adopted or not -> blended
+
+What the server sees is the same whatever was opened: the same requests over the same two connections, and an answer in
+every round, at a moment that does not depend on the pages (app.federation.answering). In the background the answer of a
+round leaves with a later sync, hours after it was prepared.
 
 No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
 """
@@ -10,19 +15,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import consent, group_ranker, ledger, membership
+from app.federation import answering, budget, consent, group_ranker, ledger, membership
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
-from app.federation.ledger import Upload
-from app.federation.replay import newest_pages, sealed_update
+from app.federation.ledger import LedgerEntry, Upload
+from app.federation.membership import Membership
+from app.federation.replay import ReplayPages, newest_pages
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
 from app.wording import count, iso_day, iso_minute
-from foltr.federated.wire import Accepted, Announcement, encode
+from foltr.federated.wire import Accepted, Announcement, ModelRecord, encode
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported")
 """refusals after which an update is of no use any more, and the next round is another matter"""
@@ -42,6 +49,24 @@ class SyncReport:
 
 
 @dataclass(frozen=True, slots=True)
+class _Errand:
+    """What the first connection of a sync brought."""
+
+    told: Announcement
+    upload: Upload | None
+    """this device's answer to the round, where it was prepared before"""
+    start: ModelRecord | None
+    """what a new answer begins from, None when none is to be made"""
+    newest: ModelRecord
+    renamed: str
+    """that the group has another name now, "" otherwise"""
+    sentence: str
+    """why nothing is to be made, "" otherwise"""
+    refused: str
+    """the same, where the budget says so"""
+
+
+@dataclass(frozen=True, slots=True)
 class Sync:
     """Syncs one device; `agrees` is asked when the group's terms are new to its user."""
 
@@ -50,30 +75,60 @@ class Sync:
     agrees: Ask
     by: Connect = connect
     clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+    at_once: bool = True
+    """whether the answer leaves now, after seconds, or with a sync hours later: nobody waits for the screen's"""
 
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
         member = membership.member(self.store)
         try:
-            with corresponding(member, self.settings.federation, by=self.by, clock=self.clock) as server:
-                report = self._with(server)
+            report = self._with(member)
         except FederationError as error:
             membership.note_standing(self.store, error=str(error))
             raise
-        membership.note_standing(self.store, synced=int(self.clock()), error=report.refused)
+        synced = max(int(self.clock()), membership.load_standing(self.store).synced)
+        membership.note_standing(self.store, synced=synced, error=report.refused)
         return report
 
-    def _with(self, server: Correspondence) -> SyncReport:
+    def _with(self, member: Membership) -> SyncReport:
+        began = self.clock()
+        with self._talk(member) as server:
+            errand = self._errand(server)
+        told, upload, newest = errand.told, errand.upload, errand.newest
+        if errand.start is not None:
+            upload = self._prepared(member, told, errand.start, now=int(began))
+            if self.at_once:
+                self.sleep(answering.pause(answering.chance(told, member), self.clock() - began))
+        sent, sentence = told.received or (upload is not None and upload.state == "sent"), errand.sentence
+        if upload is not None and upload.body is not None:
+            if self.at_once or self.clock() >= upload.not_before:
+                with self._talk(member) as server:
+                    sent, sentence = self._send(server, told, upload)
+                    newest = server.newest_model(told)
+            else:
+                sentence = f"prepared the answer to round {told.round}; it leaves after {iso_minute(upload.not_before)}"
+        verdict = consider(self.store, self.settings, told.terms, newest, now=int(self.clock()))
+        return SyncReport(told.round, sent, tuple(filter(None, (errand.renamed, sentence, verdict))), errand.refused)
+
+    def _errand(self, server: Correspondence) -> _Errand:
+        """Ask what the present round is, and for all that is needed to answer it."""
         told = self._told(server)
-        renamed = membership.rename(self.store, told.group)
-        consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees)
-        refused = ""
-        try:
-            sent, sentence = self._answer(server, told)
-        except SpentError as error:  # the group's ranker is still of use
-            sent, sentence, refused = False, "", str(error)
-        verdict = consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
-        return SyncReport(told.round, sent, tuple(line for line in (renamed, sentence, verdict) if line), refused)
+        renamed, now = membership.rename(self.store, told.group), int(self.clock())
+        consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)
+        self._catch_up(server.member, told)
+        upload, start, sentence, refused = ledger.find_upload(self.store, told.lineage, told.round), None, "", ""
+        if upload is not None:
+            sentence = f"round {told.round} was answered before" if upload.body is None else ""
+        elif told.received:
+            sentence = f"round {told.round} was answered before: this device's update was carried over to it"
+        else:
+            try:
+                sentence = self._why_not(server.member, told)
+                start = None if sentence else server.announced_model(told)
+            except SpentError as error:  # the group's ranker is still of use
+                refused = str(error)
+        return _Errand(told, upload, start, server.newest_model(told), renamed, sentence, refused)
 
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
@@ -90,52 +145,69 @@ class Sync:
             group_ranker.erase(self.store)
         return told
 
-    def _answer(self, server: Correspondence, told: Announcement) -> tuple[bool, str]:
-        """Take part in the round; whether the server has an update of this device, and a sentence."""
+    def _catch_up(self, member: Membership, told: Announcement) -> None:
+        """Charge what the server has had of this device and the ledger does not know, as after a restored state."""
+        spent, now = ledger.entries(self.store), self._moment(member)
+        planned = ledger.plan_entry(told.terms, lineage=0, round=0, now=now)
+        known = sum(entry.group_id == planned.group_id and entry.time >= member.joined for entry in spent)
+        if told.answered > known:
+            most = budget.most_missing(spent, planned, self.settings.federation)
+            ledger.write_missing(self.store, planned, known=known, counted=told.answered, most=most)
+
+    def _why_not(self, member: Membership, told: Announcement) -> str:
+        """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""
         if told.phase == "rest":
-            return False, f"the group rests until {iso_day(told.opens)}: its ranker stays, and nothing is sent"
-        upload = ledger.find_upload(self.store, told.lineage, told.round)
-        if upload is None and told.received:
-            return True, f"round {told.round} was answered before: this device's update was carried over to it"
-        if upload is None:
-            prepared = self._prepared(server, told)
-            if isinstance(prepared, str):
-                return False, prepared
-            upload = prepared
-        if upload.body is None:
-            return upload.state == "sent", f"round {told.round} was answered before"
+            return f"the group rests until {iso_day(told.opens)}: its ranker stays, and nothing is sent"
+        cost, spent = self._cost(member, told), ledger.entries(self.store)
+        if ledger.has(spent, cost):
+            return f"sat out round {told.round}: it was answered before this device joined again"
+        if told.purpose == "forget" and not any(entry.group_id == cost.group_id for entry in spent):
+            return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
+        if cost.exact_count and not self._pages(told).interactions:
+            return f"sat out round {told.round}: no new pages, and the group's terms tell their number anyway"
+        budget.check(spent, cost, self.settings.federation)
+        return ""
+
+    def _prepared(self, member: Membership, told: Announcement, start: ModelRecord, *, now: int) -> Upload:
+        """This device's answer, on disk with its cost; without new pages it is noise alone."""
+        pages = self._pages(told)
+        body = encode(answering.sealed_update(told, theta_of(start), pages, member))
+        last = 0 if told.purpose == "forget" else pages.last
+        delay = 0 if self.at_once else answering.not_before(told, answering.chance(told, member), now)
+        upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions), delay)
+        return ledger.write_upload(self.store, upload, self._cost(member, told))
+
+    def _pages(self, told: Announcement) -> ReplayPages:
+        forgets = told.purpose == "forget"
+        after = 0 if forgets else ledger.last_page_used(self.store, (told.lineage, *told.carried))
+        most = told.terms.n_unlearn if forgets else told.terms.n_local
+        return newest_pages(self.store, told.terms.manifest_hash, after=after, n=most)
+
+    def _cost(self, member: Membership, told: Announcement) -> LedgerEntry:
+        return ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=self._moment(member))
+
+    def _moment(self, member: Membership) -> int:
+        """The time that goes into the ledger: a clock that went back must not give anything back."""
+        seen = max(member.joined, membership.load_standing(self.store).synced, int(self.clock()))
+        return budget.moment(ledger.entries(self.store), seen)
+
+    def _send(self, server: Correspondence, told: Announcement, upload: Upload) -> tuple[bool, str]:
+        """Hand the answer over; whether the server has it, and a sentence."""
+        assert upload.body is not None
         try:
             accepted = server.send(upload.body)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
                 raise
             ledger.settle_upload(self.store, upload, "late")
-            return False, f"too late for round {told.round} ({refusal.reason}); it counts as spent all the same"
+            return False, f"too late for round {upload.round} ({refusal.reason}); it counts as spent all the same"
         ledger.settle_upload(self.store, upload, "sent")
         pages = "1 page" if upload.n_interactions == 1 else f"{upload.n_interactions:,} pages"
-        return True, f"answered round {told.round}, learned from {pages} ({_how_far(told, accepted)})"
+        learned = f"learned from {pages}" if upload.n_interactions else "with noise alone: no new pages"
+        return True, f"answered round {upload.round}, {learned} ({_how_far(told, accepted)})"
 
-    def _prepared(self, server: Correspondence, told: Announcement) -> Upload | str:
-        """This device's update, on disk with its cost; or why it sits the round out."""
-        cost = ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=int(self.clock()))
-        spent = ledger.entries(self.store)
-        if ledger.has(spent, cost):
-            return f"sat out round {told.round}: it was answered before this device joined again"
-        forgets = told.purpose == "forget"
-        if forgets and not any(entry.group_id == cost.group_id for entry in spent):
-            return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
-        after = 0 if forgets else ledger.last_page_used(self.store, (told.lineage, *told.carried))
-        most = told.terms.n_unlearn if forgets else told.terms.n_local
-        pages = newest_pages(self.store, told.terms.manifest_hash, after=after, n=most)
-        fewest = 1 if forgets else min(self.settings.federation.min_interactions, most)
-        if len(pages.interactions) < fewest:
-            return f"sat out round {told.round}: {len(pages.interactions)} new pages, wanted {fewest}"
-        ledger.check(spent, cost, self.settings.federation)
-        theta = theta_of(server.announced_model(told))
-        body = encode(sealed_update(told, theta, pages, device=server.member.device))
-        last = 0 if forgets else pages.last
-        upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions))
-        return ledger.write_upload(self.store, upload, cost)
+    def _talk(self, member: Membership) -> AbstractContextManager[Correspondence]:
+        return corresponding(member, self.settings.federation, by=self.by, clock=self.clock)
 
 
 def _how_far(told: Announcement, accepted: Accepted) -> str:

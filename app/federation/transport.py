@@ -8,23 +8,32 @@ that doubles and is shortened by chance, so that a group's devices do not come b
 from __future__ import annotations
 
 import base64
+import hashlib
+import hmac
 import ipaddress
 import queue
 import random
+import re
 import secrets
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
+from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
-from urllib3.exceptions import HTTPError
+from urllib3.connection import HTTPSConnection
+from urllib3.connectionpool import HTTPSConnectionPool
+from urllib3.exceptions import HTTPError, LocationParseError, SSLError
+from urllib3.util import Url, parse_url
 
+from app.federation.certificate import public_key
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.terms import HEADERS
@@ -65,21 +74,23 @@ LARGEST_ANSWER = 1 << 20
 """bytes; twice the largest model in base64, and more"""
 BUSY = (429, 500, 502, 503, 504)
 """statuses that mean: later, or when the server's fault is mended"""
-STRANGER = ("Fingerprints did not match", "CERTIFICATE_VERIFY_FAILED")
-"""how urllib3 and OpenSSL say that somebody else answered"""
+STRANGER = ("the certificate is of another key", "CERTIFICATE_VERIFY_FAILED")
+"""how the pinned connection and OpenSSL say that somebody else answered"""
 LONGEST_PAUSE = 30.0
 """seconds"""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long and how often to try."""
+    """How long and how often to try, by which way, and whom to believe."""
 
     seconds: float = 20.0
     """for one request with its answer"""
     retries: int = 3
     proxy: str = ""
     """ "" none, "environment" those of the variables, else an address"""
+    ca: str = ""
+    """a PEM file of the authorities that may vouch for a server whose key is not pinned, "" for the usual ones"""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,7 +106,7 @@ class Transport:
 
     def __post_init__(self) -> None:
         _check_address(self.membership.address)
-        self._session = _session(self.membership.certificate, self.patience.proxy, self.membership.address)
+        self._session = _session(self.membership.certificate, self.patience, self.membership.address)
 
     def close(self) -> None:
         self._session.close()
@@ -184,42 +195,89 @@ class _Later(Exception):
 
 
 class _Pinned(HTTPAdapter):
-    """Connects to a server that shows this certificate and to no other, whoever signed it."""
+    """Connects to a server that holds this key and to no other, whoever signed its certificate."""
 
     def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
+        self._pool = _pinned_pool(fingerprint)
         super().__init__()
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
-        super().init_poolmanager(*arguments, **options, assert_fingerprint=self._fingerprint, assert_hostname=False)
+        super().init_poolmanager(*arguments, **options)
+        self._pin(self.poolmanager)
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
-        return super().proxy_manager_for(proxy, **options, assert_fingerprint=self._fingerprint, assert_hostname=False)
+        return self._pin(super().proxy_manager_for(proxy, **options))
+
+    def _pin(self, manager: Any) -> Any:
+        manager.pool_classes_by_scheme = {**manager.pool_classes_by_scheme, "https": self._pool}
+        return manager
 
 
-def _session(certificate: str, proxy: str, address: str) -> requests.Session:
+def _pinned_pool(fingerprint: str) -> type[HTTPSConnectionPool]:
+    """Connections that are closed, before anything is sent, unless the certificate is of the key of this SHA-256."""
+
+    class Connection(HTTPSConnection):
+        def connect(self) -> None:
+            super().connect()
+            shown = self.sock.getpeercert(binary_form=True) if isinstance(self.sock, ssl.SSLSocket) else None
+            if not hmac.compare_digest(hashlib.sha256(public_key(shown or b"")).hexdigest(), fingerprint.lower()):
+                self.close()
+                raise SSLError(STRANGER[0])
+            self.is_verified = True
+
+    class Pool(HTTPSConnectionPool):
+        ConnectionCls = Connection
+
+    return Pool
+
+
+def _session(certificate: str, patience: Patience, address: str) -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # neither proxies nor passwords (.netrc) nor authorities of the environment
     session.headers.clear()
     session.headers.update({"Accept-Encoding": "identity", "User-Agent": "foltr-search"})
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    if proxy == "environment":
+    if patience.proxy == "environment":
         session.proxies.update(get_environ_proxies(address))
-    elif proxy:
-        session.proxies.update({"http": proxy, "https": proxy})
+    elif patience.proxy:
+        session.proxies.update({"http": patience.proxy, "https": patience.proxy})
     if certificate:
         session.mount("https://", _Pinned(certificate))
-        session.verify = False  # the fingerprint is checked instead, before anything is sent
+        session.verify = False  # its key is checked instead, before anything is sent
+    elif patience.ca:
+        session.verify = _authorities(patience.ca)
     return session
 
 
+def _authorities(file: str) -> str:
+    """The path of a PEM file that holds at least one certificate, else FederationError."""
+    path = str(Path(file).expanduser())
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:  # ssl.SSLError, too
+        raise FederationError(f"federation.ca: wanted a PEM file of certificates, got {file}: {error}") from error
+    return path
+
+
+PLAIN_ADDRESS = re.compile(
+    r"https?://([0-9a-z._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?(/[0-9a-z._~/-]*)?", re.IGNORECASE | re.ASCII
+)
+"""no user, no backslash, no escapes, nothing that two programs could read in two ways"""
+
+
 def _check_address(address: str) -> None:
-    """FederationError unless it is https, or http on this very machine."""
-    parts = urlsplit(address)
-    if parts.scheme == "https" and parts.hostname:
-        return
-    if parts.scheme != "http" or not _is_loopback(parts.hostname or ""):
-        raise FederationError(f"the server's address must begin with https://, and is {address!r}")
+    """FederationError unless it is https, or http on this very machine, and is written plainly."""
+    try:
+        parts = parse_url(address)  # as requests reads it: whom it would connect to
+    except LocationParseError:
+        parts = Url()
+    host = (parts.host or "").strip("[]")
+    encrypted = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+    if not (host and encrypted and PLAIN_ADDRESS.fullmatch(address)):
+        raise FederationError(
+            "the server's address must begin with https:// and be written plainly (https://host:port), "
+            f"and is {address!r}"
+        )
 
 
 def _is_loopback(host: str) -> bool:

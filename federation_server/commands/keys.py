@@ -30,6 +30,22 @@ def rotate() -> None:
 
 
 @command.command()
+def renew() -> None:
+    """Make a new self-signed certificate of the same key; restart the server afterwards, and nobody notices."""
+    from federation_server.setup import make_certificate
+    from federation_server.tls import TlsError, key_fingerprint
+
+    installation = open_here()
+    if installation.settings.tls.mode != "self-signed":
+        raise TlsError(
+            f'tls.mode is "{installation.settings.tls.mode}": the certificate is not this program\'s to renew'
+        )
+    make_certificate(installation.folder, installation.settings, renew=True)
+    pinned = key_fingerprint(installation.certificate)
+    click.echo(f"a new certificate of the same key is in use after the next start; devices pin {pinned}")
+
+
+@command.command()
 def dashboard() -> None:
     """Make a new token for the dashboard and print it once; only its hash is kept."""
     import secrets

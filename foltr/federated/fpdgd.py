@@ -185,9 +185,12 @@ class FPDGD:
 
     def report(self, local: FPDGDLocal, rng: np.random.Generator) -> FPDGDMessage:
         """What the privacy mechanism lets out."""
-        end = self._bounded(local.theta) if self.update == "batch" else local.theta
-        released = self.privacy.release(self.sent(local.start), self.sent(end), rng)
+        released = self.privacy.release(self.sent(local.start), self.sent(self._end(local)), rng)
         return FPDGDMessage(released, local.n_interactions)
+
+    def hidden(self, local: FPDGDLocal) -> FloatVector:
+        """What the noise of `report` hides: the clipped update `[n_sent]`, on which keyed noise must depend."""
+        return self.privacy.bounded(self.sent(local.start), self.sent(self._end(local)))
 
     def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
         """What `foltr.federated.joining.join` makes of the messages; by default the weighted mean.
@@ -211,6 +214,9 @@ class FPDGD:
 
     def _learner(self, local: FPDGDLocal) -> FloatVector:
         return local.theta if self.update == "each" else local.start
+
+    def _end(self, local: FPDGDLocal) -> FloatVector:
+        return self._bounded(local.theta) if self.update == "batch" else local.theta
 
     def _bounded(self, theta: FloatVector) -> FloatVector:
         bound = self.privacy.local_bound

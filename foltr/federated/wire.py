@@ -56,7 +56,7 @@ class Invite(Record, frozen=True):
     group_id: str
     """the group's random name"""
     certificate: str = ""
-    """lower-case hex of the SHA-256 of a self-signed TLS certificate, "" when the usual authorities vouch"""
+    """lower-case hex of the SHA-256 of a self-signed certificate's public key, "" when the usual authorities vouch"""
     voucher: InviteVoucher | None = None
     """of the member who invites; None for an invite of the administrator, whom no roster holds"""
 

@@ -1,11 +1,13 @@
 """What a device does to its weights before they leave it: nothing, the published mechanism, Laplace or Gaussian noise.
 
     local_bound               the L2 radius that theta is projected to after each local step, or None
-    release(start, end, rng)  what leaves: `start` is the global theta that the device began with, `end` its own
+    bounded(start, end)       what noise has to hide: `start` is the global theta that the device began with, `end` its
+                              own
+    release(start, end, rng)  what leaves: the same with noise, drawn by `rng`
 
 A mechanism protects one device's whole contribution to one round (user level). How much that is over all rounds is
-counted in foltr.privacy.accounting. Noise that protects people takes `rng` from
-`foltr.privacy.noise.os_entropy_generator`; a simulation takes it from a seeded stream, and then protects nobody.
+counted in foltr.privacy.accounting. Noise that protects people takes `rng` from foltr.privacy.noise
+(`keyed_generator`, `os_entropy_generator`); a simulation takes it from a seeded stream, and then protects nobody.
 
 "Distributed" noise is a share of the noise: it protects only against someone who sees nothing but the sum of at least
 `n_clients` honest shares. A server that opens a single update sees almost all of it.
@@ -41,10 +43,14 @@ class NoPrivacy(_Record, frozen=True, tag="none"):
         """None: theta is not projected."""
         return None
 
-    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+    def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
         """`end` `[n_params]`."""
         _check(start, end)
         return end
+
+    def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
+        """`end` `[n_params]`."""
+        return self.bounded(start, end)
 
 
 class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
@@ -82,11 +88,15 @@ class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
         """Delta/2 as printed, Delta as coded."""
         return self.sensitivity / 2 if self.variant == "printed" else self.sensitivity
 
+    def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
+        """`end` projected to the bound, `[n_params]`."""
+        _check(start, end)
+        return clip_l2(end, self.sensitivity / 2 if self.variant == "printed" else self.sensitivity)
+
     def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
         """`end` projected to the bound, plus one gamma share for each weight, `[n_params]`."""
-        _check(start, end)
-        bound = self.sensitivity / 2 if self.variant == "printed" else self.sensitivity
-        return clip_l2(end, bound) + gamma_shares(self.sensitivity / self.epsilon, self.n_clients, len(end), rng)
+        shares = gamma_shares(self.sensitivity / self.epsilon, self.n_clients, len(end), rng)
+        return self.bounded(start, end) + shares
 
 
 class Laplace(_Record, frozen=True, tag="laplace"):
@@ -118,11 +128,15 @@ class Laplace(_Record, frozen=True, tag="laplace"):
         """None: the update is clipped once, at the end."""
         return None
 
+    def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
+        """The clipped update `[n_params]`."""
+        _check(start, end)
+        return clip_l1(end - start, self.clip * (1.0 - ROUNDING_MARGIN))
+
     def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
         """start + the clipped and noised update, `[n_params]`."""
-        _check(start, end)
         step = self.clip / self.epsilon / STEPS
-        steps = to_steps(clip_l1(end - start, self.clip * (1.0 - ROUNDING_MARGIN)), step)
+        steps = to_steps(self.bounded(start, end), step)
         if self.distributed:
             noise = laplace_shares(STEPS, self.n_clients, len(end), rng)
         else:
@@ -162,6 +176,11 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
         """None: the update is clipped once, at the end."""
         return None
 
+    def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
+        """The clipped update `[n_params]`."""
+        _check(start, end)
+        return clip_l2(end - start, self.clip * (1.0 - ROUNDING_MARGIN))
+
     def release(self, start: FloatVector, end: FloatVector, rng: np.random.Generator) -> FloatVector:
         """start + the clipped and noised update, `[n_params]`."""
         _check(start, end)
@@ -175,7 +194,7 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
 
     def release_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
         """The clipped and noised change `[n]` in whole steps of the grid."""
-        steps = to_steps(clip_l2(change, self.clip * (1.0 - ROUNDING_MARGIN)), self.grid_step)
+        steps = to_steps(self.bounded(np.zeros_like(change), change), self.grid_step)
         return steps + discrete_gaussian(STEPS, len(change), rng)
 
 

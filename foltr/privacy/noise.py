@@ -14,6 +14,7 @@ which matters to someone who can time a device to the microsecond.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable
 
@@ -26,6 +27,7 @@ STEPS = 1 << 20
 """grid steps in one scale (Laplace) or one standard deviation (Gaussian) of a device's noise"""
 LARGEST_STEPS = 2.0**50
 """a clipped vector longer than this many steps would not be a whole number in a float"""
+NOISE_KEY_BYTES = 32
 
 
 def os_entropy_generator() -> np.random.Generator:
@@ -36,6 +38,25 @@ def os_entropy_generator() -> np.random.Generator:
     between releases, whoever recovered the state from one of them would learn nothing about another.
     """
     words = np.frombuffer(os.urandom(48), dtype=np.uint64)
+    return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
+
+
+def keyed_generator(key: bytes, context: bytes) -> np.random.Generator:
+    """The generator that a secret key `[32 bytes]` and what is released determine: the same inputs, the same noise.
+
+        state = BLAKE2b-384 of context under key      128 bits are Philox's key, 256 its counter
+
+    A device that releases one thing twice, as after its state was copied or restored, so releases the same bytes, and
+    nobody can average the noise away. `context` must hold everything that a release depends on, the secret vector too:
+    two vectors under one context would get the same noise, and their difference would stand in the clear. To whoever
+    lacks the key the state is as good as random (BLAKE2b is a pseudorandom function), so what `os_entropy_generator`
+    says of its bits holds here; whoever has the key can work out the noise of all releases, past ones too. The same
+    numbers come from the same NumPy. ValueRangeError for a key of another length: a short one could be guessed.
+    """
+    if len(key) != NOISE_KEY_BYTES:
+        raise ValueRangeError(f"a noise key has {NOISE_KEY_BYTES} bytes, not {len(key)}")
+    state = hashlib.blake2b(context, key=key, digest_size=48, person=b"foltr-noise").digest()
+    words = np.frombuffer(state, dtype="<u8").astype(np.uint64)
     return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
 
 

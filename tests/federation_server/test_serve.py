@@ -14,13 +14,15 @@ from pathlib import Path
 
 import pytest
 import requests
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from federation_server import setup
 from federation_server.cli import main
 from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError
 from federation_server.start import shipped_start
-from federation_server.tls import certificate_fingerprint
+from federation_server.tls import key_fingerprint
 from federation_server.vault import Vault
 from foltr.federated.invite_link import from_link
 from foltr.federated.wire import Accepted, decode, encode
@@ -109,26 +111,28 @@ def update_body(client: Client) -> bytes:
 
 
 def test_a_self_signed_server_is_known_by_its_fingerprint(tmp_path: Path) -> None:
-    """The invite carries the SHA-256 of the very certificate that the server shows, and devices find it with https."""
+    """The invite carries the SHA-256 of the key in the certificate that the server shows; devices find it by https."""
     made = make_server(tmp_path / "server", tls="self-signed")
     invite = from_link(setup.invitation(made, note="", seconds=60, now=int(time.time())))
     assert invite.address == f"https://127.0.0.1:{made.settings.server.port}"
-    assert invite.certificate == certificate_fingerprint(made.certificate)
+    assert invite.certificate == key_fingerprint(made.certificate)
     assert made.private_key.stat().st_mode & 0o077 == 0
     with running(made):
         client = Client(invite.address)
         client.session.trust_env, client.session.verify = False, str(made.certificate)
         assert opened(client.join(invite)).kind == "enrolled"
-        shown = shown_certificate(made.settings.server.port)
+        shown = shown_key(made.settings.server.port)
     assert shown == invite.certificate
 
 
-def shown_certificate(port: int) -> str:
+def shown_key(port: int) -> str:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     plain = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
     with plain, context.wrap_socket(plain) as connection:
-        return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
+        shown = x509.load_der_x509_certificate(connection.getpeercert(binary_form=True) or b"")
+    key = shown.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return hashlib.sha256(key).hexdigest()
 
 
 def test_a_missing_private_key_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,7 @@ def upgrade() -> None:
     _lineages()
     _guard()
     _operations()
+    _devices()
 
 
 def _sealed() -> None:
@@ -120,3 +121,8 @@ def _guard() -> None:
 
 def _operations() -> None:
     """What an operator sees."""
+
+
+def _devices() -> None:
+    """What a device is told about itself."""
+    op.add_column("members", sa.Column("answered", sa.Integer(), nullable=False, server_default="0"))

@@ -66,7 +66,9 @@ def no_pause(_: float) -> None:
 
 def hasty(member: Membership, settings: FederationSettings) -> Transport:
     """A door that does not wait between tries."""
-    return Transport(member, Patience(settings.timeout_seconds, settings.retries, settings.proxy), sleep=no_pause)
+    return Transport(
+        member, Patience(settings.timeout_seconds, settings.retries, settings.proxy, settings.ca), sleep=no_pause
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -139,8 +141,8 @@ class Person:
     def join(self, group: Group) -> Membership:
         return self.joining().join(group.invite(), agrees=lambda lines: True)
 
-    def sync(self, *, agrees: bool = True) -> SyncReport:
-        return Sync(self.store, self.settings, lambda lines: agrees, by=self.by, clock=self.clock).run()
+    def sync(self, *, agrees: bool = True, sleep: Callable[[float], None] = no_pause) -> SyncReport:
+        return Sync(self.store, self.settings, lambda lines: agrees, by=self.by, clock=self.clock, sleep=sleep).run()
 
     def see_pages(self, n: int, *, seed: int = 0, feature: str = "recent_week") -> None:
         """Store pages on which the user opened the result that is strongest in one feature."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from app.federation import ledger, membership
+from app.federation.answering import LONGEST_DELAY
 from app.federation.background_sync import RETRY_SECONDS, BackgroundSync
 from app.settings import Paths
 from tests.app.federation.groups import Group, Person, hasty
@@ -21,7 +22,7 @@ def background(person: Person, clock: Callable[[], float]) -> BackgroundSync:
 
 
 def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person) -> None:
-    """Unasked it asks and does not sync; after a yes it syncs at once, and again only when the hour has passed."""
+    """Unasked it asks and does not sync; after a yes it prepares its answer, and sends it when its moment has come."""
     person.set(sync="hourly")
     person.join(group)
     moment = [time.time()]
@@ -34,11 +35,27 @@ def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person) -
     assert syncing.question() == ()
     news = syncing.sync_when_due()
     assert news is not None
+    assert not news.important
+    assert "prepared the answer to round 1; it leaves after" in news.text
+    (upload,) = ledger.all_uploads(person.store)
+    assert moment[0] < upload.not_before < moment[0] + LONGEST_DELAY
+    assert syncing.sync_when_due() is None
+    assert len(ledger.entries(person.store)) == 1
+    ready(person)
+    syncing = background(person, lambda: moment[0])
+    news = syncing.sync_when_due()
+    assert news is not None
     assert news.important
     assert "answered round 1" in news.text
     moment[0] += 200
     assert syncing.sync_when_due() is None
     assert len(ledger.entries(person.store)) == 1
+
+
+def ready(person: Person) -> None:
+    """Let the moment of what is prepared be past, for the server takes no request of another day."""
+    with person.store.transaction() as db:
+        db.execute("UPDATE uploads SET not_before = 0")
 
 
 def test_no_means_no(group: Group, person: Person) -> None:

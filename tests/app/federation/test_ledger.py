@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.federation import ledger
+from app.federation import budget, ledger
 from app.federation.failures import SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.terms import Protection, in_words
@@ -93,31 +93,12 @@ def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact
     bare = entry(1, mechanism, exact_count=exact_count)
     assert math.isinf(ledger.epsilon((bare,), 1e-5, "zero-out"))
     with pytest.raises(SpentError, match="infinite epsilon"):
-        ledger.check((), bare, FederationSettings())
-    ledger.check((), bare, FederationSettings(allow_unprotected=True))
+        budget.check((), bare, FederationSettings())
+    budget.check((), bare, FederationSettings(allow_unprotected=True))
     protection = Protection(mechanism, exact_count, n_params=56, floor=3)
     told = " ".join(in_words(protection, delta=1e-5))
     assert "allow_unprotected" in told
     assert "infinite epsilon" in told
-
-
-def test_after_an_unprotected_round_no_budget_is_left() -> None:
-    """What left without protection cannot be taken back by protecting later rounds."""
-    with pytest.raises(SpentError, match="epsilon inf"):
-        ledger.check((entry(1, NoPrivacy()),), entry(2), FederationSettings())
-
-
-def test_the_budget_allows_as_many_rounds_as_are_announced() -> None:
-    """`rounds_left` is the largest number for which every single check passes."""
-    settings = FederationSettings(epsilon_budget=2.0)
-    left = ledger.rounds_left((), entry(0), settings)
-    spent: tuple[LedgerEntry, ...] = ()
-    for number in range(left):
-        ledger.check(spent, entry(number), settings)
-        spent = (*spent, entry(number))
-    with pytest.raises(SpentError, match="past its budget of 2"):
-        ledger.check(spent, entry(left), settings)
-    assert ledger.rounds_left(spent, entry(left), settings) == 0
 
 
 def test_the_noise_in_the_mean_by_members() -> None:
@@ -128,3 +109,33 @@ def test_the_noise_in_the_mean_by_members() -> None:
     shared = Protection(Gaussian(clip=1.0, noise_multiplier=2.0, distributed=True, n_clients=4), False, 100, 4)
     assert shared.relative_noise == pytest.approx(2 * math.sqrt(100) / 4)
     assert shared.members_needed == 20
+
+
+def test_what_the_server_counted_and_the_ledger_lost_is_charged_again(store: Store) -> None:
+    """Three rounds counted where one is known write two entries, at the present terms; no count takes one back."""
+    spend(store, 1)
+    now = entry(0, Gaussian(clip=0.8, noise_multiplier=1.0))
+    assert ledger.write_missing(store, now, known=1, counted=3, most=100) == 2
+    assert ledger.write_missing(store, now, known=3, counted=1, most=100) == 0
+    assert ledger.write_missing(store, now, known=3, counted=4, most=100) == 1
+    found = ledger.entries(store)
+    assert [(e.lineage, e.round) for e in found] == [(1, 1), (0, 1), (0, 2), (0, 3)]
+    assert [e.mechanism for e in found[1:]] == [now.mechanism] * 3
+
+
+def test_a_server_that_lies_about_the_count_cannot_fill_the_disk(store: Store) -> None:
+    """A billion rounds counted write no more than the caller allows."""
+    assert ledger.write_missing(store, entry(0), known=0, counted=10**9, most=7) == 7
+    assert len(ledger.entries(store)) == 7
+
+
+def test_an_update_for_a_round_that_is_past_no_longer_waits(store: Store) -> None:
+    """It counts as late, its bytes are gone, its entry stays; the present round's still waits."""
+    spend(store, 1)
+    spend(store, 2)
+    ledger.settle_past(store, 1, 2)
+    assert [(u.round, u.state, u.body) for u in ledger.all_uploads(store)] == [
+        (1, "late", None),
+        (2, "waiting", b"sealed"),
+    ]
+    assert len(ledger.entries(store)) == 2

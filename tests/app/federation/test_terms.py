@@ -109,31 +109,6 @@ def test_a_real_exchange_holds_the_records_and_nothing_else(group: Group, person
     assert membership.load(person.store) is None
 
 
-def test_two_updates_of_equal_pages_differ(group: Group, person: Person) -> None:
-    """Noise is drawn anew for each update: the same pages under the same ranker give two different payloads."""
-    import numpy as np
-
-    from app.federation.membership import Standing
-    from app.federation.replay import newest_pages, sealed_update
-    from app.federation.server import corresponding
-    from app.learning.learner import theta_prior
-    from indexer.retrieval.features import MANIFEST_HASH
-
-    member = person.join(group)
-    with corresponding(member, person.settings.federation) as server:
-        told = server.announcement(Standing())
-    pages = newest_pages(person.store, MANIFEST_HASH, n=5)
-    with reading(group.installation.engine) as connection:
-        here = present(connection)
-    assert here is not None
-    assert here.sealed_key is not None
-    key = group.installation.vault.decrypt(here.sealed_key)
-    boxes = [sealed_update(told, theta_prior(), pages, device=member.device).box for _ in range(2)]
-    payloads = [decode(unseal(key, box), Update).payload for box in boxes]
-    one, other = (np.frombuffer(payload[4:]) for payload in payloads)
-    assert (one != other).all()
-
-
 def test_a_sync_makes_the_groups_method_once(group: Group, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     """Consent, ledger, replay and adoption ask for the method of one and the same terms."""
     made = []

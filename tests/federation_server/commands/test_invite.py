@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from federation_server.tls import certificate_fingerprint
+from federation_server.tls import key_fingerprint
 from foltr.federated.invite_link import from_link
 
 
@@ -30,7 +30,7 @@ def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureF
         capsys.readouterr()
         assert run(folder, "invite") == 0
         found.append(from_link(capsys.readouterr().out).certificate)
-    assert found == [certificate_fingerprint(folder / "certificate.pem")] * 2
+    assert found == [key_fingerprint(folder / "certificate.pem")] * 2
 
 
 def test_an_invite_for_this_machine_alone_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

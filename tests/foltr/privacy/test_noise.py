@@ -11,6 +11,7 @@ from foltr.privacy.noise import (
     discrete_gaussian,
     discrete_laplace,
     gamma_shares,
+    keyed_generator,
     laplace_shares,
     os_entropy_generator,
     to_steps,
@@ -87,3 +88,30 @@ def test_two_generators_of_the_system_differ() -> None:
     """Each release gets its own generator, from its own entropy."""
     draws = [os_entropy_generator().integers(2**63, size=4).tolist() for _ in range(8)]
     assert len({tuple(d) for d in draws}) == 8
+
+
+def test_keyed_noise_is_a_function_of_key_and_context() -> None:
+    """The same key and context draw the same numbers; another key, another context or a longer one do not."""
+
+    def draws(key: bytes, context: bytes) -> tuple[int, ...]:
+        return tuple(keyed_generator(key, context).integers(2**63, size=4).tolist())
+
+    one, other = bytes(32), bytes(31) + b"\1"
+    assert draws(one, b"round 1") == draws(one, b"round 1")
+    assert len({draws(one, b"round 1"), draws(other, b"round 1"), draws(one, b"round 2"), draws(one, b"round 1 ")}) == 4
+
+
+def test_keyed_state_is_the_hash() -> None:
+    """The 384 bits of Philox's key and counter are those of keyed BLAKE2b."""
+    import hashlib
+
+    digest = hashlib.blake2b(b"context", key=b"k" * 32, digest_size=48, person=b"foltr-noise").digest()
+    state = keyed_generator(b"k" * 32, b"context").bit_generator.state["state"]
+    assert state["key"].astype("<u8").tobytes() + state["counter"].astype("<u8").tobytes() == digest
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(33)])
+def test_a_key_that_could_be_guessed_is_refused(key: bytes) -> None:
+    """Only 32 bytes are a key."""
+    with pytest.raises(ValueRangeError, match="32 bytes"):
+        keyed_generator(key, b"")

@@ -1,0 +1,110 @@
+"""The budget of a period: no window of so many days spends more, and what is spent opens again when it is past."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from app.federation import budget, ledger
+from app.federation.budget import DAY
+from app.federation.failures import SpentError
+from app.federation.ledger import LedgerEntry
+from app.settings import FederationSettings
+from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
+
+STRONG, WEAK = Gaussian(clip=0.8, noise_multiplier=4.0), Gaussian(clip=0.8, noise_multiplier=1.0)
+FOUR_A_YEAR = FederationSettings(epsilon_budget=10.0, budget_days=365)
+
+
+def entry(time: int, mechanism: Mechanism = WEAK) -> LedgerEntry:
+    return LedgerEntry(time, "g", 1, time, n_params=10, mechanism=mechanism, exact_count=False)
+
+
+def spend_when_allowed(
+    times: list[int], mechanisms: list[Mechanism], settings: FederationSettings
+) -> list[LedgerEntry]:
+    """What a device writes that is offered a round at each of these times by its clock."""
+    spent: list[LedgerEntry] = []
+    for clock, mechanism in zip(times, mechanisms, strict=True):
+        fresh = entry(budget.moment(tuple(spent), clock), mechanism)
+        try:
+            budget.check(tuple(spent), fresh, settings)
+        except SpentError:
+            continue
+        spent.append(fresh)
+    return spent
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_window_spends_more_than_the_budget(seed: int) -> None:
+    """Of 300 rounds offered at random times, by a clock that jumps about, every window of 30 days stays within 10."""
+    rng = np.random.default_rng(seed)
+    settings = FederationSettings(epsilon_budget=10.0, budget_days=30)
+    times = np.sort(rng.integers(0, 365 * DAY, 300))
+    jumps = np.where(rng.random(300) < 0.2, rng.integers(-90 * DAY, 0, 300), 0)
+    mechanisms = [(STRONG, WEAK)[int(choice)] for choice in rng.integers(0, 2, 300)]
+    spent = spend_when_allowed([int(time) for time in times + jumps], mechanisms, settings)
+    assert [e.time for e in spent] == sorted(e.time for e in spent)
+    fullest = 0.0
+    for first in spent:  # a window that begins elsewhere holds no more than one that begins with an entry
+        mu = (
+            sum(1 / e.mechanism.noise_multiplier**2 for e in spent if first.time <= e.time < first.time + 30 * DAY)
+            ** 0.5
+        )
+        fullest = max(fullest, gaussian_epsilon(mu, settings.delta))
+    assert fullest <= 10.0
+    assert fullest > 9.0  # the budget was used, too
+    assert len(spent) > 24
+
+
+def test_four_rounds_fill_the_default_budget_and_leave_it_one_by_one() -> None:
+    """z = 1 four times is mu = 2, epsilon 9.997; the fifth fits 365 days after the first, to the second."""
+    spent = tuple(entry(n * 7 * DAY) for n in range(4))
+    assert ledger.epsilon(spent, 1e-5, "zero-out") == pytest.approx(9.997, abs=1e-3)
+    with pytest.raises(SpentError, match=r"within 365 days, past its budget of 10 .* may leave on 19"):
+        budget.check(spent, entry(365 * DAY - 1), FOUR_A_YEAR)
+    budget.check(spent, entry(365 * DAY), FOUR_A_YEAR)
+    assert budget.opens(spent, entry(30 * DAY), FOUR_A_YEAR) == 365 * DAY
+    assert budget.opens(spent, entry(365 * DAY + 5), FOUR_A_YEAR) == 365 * DAY + 5
+
+
+def test_a_clock_that_went_back_refunds_nothing() -> None:
+    """With a clock a decade behind, what was written counts as the present, and the budget stays spent."""
+    spent = tuple(entry(20 * 365 * DAY + n) for n in range(4))
+    back = entry(10 * 365 * DAY)
+    with pytest.raises(SpentError):
+        budget.check(spent, dataclasses.replace(back, time=budget.moment(spent, back.time)), FOUR_A_YEAR)
+    with pytest.raises(SpentError):
+        budget.check(spent, back, FOUR_A_YEAR)
+    assert budget.rounds_left(spent, back, FOUR_A_YEAR) == 0
+
+
+def test_after_an_unprotected_round_no_budget_is_left_in_the_period() -> None:
+    """What left without protection cannot be taken back by protecting later rounds; it leaves the window like any."""
+    bare = (entry(0, NoPrivacy()),)
+    with pytest.raises(SpentError, match="epsilon inf"):
+        budget.check(bare, entry(1), FederationSettings())
+    budget.check(bare, entry(365 * DAY), FederationSettings())
+
+
+def test_the_budget_allows_as_many_rounds_as_are_announced() -> None:
+    """`rounds_left` is the largest number for which every single check passes."""
+    settings = FederationSettings(epsilon_budget=2.0)
+    left = budget.rounds_left((), entry(0, STRONG), settings)
+    spent: tuple[LedgerEntry, ...] = ()
+    for number in range(left):
+        budget.check(spent, entry(number, STRONG), settings)
+        spent = (*spent, entry(number, STRONG))
+    with pytest.raises(SpentError, match="past its budget of 2"):
+        budget.check(spent, entry(left, STRONG), settings)
+    assert budget.rounds_left(spent, entry(left, STRONG), settings) == 0
+
+
+def test_a_round_that_alone_is_beyond_the_budget_never_fits() -> None:
+    """No date is promised for it."""
+    assert budget.opens((), entry(0), FederationSettings(epsilon_budget=1.0)) is None
+    with pytest.raises(SpentError, match=r"the group's ranker stays$"):
+        budget.check((), entry(0), FederationSettings(epsilon_budget=1.0))

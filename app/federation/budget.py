@@ -17,6 +17,7 @@ from app.federation.failures import SpentError
 from app.federation.ledger import LedgerEntry
 from app.settings import FederationSettings
 from app.wording import iso_day
+from foltr.federated.wire import Terms
 
 DAY = 86_400
 Spent = tuple[LedgerEntry, ...]
@@ -58,6 +59,23 @@ def check(spent: Spent, entry: LedgerEntry, settings: FederationSettings) -> Non
             f"nothing was sent: one more round would bring this device to epsilon {after:.2f} (delta "
             f"{settings.delta:g}) within {settings.budget_days:,} days, past its budget of {settings.epsilon_budget:g} "
             f"(federation.epsilon_budget); {_when(opens(spent, entry, settings))}"
+        )
+
+
+def check_period(spent: Spent, entry: LedgerEntry, terms: Terms) -> None:
+    """SpentError when the group has had all the rounds of a period that its terms speak of: the device holds them.
+
+    Rounds of abandoned lineages count too: what was sent was sent.
+    """
+    if not terms.n_rounds:
+        return
+    began = moment(spent, entry.time) - terms.period_days * DAY
+    times = sorted(e.time for e in spent if e.group_id == terms.group_id and e.time > began)
+    if len(times) >= terms.n_rounds:
+        again = times[-terms.n_rounds] + terms.period_days * DAY
+        raise SpentError(
+            f"nothing was sent: this device has answered the {terms.n_rounds:,} rounds that the group's terms allow in "
+            f"{terms.period_days:,} days; {_when(again)}"
         )
 
 

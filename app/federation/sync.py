@@ -165,6 +165,7 @@ class Sync:
             return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
         if cost.exact_count and not self._pages(told).interactions:
             return f"sat out round {told.round}: no new pages, and the group's terms tell their number anyway"
+        budget.check_period(spent, cost, told.terms)
         budget.check(spent, cost, self.settings.federation)
         return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from app.federation.ledger import LedgerEntry
 from app.settings import FederationSettings
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
+from tests.federation_server.groups import make_terms
 
 STRONG, WEAK = Gaussian(clip=0.8, noise_multiplier=4.0), Gaussian(clip=0.8, noise_multiplier=1.0)
 FOUR_A_YEAR = FederationSettings(epsilon_budget=10.0, budget_days=365)
@@ -80,6 +82,19 @@ def test_a_clock_that_went_back_refunds_nothing() -> None:
     with pytest.raises(SpentError):
         budget.check(spent, back, FOUR_A_YEAR)
     assert budget.rounds_left(spent, back, FOUR_A_YEAR) == 0
+
+
+def test_a_device_holds_the_group_to_its_rounds() -> None:
+    """Four rounds in 365 days and no fifth, whatever the lineage or the budget; rounds of other groups do not count."""
+    agreed = make_terms("g", {"privacy": {"mechanism": "gaussian", "clip": 0.8, "noise_multiplier": 4.0}}, 3)
+    agreed = msgspec.structs.replace(agreed, n_rounds=4, period_days=365)
+    spent = tuple(dataclasses.replace(entry(n * DAY, STRONG), lineage=n) for n in range(4))
+    budget.check_period(spent[:3], entry(5 * DAY), agreed)
+    with pytest.raises(SpentError, match=r"the 4 rounds that the group's terms allow in 365 days; .* 19"):
+        budget.check_period(spent, entry(365 * DAY - 1), agreed)
+    budget.check_period(spent, entry(365 * DAY), agreed)
+    budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, group_id="another"))
+    budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0))
 
 
 def test_after_an_unprotected_round_no_budget_is_left_in_the_period() -> None:

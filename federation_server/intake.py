@@ -253,6 +253,16 @@ class _Waiting:
     answer: Future[Accepted]
 
 
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+SETTLE_SECONDS = 30.0
+"""that a request waits for a round to close at most; it then reads what there is"""
+
+
 @dataclass(slots=True, eq=False)
 class Writer:
     """Start it before use, stop it after the last request."""
@@ -262,6 +272,7 @@ class Writer:
     """what the answers of a transaction make due, once they are given and before the next one; raises nothing"""
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
+    _settled: threading.Event = field(default_factory=_set_event)
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="update writer", daemon=True)
@@ -287,6 +298,10 @@ class Writer:
         else:
             self._queue.put(waiting)
         return waiting.answer
+
+    def settle(self) -> None:
+        """Wait while answers are followed by what they made due: the last update's sender then reads the next round."""
+        self._settled.wait(SETTLE_SECONDS)
 
     def _run(self) -> None:
         going = True
@@ -315,9 +330,13 @@ class Writer:
             for waiting in batch:
                 waiting.answer.set_exception(error)
             return
+        self._settled.clear()
         for waiting, answer in zip(batch, answers, strict=True):
             if isinstance(answer, Refused):
                 waiting.answer.set_exception(answer)
             else:
                 waiting.answer.set_result(answer)
-        self.afterwards(answers)
+        try:
+            self.afterwards(answers)
+        finally:
+            self._settled.set()

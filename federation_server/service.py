@@ -178,6 +178,7 @@ class Service:
     def announcement(self, request: Request) -> Signed:
         """The present round."""
         self._signed(request)
+        self.writer.settle()
         with reading(self.engine) as connection:
             active_member(connection, request.credentials.device, now=self.clock())
             announced = self._announced(connection, request.credentials.device)
@@ -207,6 +208,7 @@ class Service:
         self._signed(request)
         if model_hash != "newest" and not HASH.fullmatch(model_hash):
             raise Refused("not-found", "no such model")
+        self.writer.settle()
         with reading(self.engine) as connection:
             active_member(connection, request.credentials.device, now=self.clock())
             found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)

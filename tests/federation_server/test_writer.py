@@ -140,6 +140,29 @@ def test_who_gave_up_is_not_written() -> None:
     assert given_up.cancelled()
 
 
+def test_a_reader_waits_for_what_an_answer_made_due() -> None:
+    """Between the last answer and the end of what follows it `settle` waits; before and after it does not."""
+    closing, go_on = threading.Event(), threading.Event()
+
+    def close(_: Sequence[Accepted | Refused]) -> None:
+        closing.set()
+        assert go_on.wait(120)
+
+    writer = Writer(lambda offers: [Accepted(round=o.round, received=1) for o in offers], close)
+    writer.settle()
+    writer.start()
+    assert writer.submit(offer(1)).result(timeout=120).round == 1
+    assert closing.wait(120)
+    reader = threading.Thread(target=writer.settle)
+    reader.start()
+    reader.join(0.2)
+    assert reader.is_alive()
+    go_on.set()
+    reader.join(120)
+    assert not reader.is_alive()
+    writer.stop()
+
+
 def test_stopping_writes_what_waits_and_refuses_what_comes_later() -> None:
     """What was handed over before the end is written, what came after it is refused; a stopped writer can start."""
     disk = Disk()

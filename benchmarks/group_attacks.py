@@ -1,0 +1,200 @@
+"""What a fifth of a group that means harm can do to the common ranker, and whether the server notices.
+
+    python -m benchmarks.group_attacks [--seeds 2] [--clients 5 20 50] [--terms former default long] [--wire]
+
+Members search three collections whose documents became files with types and dates by lot (benchmarks.preferences); an
+honest one opens what is relevant. The figure is nDCG@10 of the common ranker after the last round, on queries that
+nobody searched. The attackers push in the direction that costs most, of those that were tried on these very queries.
+In the columns "silent" honest members have nothing to say and send noise alone, so that nobody pushes back.
+
+`--wire` plays the default terms as real requests: a server on loopback, devices' own verbs, seals, signatures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from app.indexing import update_index
+from app.learning.learner import theta_prior
+from app.paths import Paths
+from app.search.results import SearchRequest
+from app.search.search import Search
+from app.settings import Settings
+from benchmarks import collections
+from benchmarks.devices import device
+from benchmarks.judged import Batch, JudgedPage, graded
+from benchmarks.preferences import filed
+from benchmarks.tables import Table, machine, verdict
+from federation_server.settings import SHARED
+from foltr.arrays import FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import noise_of
+from foltr.privacy.mechanisms import Gaussian
+from foltr.ranking.rankers import Linear
+from indexer.retrieval.features import NAMES
+from simulation.click_models import Users, make_users
+from simulation.studies.group_attacks import ATTACKS, Group, Outcome, Page, Scene, reach, run
+
+COLLECTIONS = ("cranfield", "cisi", "medline")
+MALICIOUS = {5: 1, 20: 4, 50: 10}
+AIMS = {5: 0.05, 20: 0.02, 50: 0.02}
+"""the largest loss of nDCG@10, by the members of the group"""
+N_TRIED = 60
+"""directions by lot, besides those of single weights"""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Terms of a group, and how long it goes on."""
+
+    method: FPDGD
+    n_rounds: int
+    n_local: int
+
+
+def plans() -> dict[str, Plan]:
+    """The terms of former groups, today's default, and today's for as many rounds as the former."""
+    shared = tuple(sorted(NAMES.index(name) for name in SHARED))
+    former = FPDGD(
+        Linear(len(NAMES)), learning_rate=0.05, weighting="equal", guard=True,
+        privacy=Gaussian(clip=0.1, noise_multiplier=4.0),
+    )  # fmt: skip
+    default = FPDGD(
+        Linear(len(NAMES)), learning_rate=0.5, update="batch", weighting="equal", guard=True, shared=shared,
+        longest_step=0.15, longest_query=0.15, privacy=Gaussian(clip=0.8, noise_multiplier=1.0),
+    )  # fmt: skip
+    return {"former": Plan(former, 30, 5), "default": Plan(default, 4, 40), "long": Plan(default, 30, 10)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """Pages to search, pages to judge by, and what attackers know."""
+
+    pages: list[Page]
+    judged: list[Batch]
+    users: Users
+
+    def ndcg(self, theta: FloatVector) -> float:
+        """Mean over the collections."""
+        return float(np.mean([batch.ndcg(theta).mean() for batch in self.judged]))
+
+
+@contextmanager
+def searched(name: str, folder: Path, settings: Settings) -> Iterator[list[JudgedPage]]:
+    """A page for each query of the collection, its documents filed by lot."""
+    collection = collections.read(name)
+    files = filed(collection, folder / "files", np.random.default_rng(3))
+    paths = Paths(folder / "config", folder / "data")
+    update_index(settings, paths, roots=(str(folder / "files"),), holder="benchmark", optimize=True)
+    by_path = {path: file.document.id for path, file in files.items()}
+    with device(paths, settings) as search:
+        yield [_page(search, by_path, query, text, collection.grades[query])
+               for query, text in collection.queries.items()]  # fmt: skip
+
+
+def _page(search: Search, files: dict[str, str], query: str, text: str, grades: dict[str, int]) -> JudgedPage:
+    page = search.search(SearchRequest(text, order="bm25"))
+    return JudgedPage(query, page.features, graded(page, files, grades), tuple(grades.values()))
+
+
+def world() -> World:
+    """Every second query is searched, the others are judged by."""
+    pages, judged = [], []
+    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
+        for name in COLLECTIONS:
+            with searched(name, Path(folder) / name, Settings()) as found:
+                judged.append(Batch(found[::2]))
+                pages += [Page(f"{name} {page.query}".encode(), page.features, page.grades) for page in found[1::2]]
+    return World(pages, judged, make_users("navigational", top_grade=1))
+
+
+def worst_direction(known: World, method: FPDGD, far: float) -> FloatVector:
+    """The unit vector `[d]` along which `far` costs most nDCG, of single weights, mixtures of the worst, and -theta."""
+    start = theta_prior()
+    here = method.sent(start)
+
+    def cost(direction: FloatVector) -> float:
+        return known.ndcg(method.placed(start, here + far * direction / np.linalg.norm(direction)))
+
+    single = [sign * axis for axis in np.eye(len(here)) for sign in (-1.0, 1.0)]
+    single.sort(key=cost)
+    rng = np.random.default_rng(0)
+    mixed = [np.tensordot(rng.random(4), np.array(single[:4]), 1) for _ in range(N_TRIED)]
+    best = min([*single[:1], -here, *mixed], key=cost)
+    return np.asarray(best / np.linalg.norm(best))
+
+
+def direction(known: World, plan: Plan, n: int) -> FloatVector:
+    """The worst direction for as far as attackers who know the bounds get."""
+    noise, d = noise_of(plan.method.privacy), plan.method.n_sent
+    assert noise is not None
+    empty = Scene(noise, np.inf, np.zeros((n - MALICIOUS[n], d)), np.zeros(d), plan.n_rounds, MALICIOUS[n],
+                  np.random.default_rng(0))  # fmt: skip
+    return worst_direction(known, plan.method, MALICIOUS[n] / n * reach(noise, empty, plan.n_rounds))
+
+
+def played(
+    known: World, plan: Plan, n: int, name: str, target: FloatVector, *, silent: bool, seeds: int
+) -> tuple[float, list[Outcome]]:
+    """Mean nDCG, and each run."""
+    noise = noise_of(plan.method.privacy)
+    assert noise is not None
+    group = Group(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
+    outcomes = [
+        run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, np.random.default_rng([n, seed]))
+        for seed in range(seeds)
+    ]
+    return float(np.mean([known.ndcg(outcome.theta) for outcome in outcomes])), outcomes
+
+
+def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
+    """One table: the attacks in rows."""
+    m, target = MALICIOUS[n], direction(known, plan, n)
+    table = Table(("attack", "nDCG@10", "loss", f"aim <= {AIMS[n]}", "rounds with alarm", f"found of {m}",
+                   "wronged", "silent: nDCG@10", "loss", "found", "wronged"))  # fmt: skip
+    base: list[float] = []
+    for name in ATTACKS:
+        cells: list[object] = []
+        for silent in (False, True):
+            value, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
+            if name == "none":
+                base.append(value)
+            loss = base[silent] - value
+            found = sum(one.found for one in outcomes) / seeds
+            wronged = sum(one.wronged for one in outcomes) / seeds
+            alarms = f"{sum(one.alarms for one in outcomes) / seeds:g} of {plan.n_rounds}"
+            cells += [
+                value,
+                loss,
+                *([] if silent else [verdict(loss <= AIMS[n]), alarms]),
+                f"{found:g}",
+                f"{wronged:g}",
+            ]
+        table.add(name, *cells)
+        print(f"  {name}: {cells}", flush=True)
+    return table
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--clients", type=int, nargs="+", choices=tuple(MALICIOUS), default=list(MALICIOUS))
+    parser.add_argument("--terms", nargs="+", choices=tuple(plans()), default=list(plans()))
+    wanted, known = parser.parse_args(), world()
+    print(machine(), f"shipped ranker: {known.ndcg(theta_prior()):.3f}", sep="\n\n")
+    for terms in wanted.terms:
+        for n in wanted.clients:
+            found = report(known, plans()[terms], n, wanted.seeds)
+            print(f"\n{terms} terms, {n} members, {MALICIOUS[n]} malicious\n\n{found}\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

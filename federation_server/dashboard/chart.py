@@ -15,21 +15,21 @@ MOST_DOTS = 30
 Values = Sequence[float | None]
 
 
-def chart(names: Sequence[str], values: Values, *, beside: Values = (), label: str, digits: int = 2) -> str:
+def chart(names: Sequence[str], values: Values, *, beside: Values = (), label: str, whole: bool = False) -> str:
     """The values of the rounds `names`, oldest left, with gaps where there is none, and a dashed line to compare with.
 
-    `label` is read out; `digits` are those of the scale.
+    `label` is read out; `whole` is for counts.
     """
     known = [value for value in (*values, *beside) if value is not None and math.isfinite(value)]
     if not any(value is not None for value in values):
         return '<p class="none">nothing yet</p>'
-    top = ceiling(max(known), whole=digits == 0)
-    parts = [_scale(top, digits), _names(names)]
+    top = ceiling(max(known), whole=whole)
+    parts = [_scale(top), _names(names)]
     if any(value is not None for value in beside):
         parts.append(_line(beside, top, dots=False, style="beside"))
     parts.append(_line(values, top, dots=True, style="own"))
     last = next(value for value in reversed(values) if value is not None)
-    said = f"{label}, {names[0]} to {names[-1]}: {last:.{digits}f} at last"
+    said = f"{label}, {names[0]} to {names[-1]}: {last:.{0 if whole else 2}f} at last"
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(said)}">{"".join(parts)}</svg>'
 
 
@@ -55,12 +55,12 @@ def _y(value: float, top: float) -> float:
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * max(value, 0.0) / top
 
 
-def _scale(top: float, digits: int) -> str:
+def _scale(top: float) -> str:
     lines = []
     for value in (0.0, top / 2, top):
         y = _y(value, top)
         lines.append(f'<path class="rule" d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}"/>')
-        lines.append(f'<text x="{LEFT - 5}" y="{y + 3.5:.1f}" text-anchor="end">{value:.{digits}f}</text>')
+        lines.append(f'<text x="{LEFT - 5}" y="{y + 3.5:.1f}" text-anchor="end">{value:g}</text>')
     return "".join(lines)
 
 
@@ -68,7 +68,7 @@ def _names(names: Sequence[str]) -> str:
     """The first, the last, and the one between them where there is room."""
     n = len(names)
     places = sorted({0, n - 1} | ({n // 2} if n > 4 else set()))
-    anchors = {0: "start", n - 1: "end"} if n > 1 else {}
+    anchors = {n - 1: "end"} if n > 1 else {}
     return "".join(
         f'<text x="{_x(place, n):.1f}" y="{HEIGHT - 6}" text-anchor="{anchors.get(place, "middle")}">'
         f"{escape(names[place])}</text>"

@@ -81,7 +81,7 @@ def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
 
     budget, left = standing.budget_over(agreed, closed)
     return {
-        "participation": chart(names, column("n_updates"), label="updates in each round", digits=0),
+        "participation": chart(names, column("n_updates"), label="updates in each round", whole=True),
         "noise": chart(names, column("noise"), beside=column("noise_so_far"), label="noise over the longest signal"),
         "agreement": chart(names, column("agreement"), beside=column("chance"), label="agreement of updates"),
         "movement": chart(

@@ -33,7 +33,7 @@ def test_the_page_names_no_member(address: str) -> None:
 
 
 def test_the_numbers_that_members_see_are_on_it(noised: Engine) -> None:
-    """z = .5, three weights, nine updates: noise is .29 times the signal in a round and .12 over six; who is awaited."""
+    """z = .5, three weights, nine updates: noise is .29 of the signal in a round, .12 in six; who is awaited."""
     with serving(noised, ServerSettings()) as address:
         text = open_page(address).text
     assert '<div class="big">0.12 <small>times, over all rounds of the lineage' in text
@@ -88,7 +88,7 @@ def picture(browser: Any, width: int, scheme: str, file: Path) -> int:
 
 
 def test_a_person_reads_rounds_guard_and_requests(address: str, browser: Any) -> None:
-    """After logging in with the token: an attacked round, no guarantee without noise, and that someone was forgotten."""
+    """Behind the token: an attacked round, no guarantee without noise, and that someone was forgotten."""
     from selenium.webdriver.common.by import By
 
     log_in(browser, address)

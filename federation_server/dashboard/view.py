@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 from federation_server import awaited, enrolment, group, standing
 from federation_server.dashboard.chart import chart
 from federation_server.history import latest_models, latest_rounds, requests
+from federation_server.phase import phase, why_it_rests
 from federation_server.rounds import Policy
 from foltr.federated.wire import Terms
 
@@ -44,7 +45,8 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
     return _templates.get_template("page.html").render(
         group=group.fact(connection, "group") or "",
         open=next((_dated(row) for row in found if row["state"] == "open"), None),
-        phase=_phase(connection, agreed, now=now),
+        phase=phase(connection, agreed, now=now),
+        why_it_rests=why_it_rests(agreed),
         waits=waits,
         mode=agreed.mode,
         mode_text=MODES[agreed.mode],
@@ -60,11 +62,6 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         rounds=[_dated(row) | {"verdict": _verdict(row)} for row in found if row["state"] != "open"][:LISTED],
         requests=[_dated(row) for row in requests(connection)],
     )
-
-
-def _phase(connection: Connection, agreed: Terms, *, now: int) -> str:
-    """What the group does today: "collecting", "adding up", "resting"."""
-    return "collecting"
 
 
 def _verdict(row: dict[str, Any]) -> str:

@@ -32,9 +32,9 @@ def test_the_page_names_no_member(address: str) -> None:
     assert "https://" not in page.text
 
 
-def test_the_numbers_that_members_see_are_on_it(noised: Engine) -> None:
+def test_the_numbers_that_members_see_are_on_it(noised: Engine, tmp_path: Path) -> None:
     """z = .5, three weights, nine updates: noise is .29 of the signal in a round, .12 in six; who is awaited."""
-    with serving(noised, ServerSettings()) as address:
+    with serving(noised, tmp_path, ServerSettings()) as address:
         text = open_page(address).text
     assert '<div class="big">0.12 <small>times, over all rounds of the lineage' in text
     assert "0.29 in the last round" in text
@@ -111,7 +111,7 @@ def test_the_page_fits_a_desk_and_a_telephone(noised: Engine, browser: Any, tmp_
     from selenium.webdriver.common.by import By
 
     folder = Path(os.environ.get("FOLTR_SCREENSHOTS", tmp_path))
-    with serving(noised, ServerSettings()) as address:
+    with serving(noised, tmp_path, ServerSettings()) as address:
         log_in(browser, address)
         for width in (1200, 420):
             file = folder / f"dashboard-{width}-{scheme}.png"

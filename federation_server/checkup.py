@@ -14,6 +14,7 @@ from federation_server import enrolment, group, rounds
 from federation_server.awaited import awaited
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.history import latest_rounds
+from federation_server.phase import phase, why_it_rests
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
@@ -60,13 +61,15 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
         agreed, here = group.terms(connection), rounds.present(connection)
         active = enrolment.count_active(connection, now=now)
-        schedule = rounds.policy_of(installation.settings).schedule
+        schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits = awaited(connection, here, schedule, floor=agreed.floor, now=now) if here is not None else None
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
     yield _guard(last)
-    if waits is None:
+    if waits is None and today.name == "rest":
+        yield Check("round", True, f"{today.sentence}: {why_it_rests(agreed)}")
+    elif waits is None:
         yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
     else:
         late = now - waits.deadline

@@ -69,6 +69,19 @@ def spent_in_period(connection: Connection, agreed: Terms, *, now: int) -> Spent
     return Spent(n_rounds, agreed.n_rounds, epsilon(agreed, n_rounds), epsilon(agreed, n_rounds + 1), whole)
 
 
+def budget_over(agreed: Terms, closed: Sequence[dict[str, Any]]) -> tuple[float | None, list[float | None]]:
+    """The period's epsilon and what was left of it after each closed round, oldest first.
+
+    Where rounds have no end the first is None, and the others are what was spent.
+    """
+    budget, found = epsilon(agreed, agreed.n_rounds) if agreed.n_rounds else None, []
+    for place, row in enumerate(closed):
+        began = row["closed"] - agreed.period_days * DAY
+        used = epsilon(agreed, sum(1 for other in closed[: place + 1] if other["closed"] > began))
+        found.append(used if budget is None or used is None else max(budget - used, 0.0))
+    return budget, found
+
+
 def noise(agreed: Terms, counts: Sequence[int]) -> float | None:
     """How long the noise in what rounds of `counts` updates moved is beside the longest signal they can hold."""
     method = group.method_of(agreed)
@@ -83,16 +96,19 @@ def chance(n_updates: int) -> float | None:
 def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rounds of federation_server.history, newest first, with what chance and noise alone would give.
 
-    `noise` is that of the round, `noise_so_far` that of all closed rounds of its lineage among `rows` up to it.
+    `noise` is that of the round, `noise_so_far` that of all closed rounds of its lineage among `rows` up to it;
+    `noise_length` is how far the round's noise alone moves the ranker.
     """
+    clip = getattr(group.method_of(agreed).privacy, "clip", 0.0)
     counts: dict[int, list[int]] = {}
     found = []
     for row in reversed(rows):
-        told = dict(row, chance=None, noise=None, noise_so_far=None)
+        told = dict(row, chance=None, noise=None, noise_so_far=None, noise_length=None)
         if row["state"] == "closed":
             so_far = counts.setdefault(row["lineage"], [])
             so_far.append(row["n_updates"])
             told |= {"chance": chance(row["n_updates"]), "noise": noise(agreed, so_far[-1:])}
             told["noise_so_far"] = noise(agreed, so_far)
+            told["noise_length"] = told["noise"] * clip if told["noise"] is not None else None
         found.append(told)
     return found[::-1]

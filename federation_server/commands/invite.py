@@ -24,17 +24,45 @@ def command(ctx: click.Context, note: str, hours: float) -> None:
 
 @command.command("list")
 def list_invites() -> int:
-    """Invites, newest first; their secrets are not kept."""
+    """Invites, newest first: whether and when they were used, and their notes; their secrets are not kept."""
     from federation_server.database import reading
     from federation_server.enrolment import all_invites
 
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
-    for state in found:
-        end = "used" if state.used else "revoked" if state.revoked else "expired" if state.expires <= moment else "open"
-        click.echo(f"{state.key_hash[:12]}  {end:8} until {when(state.expires)}  {state.note}")
+    for invite in found:
+        if invite.used:
+            state = f"used {when(invite.used)}"
+        elif invite.revoked:
+            state = f"revoked {when(invite.revoked)}"
+        else:
+            state = f"{'open until' if invite.expires > moment else 'expired'} {when(invite.expires)}"
+        click.echo(f"{invite.key_hash[:12]}  {state:27}  {invite.note}")
     return 0 if found else 1
+
+
+@command.command()
+@click.argument("prefix")
+@click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+def again(prefix: str, hours: float) -> None:
+    """Print a new link with the note of the unused invite whose listed id begins with PREFIX; the old one is revoked.
+
+    The old link itself cannot be printed again: its secret was not kept.
+    """
+    from federation_server import setup
+    from federation_server.database import reading, writing
+    from federation_server.enrolment import all_invites, revoke_invite
+
+    installation = open_here()
+    with reading(installation.engine) as connection:
+        found = [one for one in all_invites(connection) if one.key_hash.startswith(prefix) and not one.used]
+    if len(found) != 1:
+        raise click.ClickException(f"{prefix} is the beginning of {len(found)} unused invites, wanted one")
+    with writing(installation.engine) as connection:
+        revoke_invite(connection, found[0].key_hash, now=now())
+    click.echo(setup.invitation(installation, note=found[0].note, seconds=round(hours * 3600), now=now()))
+    warn_of_loopback(installation)
 
 
 @command.command()

@@ -19,15 +19,20 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
     """List rounds: how many updates, which rule joined them, how far the ranker moved, and the guard's sentence."""
     if ctx.invoked_subcommand:
         return 0
-    from federation_server import awaited
+    from federation_server import awaited, group
     from federation_server.database import reading
     from federation_server.history import latest_rounds
+    from federation_server.phase import phase, why_it_rests
     from federation_server.rounds import policy_of
 
     installation = open_here()
     with reading(installation.engine) as connection:
         found = latest_rounds(connection, last)
         waits = awaited.present(connection, policy_of(installation.settings).schedule, now=now())
+        agreed = group.terms(connection)
+        today = phase(connection, agreed, now=now())
+    if today.name == "rest" and not as_json:
+        click.echo(f"{today.sentence}: {why_it_rests(agreed)}")
     for row in found:
         if as_json:
             click.echo(json.dumps(row))
@@ -79,9 +84,10 @@ def close() -> int:
 
     A running server goes on with the next round by itself. Exit code 1, and what is missing, when it cannot close yet.
     """
-    from federation_server import awaited
+    from federation_server import awaited, group
     from federation_server.closing import close_due
     from federation_server.database import writing
+    from federation_server.phase import phase
     from federation_server.rounds import policy_of
 
     installation = open_here()
@@ -89,11 +95,12 @@ def close() -> int:
     with writing(installation.engine) as connection:
         waits = awaited.present(connection, policy.schedule, now=now())
         closed = close_due(connection, installation.vault, policy, now=now(), asked=True) if waits else None
+        today = phase(connection, group.terms(connection), now=now())
     if closed is not None:
         click.echo(f"round {closed.lineage}.{closed.round} closed with {closed.n_updates} updates by {closed.rule}")
         return 0
     if waits is None:
-        click.echo("no round is open")
+        click.echo(f"no round is open: the group is {today.sentence}")
     else:
         click.echo(f"round {waits.lineage}.{waits.round} stays open: {waits.sentence}")
     return 1

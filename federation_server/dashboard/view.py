@@ -1,6 +1,7 @@
-"""What the page shows, read in one view of the database: rounds, small curves as inline SVG, and the privacy spent.
+"""What the page shows, read in one view of the database: the open round, what members see of it, and all rounds.
 
-The page loads nothing from anywhere. What a member spends is told for one who takes part in every round.
+The page loads nothing from anywhere. It names no member, and shows no member's share. What a member spends is told for
+one who takes part in every round.
 """
 
 from __future__ import annotations
@@ -8,44 +9,25 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 from typing import Any
 
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
-from federation_server import enrolment, group
+from federation_server import awaited, enrolment, group, standing
+from federation_server.dashboard.chart import chart
 from federation_server.history import latest_models, latest_rounds, requests
+from federation_server.phase import phase, why_it_rests
 from federation_server.rounds import Policy
-from federation_server.standing import chance, epsilon
 from foltr.federated.wire import Terms
-
-WIDTH, HEIGHT, MARGIN = 280, 72, 4
-
-
-def curve(values: Sequence[float | None], *, label: str) -> str:
-    """A line over rounds, oldest left, gaps where there is no value; the last value is marked."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return '<p class="none">nothing yet</p>'
-    low, high = min(0.0, *known), max(known)
-    span = (high - low) or 1.0
-    step = (WIDTH - 2 * MARGIN) / max(len(values) - 1, 1)
-    points = [
-        (MARGIN + i * step, HEIGHT - MARGIN - (value - low) / span * (HEIGHT - 2 * MARGIN))
-        for i, value in enumerate(values)
-        if value is not None
-    ]
-    line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    x, y = points[-1]
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">'
-        f'<polyline points="{line}"/><circle cx="{x:.1f}" cy="{y:.1f}" r="3"/></svg>'
-    )
-
 
 SHOWN = 100
 LISTED = 25
+MODES = {
+    "open": "the server opens each update",
+    "sealed": "the server learns the sum alone",
+    "grouped": "the server learns several sums",
+}
 _templates = Environment(loader=PackageLoader("federation_server", "dashboard"), autoescape=True)
 
 
@@ -57,41 +39,59 @@ def login_page(*, wrong: bool = False, unset: bool = False) -> str:
 def page(connection: Connection, policy: Policy, *, now: int) -> str:
     """The dashboard's HTML."""
     agreed = group.terms(connection)
-    found = latest_rounds(connection, SHOWN)
+    found = standing.with_noise(agreed, latest_rounds(connection, SHOWN))
     closed = [row for row in reversed(found) if row["state"] == "closed"]
+    waits = awaited.present(connection, policy.schedule, now=now)
     return _templates.get_template("page.html").render(
         group=group.fact(connection, "group") or "",
         open=next((_dated(row) for row in found if row["state"] == "open"), None),
-        quorum=policy.schedule.quorum,
+        phase=phase(connection, agreed, now=now),
+        why_it_rests=why_it_rests(agreed),
+        waits=waits,
+        mode=agreed.mode,
+        mode_text=MODES[agreed.mode],
         floor=agreed.floor,
         members=enrolment.count_active(connection, now=now),
-        verdict=(closed[-1]["verdict"] if closed else None) or "not judged",
+        last=closed[-1] if closed else None,
+        verdict=_verdict(closed[-1]) if closed else "not judged",
         guard=closed[-1]["guard"] if closed else "no round is closed yet",
-        chance=chance(closed[-1]["n_updates"]) if closed else None,
-        participation=curve([float(row["n_updates"]) for row in closed], label="updates in each round"),
-        agreement=curve([row["agreement"] for row in closed], label="agreement of updates in each round"),
-        movement=curve([row["update_norm"] for row in closed], label="length of each round's joined update"),
-        rounds=[_dated(row) for row in found if row["state"] != "open"][:LISTED],
+        mechanism=", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
+        spent=standing.spent_in_period(connection, agreed, now=now),
+        period_days=agreed.period_days,
+        charts=_charts(agreed, closed) | _drift(connection),
+        rounds=[_dated(row) | {"verdict": _verdict(row)} for row in found if row["state"] != "open"][:LISTED],
         requests=[_dated(row) for row in requests(connection)],
-        **_models(connection),
-        **_privacy(connection, agreed),
     )
 
 
-def _models(connection: Connection) -> dict[str, Any]:
-    models = [asdict(model) for model in reversed(latest_models(connection, SHOWN))]
-    drift = curve([model["drift"] for model in models], label="distance from the lineage's first ranker")
-    return {"drift": drift, "norm": models[-1]["norm"] if models else None}
+def _verdict(row: dict[str, Any]) -> str:
+    """The guard's; silence is not the same as calm."""
+    return str(row["verdict"] or "not judged")
 
 
-def _privacy(connection: Connection, agreed: Terms) -> dict[str, Any]:
-    n_rounds = int(group.fact(connection, "rounds closed") or 0)
+def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """One of each number over the closed rounds, oldest first."""
+    names = [f"{row['lineage']}.{row['round']}" for row in closed]
+
+    def column(name: str) -> list[float | None]:
+        return [row[name] for row in closed]
+
+    budget, left = standing.budget_over(agreed, closed)
     return {
-        "rounds_spent": n_rounds,
-        "epsilon": epsilon(agreed, n_rounds),
-        "epsilon_next": epsilon(agreed, n_rounds + 1),
-        "mechanism": ", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
+        "participation": chart(names, column("n_updates"), label="updates in each round", whole=True),
+        "noise": chart(names, column("noise"), beside=column("noise_so_far"), label="noise over the longest signal"),
+        "agreement": chart(names, column("agreement"), beside=column("chance"), label="agreement of updates"),
+        "movement": chart(
+            names, column("update_norm"), beside=column("noise_length"), label="how far each round moved the ranker"
+        ),
+        "budget": chart(names, left, label=f"epsilon {'left' if budget else 'spent'} after each round"),
     }
+
+
+def _drift(connection: Connection) -> dict[str, str]:
+    models = [asdict(model) for model in reversed(latest_models(connection, SHOWN))]
+    names = [f"{model['lineage']}.{model['round']}" for model in models]
+    return {"drift": chart(names, [model["drift"] for model in models], label="distance from the first ranker")}
 
 
 def _dated(row: dict[str, Any]) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def joins(made: Program, invite: Invite, address: str) -> None:
     client = Client(address)
     client.session.trust_env = False
     client.session.verify = str(made.folder / "certificate.pem") if address.startswith("https") else False
-    assert opened(client.join(invite.token)).kind == "enrolled"
+    assert opened(client.join(invite)).kind == "enrolled"
 
 
 def test_the_image_starts_with_its_own_settings(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_the_unit_starts_with_its_own_settings(tmp_path: Path) -> None:
     made = program(tmp_path / "state", environment)
     with made.serving(command.split(), ["foltr-server", "health"]):
         invite = made.first_invite()
-        assert opened(Client(invite.address).join(invite.token)).kind == "enrolled"
+        assert opened(Client(invite.address).join(invite)).kind == "enrolled"
 
 
 def test_the_unit_is_hardened() -> None:

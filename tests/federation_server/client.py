@@ -64,7 +64,7 @@ shutdown_seconds = 5
 [rounds]
 quorum = {quorum}
 floor = {floor}
-in_period = 0
+in_period = {in_period}
 [method]
 shared = []
 {privacy}
@@ -173,6 +173,7 @@ def make_server(
     *,
     quorum: int = 3,
     floor: int = 1,
+    in_period: int = 0,
     privacy: str = 'privacy = { mechanism = "none" }',
     database: str = "sqlite:///group.sqlite",
     more: str = "",
@@ -182,7 +183,9 @@ def make_server(
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     more = f'[tls]\nmode = "{tls}"\n{more}'
-    text = SETTINGS.format(port=port, database=database, quorum=quorum, floor=floor, privacy=privacy, more=more)
+    text = SETTINGS.format(
+        port=port, database=database, quorum=quorum, floor=floor, in_period=in_period, privacy=privacy, more=more
+    )
     (folder / "server.toml").write_text(text, encoding="utf-8")
     return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
 

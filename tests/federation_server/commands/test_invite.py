@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
+from federation_server import setup
 from federation_server.cli import main
 from federation_server.tls import key_fingerprint
 from foltr.federated.invite_link import from_link
+from tests.federation_server.client import Client, make_server, reason, running
 
 
 @pytest.fixture
@@ -43,3 +46,47 @@ def test_an_invite_for_this_machine_alone_says_so(folder: Path, capsys: pytest.C
         assert said.out.startswith("foltr://join/")
         assert len(said.out.splitlines()) == 1
         assert ("on this machine only" in said.err) == warned
+
+
+def test_the_list_says_for_whom_an_invite_was_and_what_became_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Used, revoked, expired and open ones, each with its note."""
+    made = make_server(tmp_path / "server")
+    with running(made):
+        assert run(made.folder, "invite", "--note", "Ada") == 0
+        link = capsys.readouterr().out
+        assert Client(made.public_address).join(from_link(link)).ok
+    for note, hours in (("Bob", "1"), ("Cy", "1")):
+        assert run(made.folder, "invite", "--note", note, "--hours", hours) == 0
+    setup.invitation(made, note="Di", seconds=-1, now=int(time.time()))
+    capsys.readouterr()
+    run(made.folder, "invite", "list")
+    bob = next(line for line in capsys.readouterr().out.splitlines() if line.endswith("Bob"))
+    assert run(made.folder, "invite", "revoke", bob.split()[0]) == 0
+    capsys.readouterr()
+    run(made.folder, "invite", "list")
+    states = {line.split()[-1]: line.split()[1] for line in capsys.readouterr().out.splitlines()}
+    assert states == {"Ada": "used", "Bob": "revoked", "Cy": "open", "Di": "expired"}
+
+
+def test_an_invite_that_was_lost_is_made_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The new link has the old one's note and works; the old one does not; a used one is not made again."""
+    made = make_server(tmp_path / "server")
+    with running(made):
+        run(made.folder, "invite", "--note", "Ada")
+        old = from_link(capsys.readouterr().out)
+        run(made.folder, "invite", "list")
+        name = capsys.readouterr().out.split()[0]
+        assert run(made.folder, "invite", "again", name) == 0
+        new = from_link(capsys.readouterr().out)
+        assert reason(Client(made.public_address).join(old)) == "bad-invite"
+        assert Client(made.public_address).join(new).ok
+        run(made.folder, "invite", "list")
+        first, second = capsys.readouterr().out.splitlines()
+        assert {first.split()[1], second.split()[1]} == {"used", "revoked"}
+        assert first.endswith("Ada")
+        assert second.endswith("Ada")
+        used = first if "used" in first else second
+        assert run(made.folder, "invite", "again", used.split()[0]) == 2
+        assert "beginning of 0 unused invites" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_a_round_that_never_was_is_an_error(made: Installation, capsys: Output) 
     assert run(made, "show", "x") == 2
     assert "wanted LINEAGE.ROUND" in capsys.readouterr().err
     assert run(made, "close") == 1
-    assert capsys.readouterr().out == "no round is open\n"
+    assert capsys.readouterr().out == "no round is open: the group is waiting for its first start\n"
 
 
 def test_everybody_hears_who_is_awaited(made: Installation, capsys: Output) -> None:
@@ -137,3 +138,19 @@ def wait_for_wanted(client: Client, n: int) -> None:
             return
         waiting.wait(0.1)
     raise AssertionError(f"never wanted {n}")
+
+
+def test_a_group_that_rests_says_until_when(tmp_path: Path, capsys: Output) -> None:
+    """After the one round of its period: the list, the doctor and the attempt to close name the day, in a year."""
+    made = make_server(tmp_path / "server", quorum=1, in_period=1)
+    with running(made):
+        assert member(made).update(0.5).ok
+        assert run(made) == 0
+        listed = capsys.readouterr().out
+        assert run(made, "close") == 1
+        told = capsys.readouterr().out
+        for said, start in ((listed, "resting until "), (told, "no round is open: the group is resting until ")):
+            day = datetime.fromisoformat(said.removeprefix(start)[:16])
+            assert abs(day - datetime.now() - timedelta(days=365)) < timedelta(days=1)
+        main(["--folder", str(made.folder), "doctor"])
+        assert "ok   round: resting until " in capsys.readouterr().out

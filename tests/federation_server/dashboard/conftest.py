@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 import uvicorn
@@ -45,6 +46,24 @@ def engine(tmp_path: Path) -> Engine:
     with writing(made) as connection:
         group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
         forgetting.forget(connection, means(tmp_path), device(11), now=NOW)
+    return made
+
+
+@pytest.fixture
+def noised(tmp_path: Path) -> Engine:
+    """A group of twelve with noise, six of the period's eight rounds over and two answers in the seventh."""
+    made = connect(f"sqlite:///{tmp_path}/noised.sqlite")
+    upgrade(made)
+    make_group(made, n_members=12)
+    with writing(made) as connection:
+        group.set_terms(connection, msgspec.structs.replace(group.terms(connection), n_rounds=8))
+        group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
+    rng = np.random.default_rng(1)
+    for number in range(7):
+        for member in range(9 if number < 6 else 2):
+            send(made, member, _theta(made) + [0.3, 0.1, -0.2] + 0.5 * rng.standard_normal(3))
+        with writing(made) as connection:
+            assert (close_due(connection, VAULT, POLICY, now=NOW) is not None) == (number < 6)
     return made
 
 

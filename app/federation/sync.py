@@ -17,7 +17,7 @@ from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
 from app.federation.ledger import Upload
-from app.federation.replay import newest_pages, sealed_update
+from app.federation.replay import newest_pages, rounds_left, sealed_update
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
@@ -126,7 +126,8 @@ class Sync:
             return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
         after = 0 if forgets else ledger.last_page_used(self.store, (told.lineage, *told.carried))
         most = told.terms.n_unlearn if forgets else told.terms.n_local
-        pages = newest_pages(self.store, told.terms.manifest_hash, after=after, n=most)
+        spread = 1 if forgets else rounds_left(told.terms, told.round)
+        pages = newest_pages(self.store, told.terms.manifest_hash, after=after, n=most, n_rounds=spread)
         fewest = 1 if forgets else min(self.settings.federation.min_interactions, most)
         if len(pages.interactions) < fewest:
             return f"sat out round {told.round}: {len(pages.interactions)} new pages, wanted {fewest}"

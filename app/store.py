@@ -1,8 +1,8 @@
 """What this device keeps between runs: one SQLite file, state.sqlite, readable by its owner only.
 
-It holds interactions (features, ranking and clicks only), model versions, keyed hashes of picks, ranks of opened
-results, the session's nonce, the last page and, if switched on, past queries. It never holds a path or a text of a
-document. Deleted rows are overwritten.
+It holds interactions (features, ranking, clicks and the query's keyed hash only), model versions, keyed hashes of
+picks, ranks of opened results, the session's nonce, the last page and, if switched on, past queries. It never holds a
+path or a text of a document. Deleted rows are overwritten.
 
 Any number of threads and processes may use it at once. What must be durable (a lesson, a pick) is synchronised to
 the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
@@ -95,7 +95,12 @@ _MOMENTS = (
     "ALTER TABLE uploads ADD COLUMN not_before INTEGER NOT NULL DEFAULT 0",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS)
+_PAGE_QUERIES = (
+    # the query that a page answered, as in picks: pages of one query are one voice; empty for pages of before
+    "ALTER TABLE interactions ADD COLUMN query BLOB NOT NULL DEFAULT x''",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS, _PAGE_QUERIES)
 
 
 APPLICATION_ID = 0x464F4C54
@@ -218,12 +223,13 @@ class Store:
             if not self._depth:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def add_interaction(self, interaction: Interaction, *, manifest_hash: str, cap: int) -> None:
-        """Keep one page for later learning, and drop the oldest beyond `cap`."""
+    def add_interaction(self, interaction: Interaction, *, manifest_hash: str, cap: int, query: bytes = b"") -> None:
+        """Keep one page for later learning, and drop the oldest beyond `cap`; `query` is hashed, b"" has no name."""
         with self.transaction() as db:
             # Features lie in [0, 1], where float16 keeps three decimals at half the space.
             record = encode(interaction, "float16")
-            db.execute("INSERT INTO interactions (manifest_hash, record) VALUES (?, ?)", (manifest_hash, record))
+            row = (manifest_hash, record, query)
+            db.execute("INSERT INTO interactions (manifest_hash, record, query) VALUES (?, ?, ?)", row)
             trim(db, "interactions", cap)
 
     def interactions(self, manifest_hash: str) -> Iterator[Interaction]:

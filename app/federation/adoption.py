@@ -106,7 +106,8 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
     Where the noise in the mean may be longer than all that devices can say, no ranker is taken over untested.
     """
     present = group_ranker.load(store)
-    pages = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES).interactions
+    seen = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES)
+    pages = seen.interactions
     sentence, chosen = "", present.record if present else None
     if digest(offered) != membership.load_standing(store).tested:
         noise = protection_of(terms).relative_noise
@@ -116,7 +117,8 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
         chosen = offered if verdict.adopt else chosen
     if chosen is None:
         return sentence
-    alpha = chosen_alpha(pages, common_scores(chosen, pages), list(learner_of(store, settings).rehearsed(pages)))
+    rehearsed = list(learner_of(store, settings).rehearsed(pages, seen.queries))
+    alpha = chosen_alpha(pages, common_scores(chosen, pages), rehearsed)
     if present is None or (present.hash, present.alpha) != (digest(chosen), alpha):
         group_ranker.save(store, chosen, alpha=alpha, now=now)
     return sentence

@@ -32,8 +32,8 @@ def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, me
     """Begin from `theta`, learn from each page, report with this device's noise for it, seal for this round."""
     method = method_of(told.terms)
     local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
-    for interaction in pages.interactions:
-        local = method.learn(local, interaction)
+    for interaction, query in zip(pages.interactions, pages.queries, strict=True):
+        local = method.learn(local, interaction, query)
     rng = keyed_generator(member.noise_key, noise_context(told, method.hidden(local)))
     update = Update(
         group_id=told.terms.group_id,

@@ -24,7 +24,7 @@ from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
-from app.federation.replay import ReplayPages, newest_pages
+from app.federation.replay import ReplayPages, newest_pages, rounds_left
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
@@ -182,7 +182,8 @@ class Sync:
         forgets = told.purpose == "forget"
         after = 0 if forgets else ledger.last_page_used(self.store, (told.lineage, *told.carried))
         most = told.terms.n_unlearn if forgets else told.terms.n_local
-        return newest_pages(self.store, told.terms.manifest_hash, after=after, n=most)
+        spread = 1 if forgets else rounds_left(told.terms, told.round)
+        return newest_pages(self.store, told.terms.manifest_hash, after=after, n=most, n_rounds=spread)
 
     def _cost(self, member: Membership, told: Announcement) -> LedgerEntry:
         return ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=self._moment(member))

@@ -19,12 +19,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from importlib import resources
+from itertools import repeat
 from pathlib import Path
 
 import msgspec
@@ -177,17 +178,21 @@ class Learner:
         blend = self._common() if self._common else None
         return blend.scores(features, personal) if blend else personal
 
-    def rehearsed(self, pages: Iterable[Interaction]) -> Iterator[FloatVector]:
+    def rehearsal(self) -> Rehearsal:
+        """This learner from the shipped ranker on, without a group and without a memory of its own."""
+        return Rehearsal(self, self._shipped())
+
+    def rehearsed(self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None) -> Iterator[FloatVector]:
         """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
 
         It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
-        Each page counts as a query of its own, for which one it answered is not kept with it.
+        `queries` names the query of each page, b"" for one of its own; without them each page counts as such.
         """
-        model = self._shipped()
-        for page in pages:
-            scores = page.features @ self.prior + self._moved(page.features, self._counted(model))
+        state = self.rehearsal()
+        for page, query in zip(pages, repeat(b"") if queries is None else queries, strict=False):
+            scores = state.scores(page.features)
             yield scores
-            model, _ = self._taught(page, model, self._open_pairs(page, model, scores), before=None)
+            state = state.after(page, query, scores=scores)
 
     def order(
         self,
@@ -241,7 +246,7 @@ class Learner:
             keep_steps(self._store, model, query, after)
             self._save(model, moment)
             cap = self.settings.max_interactions
-            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap)
+            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query)
         change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
         return self._sentence(n_picks, change, model)
 
@@ -320,6 +325,14 @@ class Learner:
         half = self.settings.bound / 2
         return self.settings.strength * np.clip(r - np.median(r), -half, half)
 
+    def _rehearsed_scores(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
+        return features @ self.prior + self._moved(features, self._counted(model))
+
+    def _rehearse(
+        self, page: Interaction, model: PersonalModel, scores: FloatVector, before: FloatVector | None
+    ) -> tuple[PersonalModel, FloatVector]:
+        return self._taught(page, model, self._open_pairs(page, model, scores), before=before)
+
     def _taught(
         self, page: Interaction, model: PersonalModel, pairs: Pairs, *, before: FloatVector | None
     ) -> tuple[PersonalModel, FloatVector]:
@@ -385,6 +398,31 @@ class Learner:
         counted = [i for i in gained if model.ranker.name != "linear" or sure.theta[i] != sure.prior[i]]
         names = ", ".join(self.feature_names[i].replace("_", " ") for i in (counted or gained)[:2])
         return f"learned from {picks}: {'more weight on' if counted else 'a first sign for'} {names}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsal:
+    """What a learner would know after some pages: the same lessons, of which nothing is kept."""
+
+    learner: Learner
+    model: PersonalModel
+    taught: Mapping[bytes, tuple[int, FloatVector]] = field(default_factory=dict)
+    """by query the number of its last lesson, and what its lessons had taught up to then `[n_features]`"""
+
+    def scores(self, features: FloatMatrix) -> FloatVector:
+        """s_d for each candidate, `[n_docs]`."""
+        return self.learner._rehearsed_scores(features, self.model)
+
+    def after(self, page: Interaction, query: bytes = b"", *, scores: FloatVector | None = None) -> Rehearsal:
+        """With one more lesson; `scores` are those that the page was ranked by, by default the present ones."""
+        given = self.scores(page.features) if scores is None else scores
+        before = None
+        if query in self.taught:
+            lesson, steps = self.taught[query]
+            before = steps * self.learner.pace.keep ** (self.model.n_pages - lesson)
+        model, after = self.learner._rehearse(page, self.model, given, before)
+        taught = {**self.taught, query: (model.n_pages, after)} if query else self.taught
+        return replace(self, model=model, taught=taught)
 
 
 def _middle_rows(values: FloatVector) -> tuple[int, ...]:

@@ -58,10 +58,21 @@ def test_the_oldest_interactions_go_beyond_the_cap(store: Store) -> None:
     assert store.count_interactions() == 0
 
 
-def test_interactions_hold_features_ranking_and_clicks_only(store: Store) -> None:
+def test_interactions_hold_features_ranking_clicks_and_a_hash_only(store: Store) -> None:
     """The table has no column for a text, a path or a time."""
     columns = [row[1] for row in store.rows("PRAGMA table_info(interactions)")]
-    assert columns == ["id", "manifest_hash", "record"]
+    assert columns == ["id", "manifest_hash", "record", "query"]
+
+
+def test_pages_of_before_have_no_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the format without query hashes keeps its pages, each a query of its own."""
+    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS[:3])
+    with Store(tmp_path / "state.sqlite") as old, old.transaction() as db:
+        db.execute("INSERT INTO interactions (manifest_hash, record) VALUES ('m', x'00')")
+    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS)
+    with Store(tmp_path / "state.sqlite") as new:
+        new.add_interaction(page(), manifest_hash="m", cap=10, query=b"hashed")
+        assert new.rows("SELECT query FROM interactions ORDER BY id") == [(b"",), (b"hashed",)]
 
 
 def test_clearing_leaves_nothing_on_the_disk(store: Store) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from sqlalchemy import select
 
 from app.federation import group_ranker
-from app.federation.replay import newest_pages
+from app.federation.replay import newest_pages, rounds_left
 from federation_server.database import reading
-from federation_server.settings import SHARED
+from federation_server.settings import SHARED, ServerSettings
+from federation_server.setup import terms_of
 from federation_server.tables import updates
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
@@ -57,3 +59,34 @@ def test_stored_pages_are_taken_newest_last(person: Person) -> None:
         np.testing.assert_array_equal(page.ranking, original.ranking)
     assert newest.last == 30
     assert len(newest_pages(person.store, MANIFEST_HASH, after=28, n=7).interactions) == 2
+
+
+def test_pages_are_spread_over_the_rounds_left(person: Person) -> None:
+    """30 pages, 4 rounds of at most 5: the newest 20, oldest first, 5 a round; of 6 new ones 2, 2, 1 and 1."""
+    made, after, taken = pages(30), 0, []
+    for left in (4, 3, 2, 1):
+        share = newest_pages(person.store, MANIFEST_HASH, after=after, n=5, n_rounds=left)
+        taken.append((len(share.interactions), share.last))
+        np.testing.assert_array_equal(share.interactions[0].ranking, made[share.last - 5].ranking)
+        after = share.last
+    assert taken == [(5, 15), (5, 20), (5, 25), (5, 30)]
+    after, counts = 24, []
+    for left in (4, 3, 2, 1):
+        share = newest_pages(person.store, MANIFEST_HASH, after=after, n=5, n_rounds=left)
+        counts.append(len(share.interactions))
+        after = share.last
+    assert counts == [2, 2, 1, 1]
+
+
+def test_how_many_rounds_are_left() -> None:
+    """Four in a period: 4, 3, 2, 1, and again 4 in the next one; without an end each round is alone."""
+    terms = terms_of(ServerSettings(), "group", features=NAMES, manifest_hash="")
+    assert [rounds_left(terms, number) for number in (1, 2, 3, 4, 5)] == [4, 3, 2, 1, 4]
+    assert rounds_left(msgspec.structs.replace(terms, n_rounds=0), 7) == 1
+
+
+def test_a_page_keeps_the_query_that_it_answered(person: Person) -> None:
+    """The hash beside a page comes with it, b"" for a page without one."""
+    page = pages(1, seed=9)[0]
+    person.store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=100, query=b"hashed words")
+    assert newest_pages(person.store, MANIFEST_HASH, n=2).queries == (b"", b"hashed words")

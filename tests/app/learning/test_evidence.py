@@ -16,6 +16,7 @@ from app.learning.models import PersonalModel
 from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
+from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
 from tests.app.learning.learners import DAY, NOW
 
@@ -156,3 +157,20 @@ def test_who_prefers_older_says_so_often(store: Store) -> None:
     for n in range(60):
         open_newer(device, b"new %d" % n)
     assert not device.prefers_older()
+
+
+def test_a_rehearsal_counts_a_querys_pages_as_one_voice(store: Store) -> None:
+    """Given each page's query, rehearsed scores are those of a device that learned them under those queries."""
+    device, lot, history = learner(store, keep=0.95), np.random.default_rng(5), []
+    queries = [bytes([65 + int(lot.integers(3))]) if lot.random() < 0.8 else b"" for _ in range(40)]
+    for query in queries:
+        page = Interaction(lot.random((8, 3)), lot.permutation(8), lot.random(8) < 0.3)
+        history.append((page, query, device.scores(page.features)))
+        device.learn(page.features, page.ranking, page.clicks, query=query, now=NOW)
+    clicked = [one for one in history if one[0].clicks.any()]
+    again = device.rehearsed([page for page, _, _ in clicked], [query for _, query, _ in clicked])
+    for (_, _, scores), rehearsed in zip(clicked, again, strict=True):
+        np.testing.assert_allclose(rehearsed, scores, atol=1e-12)
+    alone = device.rehearsed(page for page, _, _ in clicked)
+    differences = [np.abs(one - scores).max() for one, (_, _, scores) in zip(alone, clicked, strict=True)]
+    assert max(differences) > 1e-3

@@ -5,14 +5,12 @@ It is asked over its own socket as its settings say, encrypted or not, and must 
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import ssl
 from pathlib import Path
 
 from federation_server.serve import reached_at
 from federation_server.settings import ServerSettings
-from federation_server.tls import certificate_fingerprint
 from foltr.errors import FoltrError
 
 SECONDS = 4.0
@@ -30,10 +28,9 @@ def check(settings: ServerSettings, folder: Path) -> str:
     connection = _connection(settings, host, port)
     try:
         connection.connect()
-        if isinstance(connection, http.client.HTTPSConnection):
-            shown = hashlib.sha256(connection.sock.getpeercert(binary_form=True) or b"").hexdigest()
-            if shown != certificate_fingerprint(folder / settings.tls.certificate):
-                raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
+        shown = _shown(connection)
+        if shown is not None and shown != _certificate(folder / settings.tls.certificate):
+            raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
         if answer.status != 200:
@@ -43,6 +40,20 @@ def check(settings: ServerSettings, folder: Path) -> str:
     finally:
         connection.close()
     return where
+
+
+def _shown(connection: http.client.HTTPConnection) -> bytes | None:
+    """The certificate in DER, None where nothing is encrypted."""
+    if not isinstance(connection, http.client.HTTPSConnection):
+        return None
+    return connection.sock.getpeercert(binary_form=True) or b""
+
+
+def _certificate(file: Path) -> bytes:
+    try:
+        return ssl.PEM_cert_to_DER_cert(file.read_text())
+    except ValueError as error:
+        raise UnhealthyError(f"{file} holds no certificate: {error}") from error
 
 
 def _connection(settings: ServerSettings, host: str, port: int) -> http.client.HTTPConnection:

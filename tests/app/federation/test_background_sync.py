@@ -29,7 +29,7 @@ def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person) -
     syncing = background(person, lambda: moment[0])
     question = syncing.question()
     assert question[0] == "Sync with herons by itself, hourly?"
-    assert any("One round costs epsilon" in line for line in question)
+    assert any("at most epsilon" in line for line in question)
     assert syncing.sync_when_due() is None
     syncing.answer(agreed=True)
     assert syncing.question() == ()

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
 from federation_server import enrolment, group, rounds
 from federation_server.enrolment import is_active
 from federation_server.rounds import Round, Schedule
-from federation_server.tables import members, updates
+from federation_server.tables import members, shares, updates
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,8 @@ class Awaited:
 def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: int, now: int) -> Awaited:
     """What the open round `here` waits for."""
     n_active = enrolment.count_active(connection, now=now)
-    answered = and_(
-        updates.c.device == members.c.device, updates.c.lineage == here.lineage, updates.c.round == here.number
-    )
-    silent = select(func.count()).select_from(members.outerjoin(updates, answered))
-    query = silent.where(is_active(now), updates.c.device.is_(None))
+    silent = [~_answered(table, here) for table in (updates, shares)]  # a round has the ones or the others
+    query = select(func.count()).select_from(members).where(is_active(now), *silent)
     return Awaited(
         lineage=here.lineage,
         round=here.number,
@@ -86,6 +83,12 @@ def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: i
         n_missing=int(connection.execute(query).scalar_one()),
         deadline=here.deadline,
     )
+
+
+def _answered(table: Table, here: Round) -> ColumnElement[bool]:
+    """Whether a member has a row in what came in the round."""
+    key = (table.c.device == members.c.device, table.c.lineage == here.lineage, table.c.round == here.number)
+    return exists().where(*key)
 
 
 def present(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:

@@ -10,15 +10,22 @@ from federation_server.commands.installation import now, open_here, warn_of_loop
 @click.group(invoke_without_command=True)
 @click.option("--note", default="", help="For whom; kept with the invite, for your own list.")
 @click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+@click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
 @click.pass_context
-def command(ctx: click.Context, note: str, hours: float) -> None:
+def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
     """Print a link that makes one device a member, once, within --hours."""
     if ctx.invoked_subcommand:
         return
     from federation_server import setup
+    from federation_server.qr_code import qr_code
 
     installation = open_here()
-    click.echo(setup.invitation(installation, note=note, seconds=round(hours * 3600), now=now()))
+    if qr:
+        qr_code("")  # an invite that cannot be shown is not made
+    link = setup.invitation(installation, note=note, seconds=round(hours * 3600), now=now())
+    click.echo(link)
+    if qr:
+        click.echo(qr_code(link), err=True, color=True)
     warn_of_loopback(installation)
 
 

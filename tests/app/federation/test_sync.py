@@ -16,7 +16,9 @@ from sqlalchemy import select
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Correspondence
+from app.wording import iso_minute
 from federation_server.database import reading, writing
+from federation_server.group import set_fact
 from federation_server.rounds import present
 from federation_server.tables import rounds, updates
 from foltr.federated.envelope import unseal
@@ -49,6 +51,28 @@ def test_a_sync_answers_the_round_once(group: Group, person: Person) -> None:
     assert second.said[0] == "round 1 was answered before"
     assert len(ledger.entries(person.store)) == 1
     assert len(stored_digests(group)) == 1
+
+
+def test_a_sync_says_how_many_are_awaited_and_until_when(group: Group, person: Person) -> None:
+    """Of the updates that close the round one is there: the others, and the day on which it closes without them."""
+    person.join(group)
+    said = person.sync().said[0]
+    quorum = group.installation.settings.rounds.quorum
+    day = iso_minute(membership.load_standing(person.store).deadline)
+    assert quorum > 1
+    assert said.endswith(f"(1 update so far, {quorum - 1} awaited until {day})")
+
+
+def test_a_device_takes_over_the_groups_new_name(group: Group, person: Person) -> None:
+    """The name of the signed announcement is said once and kept; what a terminal would obey in it is not."""
+    before = person.join(group)
+    with writing(group.installation.engine) as connection:
+        set_fact(connection, "group", "grey\x1b[2J herons")
+    assert person.sync().said[0] == f"the group {before.group} is called grey\ufffd[2J herons from now on"
+    after = membership.member(person.store)
+    assert after.group == "grey\ufffd[2J herons"
+    assert (after.group_id, after.device) == (before.group_id, before.device)
+    assert "called" not in "".join(person.sync().said)
 
 
 def test_two_devices_close_a_round_and_the_next_begins_from_their_ranker(tmp_path: Path, make_person: Make) -> None:
@@ -118,6 +142,7 @@ import os, signal
 from pathlib import Path
 from tests.app.federation.groups import Person, hasty
 from app.federation.server import Correspondence
+from app.wording import iso_minute
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync

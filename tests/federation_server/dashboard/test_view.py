@@ -36,7 +36,7 @@ def test_the_numbers_that_members_see_are_on_it(noised: Engine, tmp_path: Path) 
     """z = .5, three weights, nine updates: noise is .29 of the signal in a round, .12 in six; who is awaited."""
     with serving(noised, tmp_path, ServerSettings()) as address:
         text = open_page(address).text
-    assert '<div class="big">0.12 <small>times, over all rounds of the lineage' in text
+    assert '<div class="big">0.12 <small>times, over the whole lineage' in text
     assert "0.29 in the last round" in text
     assert "2 of 12 active members answered, 1 more close it at once; otherwise it closes on" in text
     assert "6 of 8 rounds in 365 days" in text

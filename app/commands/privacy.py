@@ -24,6 +24,7 @@ def command(as_json: bool) -> int:
     from dataclasses import asdict
 
     from app.federation import ledger, membership
+    from app.federation.claims import of_group
     from app.federation.overview import privacy
     from app.federation.terms import HEADERS, records
     from app.store import Store
@@ -32,12 +33,17 @@ def command(as_json: bool) -> int:
     context.paths.create_data_dir()
     with Store(context.paths.state) as store:
         member, spent = membership.load(store), ledger.entries(store)
+        terms = membership.load_standing(store).agreed_terms if member is not None else None
     summary = privacy(spent, context.settings.federation, now=int(time.time()))
+    told = of_group(terms, delta=context.settings.federation.delta)
     if as_json:
         sent = [asdict(record) for record in records()]
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]
-        click.echo(json.dumps({"v": 1, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}))
+        found = {"v": 1, "claims": told, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}
+        click.echo(json.dumps(found))
         return 0
+    for line in told:
+        click.echo(line)
     _print_records(in_group=member is not None)
     _print_ledger(spent_rounds=len(spent), summary=summary)
     return 0
@@ -46,7 +52,8 @@ def command(as_json: bool) -> int:
 def _print_records(*, in_group: bool) -> None:
     from app.federation.terms import HEADERS, records
 
-    click.echo("This device sends these records to its group's server:" if in_group else "Nothing leaves this device.")
+    here = "\nThe records that this device sends to its group's server:"
+    click.echo(here if in_group else "Nothing leaves this device.")
     if not in_group:
         click.echo("In a group (`foltr-search join`) these records would be sent to its server:")
     for sent in records():

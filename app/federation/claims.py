@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from app.federation.terms import Protection
+from app.federation.failures import FederationError
+from app.federation.terms import Protection, protection_of
 from app.wording import count
+from foltr.federated.wire import Terms
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
 
@@ -46,6 +48,16 @@ def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
     )
 
 
+def of_group(terms: Terms | None, *, delta: float) -> tuple[str, ...]:
+    """What the terms of this device's group mean; nothing without a group, one line for terms it cannot follow."""
+    if terms is None:
+        return ()
+    try:
+        return tuple(in_words(protection_of(terms), delta=delta))
+    except FederationError as error:
+        return (str(error),)
+
+
 def what_leaves(protection: Protection) -> str:
     """How many notes of how many numbers about what."""
     kinds = sorted({KINDS.get(name, "") for name in protection.shared})
@@ -53,8 +65,10 @@ def what_leaves(protection: Protection) -> str:
     if kinds and all(kinds):
         about = f"what kind of files you open ({', '.join(kinds)})"
     noisy = "numbers without any noise" if isinstance(protection.mechanism, NoPrivacy) else "noisy numbers"
-    often = f"{_notes(protection)} of" if protection.n_rounds else "a note each round, without an end, of"
-    return f"Your device sends {often} {protection.n_params:,} {noisy} about {about}. Never a query, a name or a text."
+    often = f"{_notes(protection)}, each" if protection.n_rounds else "a note every round, without an end, each"
+    return (
+        f"Your device sends {often} of {protection.n_params:,} {noisy}, about {about}. Never a query, a name or a text."
+    )
 
 
 def everything(protection: Protection, *, delta: float) -> str:
@@ -145,7 +159,7 @@ def _who_sees(protection: Protection) -> str:
     parts = "sums over parts of the group" if protection.mode == "grouped" else "the sum of all notes"
     return (
         f"This group is {protection.mode}: no note is opened, the server and the members who add up learn {parts}. "
-        "That needs more than two thirds of those members not to work together with the server."
+        "Only more than two thirds of those members together, with the server, could open one."
     )
 
 

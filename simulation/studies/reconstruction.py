@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
@@ -39,7 +39,7 @@ ASKED = b"the query in question"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
+class RoundPages:
     """What a device learned from in one round."""
 
     known: tuple[Interaction, ...]
@@ -54,7 +54,7 @@ class Budget:
 
     asked: Interaction
     """that page as it was shown; its clicks say nothing"""
-    rounds: tuple[Round, ...]
+    rounds: tuple[RoundPages, ...]
 
     @property
     def k(self) -> int:
@@ -92,7 +92,7 @@ def draw_budget(page: Callable[[], Interaction], *, n_rounds: int, n_pages: int,
     if not 0 <= n_asked <= n_rounds * n_pages:
         raise ValueRangeError(f"{n_asked} pages of a query do not fit {n_rounds} rounds of {n_pages} pages")
     counts = [n_asked * (t + 1) // n_rounds - n_asked * t // n_rounds for t in range(n_rounds)]
-    return Budget(page(), tuple(Round(tuple(page() for _ in range(n_pages - n)), n) for n in counts))
+    return Budget(page(), tuple(RoundPages(tuple(page() for _ in range(n_pages - n)), n) for n in counts))
 
 
 def attack(
@@ -116,7 +116,7 @@ def attack(
     return Evidence(opened, log_likelihood, np.sqrt(squares))
 
 
-def replayed(method: FPDGD, model: Model, asked: Interaction, answered: Round) -> list[FPDGDLocal]:
+def replayed(method: FPDGD, model: Model, asked: Interaction, answered: RoundPages) -> list[FPDGDLocal]:
     """The device after one round, for each place `[k]` at which the result may stand that was opened."""
     known = method.begin(model, np.random.default_rng())
     for page in answered.known:
@@ -209,6 +209,8 @@ def _silent(method: FPDGD, model: Model, page: Interaction) -> FPDGDLocal:
     return method.learn(method.begin(model, np.random.default_rng()), shown)
 
 
-def _only(place: int, k: int) -> npt.NDArray[np.bool_]:
+def _only(place: int, k: int) -> BoolVector:
     """Clicks `[k]`: that place alone was opened."""
-    return np.arange(k) == place
+    clicks = np.zeros(k, dtype=np.bool_)
+    clicks[place] = True
+    return clicks

@@ -32,7 +32,7 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from simulation.studies.reconstruction import (
     Budget,
     Evidence,
-    Round,
+    RoundPages,
     attack,
     auc,
     auc_of_two,
@@ -128,7 +128,7 @@ def test_next_to_no_noise_hides_nothing() -> None:
     for _ in range(20):
         theta = rng.normal(size=N_FEATURES)
         pages = [page_shown(rng.random((K, N_FEATURES)), theta, PRIOR, rng) for _ in range(5)]
-        budget, opened = Budget(pages[0], (Round(tuple(pages[1:]), 1),)), int(rng.integers(K))
+        budget, opened = Budget(pages[0], (RoundPages(tuple(pages[1:]), 1),)), int(rng.integers(K))
         found = attack(bare, Model(theta), budget, opened=opened, n_members=1, rng=rng)
         right.append(found.log_likelihood.argmax() == opened)
     assert np.mean(right) >= 0.95
@@ -146,7 +146,7 @@ def test_the_distance_of_two_answers_by_hand() -> None:
     assert slope == pytest.approx([0.125, -0.125])
 
     def apart(method: FPDGD, n_rounds: int) -> float:
-        budget = Budget(page, (Round((), 1),) * n_rounds)
+        budget = Budget(page, (RoundPages((), 1),) * n_rounds)
         found = attack(method, Model(np.zeros(2)), budget, opened=0, n_members=1, rng=np.random.default_rng(0))
         return float(found.mu[0, 1])
 

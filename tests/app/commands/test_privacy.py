@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from app.store import Store
@@ -22,7 +23,8 @@ def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_pat
     with serving(tmp_path / "open", privacy=OPEN) as bare:
         joined = device.run("join", bare.link(), "--yes")
         assert "can work out from an update which results you opened" in joined.stderr
-        assert "noise" not in joined.stderr.partition("as they leave this device.")[0]
+        assert "10 numbers without any noise" in joined.stderr
+        assert "AUC" not in joined.stderr
         device.run("sync", "--set", "federation.allow_unprotected=true")
     shown = device.run("privacy").stdout
     assert "epsilon is infinite after 1 round" in shown
@@ -35,3 +37,14 @@ def test_privacy_without_a_group(device: Device) -> None:
     done = device.run("privacy")
     assert done.stdout.startswith("Nothing leaves this device.")
     assert "nothing was ever sent" in done.stdout
+
+
+def test_in_a_group_privacy_says_what_the_notes_can_tell(device: Device, tmp_path: Path) -> None:
+    """The sentences that were agreed to stand above the list of records, in words and in JSON."""
+    with serving(tmp_path / "quiet") as group:
+        joined = device.run("join", group.link(), "--yes")
+    shown = device.run("privacy").stdout
+    lines = shown.partition("The records that this device sends")[0].strip().splitlines()
+    assert lines[0].startswith("Your device sends a note every round")
+    assert all(line in joined.stderr.splitlines() for line in lines)
+    assert json.loads(device.run("privacy", "--json").stdout)["claims"] == lines

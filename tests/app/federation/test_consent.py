@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
-import numpy as np
 import pytest
 from sqlalchemy import select
 
 from app.federation import group_ranker, ledger, membership
+from app.federation.claims import at_most
 from app.federation.failures import ConsentError
 from federation_server.database import reading
 from federation_server.settings import SHARED
 from federation_server.tables import members
+from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from tests.app.federation.groups import Group, Person
 
 
 def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
-    """The question says what leaves, the epsilon of a round against both neighbours, and how many members it takes."""
+    """Who asks, what leaves, the epsilon of the period against both neighbours and the own budget, in a short page."""
     told: list[str] = []
 
-    def agree(lines: object) -> bool:
-        told.extend(lines)  # type: ignore[call-overload]
+    def agree(lines: Sequence[str]) -> bool:
+        told.extend(lines)
         return True
 
     person.joining().join(group.invite(), agrees=agree)
     text = " ".join(told)
-    assert f"an update of {len(SHARED)} numbers" in text
-    # z = 4: noise over signal z sqrt(d / N) = 4 sqrt(d / 1), and it takes z^2 d members
-    assert f"{4 * np.sqrt(len(SHARED)):.1f} times" in text
-    assert f"About {16 * len(SHARED)} are needed" in text
-    assert "epsilon 0.93 against your absence" in text
+    assert text.startswith("Group herons at http://127.0.0.1:")
+    assert f"of {len(SHARED)} noisy numbers" in text
+    # z = 4 and rounds without an end: one note, mu = 1 / 4 against absence, twice that against replacement
+    absent, other = (at_most(gaussian_epsilon(mu, 1e-5)) for mu in (0.25, 0.5))
+    assert (
+        f"One note reveals at most epsilon {absent} (delta 1e-05) against your having opened nothing, {other} " in text
+    )
+    assert "Your own budget (epsilon 10) is enough for 64 more notes" in text
+    assert max(map(len, told)) < 300
+    assert len(told) <= 10
 
 
 def test_whoever_does_not_agree_is_no_member_afterwards(group: Group, person: Person) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from app.federation import budget, ledger
+from app.federation.claims import in_words
 from app.federation.failures import SpentError
 from app.federation.ledger import LedgerEntry, Upload
-from app.federation.terms import Protection, in_words
+from app.federation.terms import Protection
 from app.settings import FederationSettings
 from app.store import StateError, Store
 from foltr.privacy.accounting import Ledger

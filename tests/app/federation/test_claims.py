@@ -1,0 +1,187 @@
+"""What a person is told: each number is that of the mathematics, and what it does not give is not said."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from app.federation.claims import at_most, in_words, of_group, per_cent, share
+from app.federation.terms import protection_of
+from federation_server.settings import MethodSection, RoundsSection, ServerSettings
+from federation_server.setup import terms_of
+from foltr.federated.wire import Terms
+from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_epsilon
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+
+DELTA = 1e-5
+Mode = Literal["open", "sealed", "grouped"]
+
+
+def agreed(mode: Mode = "open", *, in_period: int = 4, **method: Any) -> Terms:
+    """The server's default terms, with changes."""
+    settings = ServerSettings(method=MethodSection(mode=mode, **method), rounds=RoundsSection(in_period=in_period))
+    return terms_of(settings, "group", features=NAMES, manifest_hash=MANIFEST_HASH)
+
+
+def told(terms: Terms) -> str:
+    return "\n".join(in_words(protection_of(terms), delta=DELTA))
+
+
+def number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
+    assert found is not None, text
+    return float(found[1])
+
+
+def gaussian_of(terms: Terms) -> Gaussian:
+    mechanism = protection_of(terms).mechanism
+    assert isinstance(mechanism, Gaussian)
+    return mechanism
+
+
+@pytest.mark.parametrize("mode", ["open", "sealed"])
+def test_every_number_is_the_functions_own(mode: Mode) -> None:
+    """By hand from clip, caps, z and rounds: epsilon both ways, the query, the page, all of it, and the periods."""
+    terms = agreed(mode)
+    z = gaussian_of(terms).noise_multiplier
+    text = told(terms)
+    assert text.startswith(
+        "Your device sends 4 notes a year, each of 10 noisy numbers, about what kind of files you open"
+    )
+    for factor, n_rounds, pattern in (
+        (1, 4, r"at most epsilon ([\d.]+) \(delta 1e-05\) against your having opened nothing"),
+        (2, 4, r"([\d.]+) against your having opened anything else"),
+        (1, 8, r"2 periods ([\d.]+),"),
+        (1, 20, r"5 periods ([\d.]+),"),
+        (1, 40, r"10 periods ([\d.]+)\."),
+    ):
+        exact = gaussian_epsilon(factor * math.sqrt(n_rounds) / z, DELTA)
+        assert exact <= number(pattern, text) < exact + 0.1
+    query, page, whole = (0.3 * 2 / (0.8 * z), 0.3 / (0.8 * z), 2 * 2 / z)
+    for mu, pattern in (
+        (query, r"one query, however often, .* AUC at most (\.\d\d) "),
+        (page, r"For a page seen once it is (\.\d\d)\."),
+        (whole, r"AUC up to ([\d.]+\d)"),
+    ):
+        assert best_auc(mu) <= number(pattern, text) < best_auc(mu) + 0.01
+    assert number(r"\((\d+) of 100 guesses right\)", text) == math.ceil(100 * best_guess(query))
+
+
+def test_the_default_says_what_was_promised() -> None:
+    """Open: epsilon 10 and AUC .71; sealed: epsilon 4 and AUC .60: the numbers that docs/privacy.md has."""
+    assert "epsilon 10 (delta" in told(agreed("open"))
+    assert "AUC at most .71" in told(agreed("open"))
+    assert "epsilon 4 (delta" in told(agreed("sealed"))
+    assert "AUC at most .60" in told(agreed("sealed"))
+
+
+NOT_HIDING: list[tuple[Mode, Mechanism]] = [
+    ("open", Gaussian(clip=0.8, noise_multiplier=9.0, distributed=True, n_clients=5)),
+    ("open", Laplace(clip=0.8, epsilon=0.1, distributed=True, n_clients=5)),
+    ("sealed", Laplace(clip=0.8, epsilon=0.1, distributed=True, n_clients=5)),
+    ("open", FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=1)),
+    ("sealed", FpdgdPaper(sensitivity=3.0, epsilon=4.5, n_clients=5)),
+    ("open", NoPrivacy()),
+    ("sealed", NoPrivacy()),
+]
+
+
+@pytest.mark.parametrize(("mode", "mechanism"), NOT_HIDING)
+def test_no_claim_where_nothing_is_proven(mode: Mode, mechanism: Mechanism) -> None:
+    """Shares of noise in an open group, the paper's noise, no noise: no epsilon, no AUC, but why, and the way out."""
+    text = told(agreed(mode, privacy=mechanism))
+    assert "infinite epsilon" in text
+    assert "allow_unprotected" in text
+    assert "AUC" not in text
+    assert "at most" not in text
+
+
+def test_an_exact_count_voids_every_claim() -> None:
+    """Terms whose messages tell how many pages there were: the same noise, and nothing is claimed."""
+    terms = agreed("open")
+    counting = msgspec.structs.replace(terms, settings={**terms.settings, "weighting": "interactions"})
+    assert "AUC" in told(terms)
+    assert "exactly how many pages" in told(counting)
+    assert "AUC" not in told(counting)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"longest_step": 0.0, "longest_query": 0.0},
+        {"privacy": Gaussian(clip=0.8, noise_multiplier=0.1)},
+        {"privacy": Gaussian(clip=0.1, noise_multiplier=1.0), "longest_query": 0.0},
+    ],
+)
+def test_bad_terms_are_called_bad(changes: dict[str, Any]) -> None:
+    """Without caps, and with next to no noise, a person is told that a habit can be read."""
+    text = told(agreed("open", **changes))
+    assert "again and again can be read" in text
+    assert "For a page" not in text
+
+
+def test_steps_one_after_another_prove_nothing_of_a_query() -> None:
+    """Where each page changes what the next one says the caps are not counted on: the clip alone is."""
+    terms = agreed("open")
+    settings = {**terms.settings, "update": "each", "longest_query": None}
+    stepwise = protection_of(msgspec.structs.replace(terms, settings=settings))
+    assert stepwise.mu_query == stepwise.mu_device
+
+
+def test_little_protection_is_called_so() -> None:
+    """An epsilon above 10 is said to be little, one of 10 is not."""
+    assert "little protection" in told(agreed("open", privacy=Gaussian(clip=0.8, noise_multiplier=0.9)))
+    assert "little protection" not in told(agreed("open"))
+
+
+def test_laplace_noise_gives_epsilon_alone() -> None:
+    """What is proven of caps is proven for Gaussian noise; of Laplace noise the whole is told, and that no more is."""
+    text = told(agreed("open", privacy=Laplace(clip=0.8, epsilon=0.5)))
+    assert "epsilon 2 (delta" in text
+    assert "Nothing bounds what one query shows" in text
+    assert "AUC" not in text
+
+
+def test_rounds_without_an_end_are_said_to_add_up() -> None:
+    """One note's cost, and that nothing but the own budget ends them."""
+    terms = agreed("open", in_period=0)
+    text = told(terms)
+    assert "One note reveals" in text
+    assert "until your own budget ends them" in text
+    assert "rests" not in text
+    exact = gaussian_epsilon(1 / gaussian_of(terms).noise_multiplier, DELTA)
+    assert exact <= number(r"at most epsilon ([\d.]+)", text) < exact + 0.1
+
+
+def test_modes_say_who_sees_what() -> None:
+    """Open says that it is the fallback; sealed and grouped, that no note is opened."""
+    assert "the server opens each note by itself" in told(agreed("open"))
+    assert "fallback" in told(agreed("open"))
+    assert "learn the sum of all notes" in told(agreed("sealed"))
+    assert "learn sums over parts of the group" in told(agreed("grouped"))
+
+
+def test_other_weights_are_not_called_kinds_of_files() -> None:
+    """With a weight of the text in it the note is about what is opened; the kinds are those of the weights sent."""
+    assert "(age, type)" in told(agreed("open", shared=["newer", "is_mail"]))
+    assert "about which results you open." in told(agreed("open", shared=["newer", "bm25f"]))
+    assert "about which results you open." in told(agreed("open", shared=[]))
+
+
+def test_bounds_are_rounded_up() -> None:
+    """A bound is never told smaller than it is."""
+    assert [at_most(x) for x in (9.9972, 10.0, 3.1467, 0.6214, 1.0)] == ["10", "10", "3.2", "0.63", "1"]
+    assert [share(x) for x in (0.70206, 0.6, 0.5, 1.0)] == [".71", ".60", ".50", "1.00"]
+    assert [per_cent(x) for x in (0.6462, 0.5, 0.57)] == ["65", "50", "57"]
+
+
+def test_terms_that_cannot_be_followed_are_one_line() -> None:
+    """`privacy` shows why, and goes on; without a group it has nothing to say."""
+    assert of_group(None, delta=DELTA) == ()
+    strange = msgspec.structs.replace(agreed(), settings={"eta": 1})
+    assert len(of_group(strange, delta=DELTA)) == 1

@@ -33,7 +33,7 @@ def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
     # z = 4 and rounds without an end: one note, mu = 1 / 4 against absence, twice that against replacement
     absent, other = (at_most(gaussian_epsilon(mu, 1e-5)) for mu in (0.25, 0.5))
     assert (
-        f"One note reveals at most epsilon {absent} (delta 1e-05) against your having opened nothing, {other} " in text
+        f"One note reveals at most epsilon {absent} (delta 1e-05) against your having opened nothing, {other}" in text
     )
     assert "Your own budget (epsilon 10) is enough for 64 more notes" in text
     assert max(map(len, told)) < 300

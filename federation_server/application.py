@@ -63,6 +63,8 @@ class Server:
             self.route("/v1/updates", "POST", self.update),
             self.route("/v1/farewell", "POST", self.farewell),
             self.route("/v1/receipts/{request:str}", "GET", self.receipt),
+            self.route("/v1/log", "GET", self.journal),
+            self.route("/v1/moved", "GET", self.moved),
             *extra,
         ]
         made = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_address})
@@ -106,6 +108,13 @@ class Server:
 
     async def receipt(self, http: HttpRequest) -> Response:
         return _json(await run_in_threadpool(self.service.receipt, http.path_params["request"]))
+
+    async def journal(self, http: HttpRequest) -> Response:
+        asked = http.query_params
+        return _json(await run_in_threadpool(self.service.journal, asked.get("receipt", ""), asked.get("after", "0")))
+
+    async def moved(self, _: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.moved))
 
     def route(self, path: str, method: str, answer: Answer) -> Route:
         """An address with its limits, its time measured, and every refusal told and counted."""

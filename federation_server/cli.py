@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "rename": "federation_server.commands.rename",
     "invite": "federation_server.commands.invite",
     "members": "federation_server.commands.members",
+    "move": "federation_server.commands.move",
     "rounds": "federation_server.commands.rounds",
     "model": "federation_server.commands.model",
     "forget": "federation_server.commands.forget",

@@ -52,7 +52,7 @@ KEEPS_RANKER = ("none", "noise")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Forgetter:
     """What forgetting takes."""
 
     vault: Vault
@@ -70,40 +70,40 @@ def leave(connection: Connection, device: str, *, now: int) -> Receipt:
     )  # fmt: skip
 
 
-def forget(connection: Connection, means: Means, device: str, *, now: int) -> Receipt:
+def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
     first = first_place(connection, device)
-    return _forget(connection, means, device, first, secrets.token_hex(16), now=now)
+    return _forget(connection, forgetter, device, first, secrets.token_hex(16), now=now)
 
 
-def remove(connection: Connection, means: Means, device: str, *, now: int) -> Receipt:
+def remove(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase a member's rows and nothing else, as those of a device that came back under another name."""
     group.lock(connection)
-    return _forget(connection, means, device, None, secrets.token_hex(16), now=now)
+    return _forget(connection, forgetter, device, None, secrets.token_hex(16), now=now)
 
 
-def forget_again(connection: Connection, means: Means, *, now: int) -> int:
+def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
     """Erase whom the tombstones name and this database has: after a restore, or a crash before a commit; how many.
 
     By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
     influence is gone.
     """
     found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
-    owed = tombstones.missing(connection, means.file.read())
+    owed = tombstones.missing(connection, forgetter.file.read())
     for stone in owed:
         device = found.get(stone.member, "")
         kept = stone.method in KEEPS_RANKER
         first = None if stone.method == "none" else first_place(connection, device)
-        wanted = msgspec.structs.replace(means.settings, method="noise" if kept else stone.method)
-        again = Means(means.vault, means.policy, wanted, means.file)
+        wanted = msgspec.structs.replace(forgetter.settings, method="noise" if kept else stone.method)
+        again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
         _forget(connection, again, device, first, stone.request, now=now, stone=stone)
     return len(owed)
 
 
 def _forget(
     connection: Connection,
-    means: Means,
+    forgetter: Forgetter,
     device: str,
     first: Place | None,
     request: str,
@@ -114,20 +114,20 @@ def _forget(
     """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     touched = last_before(connection, first) if first else None
-    kept = _rounds_to_replay(connection, means.settings, device, touched) if touched else ()
+    kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = influence_of(connection, first) if first else {}
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None:
         rounds.recount(connection, here)
-    method = _possible(connection, means.settings, touched, kept, again=stone is not None) if touched else "none"
+    method = _possible(connection, forgetter.settings, touched, kept, again=stone is not None) if touched else "none"
     place = first or (None, None)
     fresh = Tombstone(hash_of_member(device), *place, method, request, now)
-    tombstones.note(connection, means.file, stone or fresh)
+    tombstones.note(connection, forgetter.file, stone or fresh)
     _write_request(connection, request, method, erased, now=now)
     _erase_traces(connection, learned_with)
     if touched is not None and method not in KEEPS_RANKER:
-        lineage = _new_lineage(connection, means, method, touched, kept, now=now)
+        lineage = _new_lineage(connection, forgetter, method, touched, kept, now=now)
         _erase_models(connection, learned_with)
         _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
     found = receipt(connection, request)
@@ -189,27 +189,26 @@ def _rounds_to_replay(
 
 
 def _new_lineage(
-    connection: Connection, means: Means, method: str, touched: Place, kept: Sequence[int], *, now: int
+    connection: Connection, forgetter: Forgetter, method: str, touched: Place, kept: Sequence[int], *, now: int
 ) -> int:
     """Begin again without the member; what waits in the open round goes on where it can."""
     agreed, here = group.terms(connection), rounds.present(connection, lock=True)
     if method == "reaggregate":
         before = group.newest(connection).model.theta
-        begun = re_add(connection, means.vault, means.policy, agreed, touched, now=now)
-        rounds.open_next(connection, means.vault, means.policy.schedule, now=now)
+        begun = re_add(connection, forgetter.vault, forgetter.policy, agreed, touched, now=now)
+        rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
         if here is not None:
-            carry_waiting(connection, means.vault, agreed, here, before)
+            carry_waiting(connection, forgetter.vault, agreed, here, before)
         abandon(connection, here, now=now)
         return begun
     start = group.at(connection, *touched)
     if start is None:
         raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     abandon(connection, here, now=now)
-    group.set_fact(connection, "guard", "")
     begin = Model(start.model.theta)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
-    rounds.open_next(connection, means.vault, means.policy.schedule, now=now, purpose=purpose)
+    rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now, purpose=purpose)
     if method == "federaser":
         group.set_fact(connection, f"replay {begun}", msgspec.json.encode((touched[0], list(kept))).decode())
     return begun
@@ -267,7 +266,7 @@ def _erase_traces(connection: Connection, learned_with: Mapping[int, int]) -> No
     """Delete what closing these rounds said of the updates, and so of the member's: lengths, the guard's words."""
     for lineage, number in learned_with.items():
         chosen = update(rounds_table).where(rounds_table.c.lineage == lineage, rounds_table.c.round >= number)
-        connection.execute(chosen.values(guard=None, update_norm=None, agreement=None))
+        connection.execute(chosen.values(guard=None, verdict=None, update_norm=None, agreement=None))
 
 
 def abandon(connection: Connection, here: Round | None, *, now: int) -> None:

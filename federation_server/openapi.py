@@ -24,6 +24,8 @@ ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], 
     ("/v1/updates", "post", "Send the round's update", Sealed, Accepted, True),
     ("/v1/farewell", "post", "Leave, or leave and be forgotten", Farewell, Signed, True),
     ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, Signed, False),
+    ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, Signed, False),
+    ("/v1/moved", "get", "Where the server is to be found from now on", None, Signed, False),
 )
 
 

@@ -71,7 +71,9 @@ def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     counts = [weights(policy.joining, one.found.n_interactions, equal=method.weighs_alike) for one in stored]
     deltas = [one.found.thetas - one.start for one in stored]
     model, part = begin, method.shared_part(begin)
-    again = reaggregate(part, list(zip(deltas, counts, strict=True)), policy.joining)
+    known = method.joining.noise is not None  # then the guard has said of each update whether it counts
+    joining = msgspec.structs.replace(policy.joining, guard=policy.joining.guard and not known)
+    again = reaggregate(part, list(zip(deltas, counts, strict=True)), joining)
     for one, joined in zip(stored, again, strict=True):
         published = group.newest(connection).hash
         _move_round(connection, one, (begun, joined.model.round), published, joined)
@@ -79,7 +81,6 @@ def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         model = method.whole(model, joined.model)
         group.publish(connection, agreed, begun, model, now=now)
         journal.note_list(connection, begun, joined.model.round, one.found.devices, now=now)
-    group.set_fact(connection, "guard", msgspec.json.encode(model.guard).decode())
     return begun
 
 
@@ -120,7 +121,7 @@ def _move_round(connection: Connection, one: StoredRound, new: Place, model_hash
     row = connection.execute(select(rounds_table).where(*key)).one()
     changed = {
         "lineage": new[0], "round": new[1], "model_hash": model_hash, "rule": joined.rule,
-        "guard": joined.verdict.summary if joined.verdict else "added up again",
+        "guard": "added up again without a member", "verdict": "not judged",
         "update_norm": float(np.linalg.norm(joined.delta)), "agreement": agreed_by,
     }  # fmt: skip
     connection.execute(insert(rounds_table).values(**{**row._mapping, **changed}))
@@ -132,11 +133,14 @@ def _move_round(connection: Connection, one: StoredRound, new: Place, model_hash
 def _move_updates(
     connection: Connection, vault: Vault, method: FPDGD, one: StoredRound, new: Place, start: FloatVector
 ) -> None:
-    """Keep the round's updates under another place, as differences from the shared weights `[n_sent]` there."""
+    """Keep the round's updates under another place, as differences from the shared weights `[n_sent]` there.
+
+    What the guard left out stays marked so; its count says nothing.
+    """
     old = (updates.c.lineage == one.place[0], updates.c.round == one.place[1])
     moved: Iterable[FloatVector] = one.found.thetas - one.start + start
     for device, theta, count in zip(one.found.devices, moved, one.found.n_interactions, strict=True):
-        payload = vault.encrypt(encode_message(method, FPDGDMessage(theta, int(count))))
+        payload = vault.encrypt(encode_message(method, FPDGDMessage(theta, max(int(count), 1))))
         chosen = update(updates).where(*old, updates.c.device == device)
         connection.execute(chosen.values(lineage=new[0], round=new[1], payload=payload))
     key = (rounds_table.c.lineage == one.place[0], rounds_table.c.round == one.place[1])

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from federation_server import backup, forgetting, group, rounds, tombstones
 from federation_server.backup import BackupContents
-from federation_server.forgetting import Means
+from federation_server.forgetting import Forgetter
 from federation_server.serve import Installation
 from federation_server.tombstones import Restored
 from foltr.federated.method import Model
@@ -23,19 +23,19 @@ def restore(installation: Installation, path: Path, *, now: int) -> BackupConten
     """Put a verified backup into the empty database and begin its new lineage, in one transaction."""
 
     def begin(connection: Connection) -> None:
-        begin_anew(connection, installation.means, now=now)
+        begin_anew(connection, installation.forgetter, now=now)
 
     return backup.restore(installation.engine, path, afterwards=begin)
 
 
-def begin_anew(connection: Connection, means: Means, *, now: int) -> int:
+def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
     """The new lineage of a database that was just filled from a backup; its number."""
-    forgetting.forget_again(connection, means, now=now)
-    tombstones.carry_over(connection, means.file)
+    forgetting.forget_again(connection, forgetter, now=now)
+    tombstones.carry_over(connection, forgetter.file)
     forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.end_unlearning(connection)
     newest = group.newest(connection)
-    least = max(now, tombstones.newest_restored(means.file.read()) + 1)
+    least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.begin_lineage(
         connection,
         group.terms(connection),
@@ -45,5 +45,5 @@ def begin_anew(connection: Connection, means: Means, *, now: int) -> int:
         parent=(newest.record.lineage, newest.record.round),
         least=least,
     )
-    means.file.append(Restored(begun))
+    forgetter.file.append(Restored(begun))
     return begun

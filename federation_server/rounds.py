@@ -90,7 +90,7 @@ def present(connection: Connection, *, lock: bool = False) -> Round | None:
     return _round(row) if row is not None else None
 
 
-def announcement(open_round: Round, agreed: Terms, *, group: str, wanted: int, now: int) -> Announcement:
+def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> Announcement:
     """What the server tells its members about the open round; `wanted` updates close it at once."""
     return Announcement(
         terms=agreed,
@@ -101,7 +101,6 @@ def announcement(open_round: Round, agreed: Terms, *, group: str, wanted: int, n
         round_key=open_round.public_key,
         deadline=open_round.deadline,
         server_time=now,
-        group=group,
         wanted=wanted,
     )
 

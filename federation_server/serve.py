@@ -27,7 +27,7 @@ from federation_server.connections import Crowd, Patience, listen
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
-from federation_server.forgetting import Means
+from federation_server.forgetting import Forgetter
 from federation_server.rounds import policy_of
 from federation_server.service import Service
 from federation_server.settings import ServerSettings, ServerSettingsError, read
@@ -87,10 +87,10 @@ class Installation:
         return self.folder / self.settings.tls.private_key
 
     @property
-    def means(self) -> Means:
+    def forgetter(self) -> Forgetter:
         """What forgetting a member takes."""
         file = TombstoneFile((self.folder / self.settings.server.keys).with_name(tombstones.FILE))
-        return Means(self.vault, policy_of(self.settings), self.settings.forgetting, file)
+        return Forgetter(self.vault, policy_of(self.settings), self.settings.forgetting, file)
 
     @property
     def public_address(self) -> str:
@@ -149,17 +149,17 @@ def open_installation(settings_file: Path) -> Installation:
 
 def forget_again(installation: Installation) -> None:
     """Erase whom a tombstone names and the database still has, as after a crash; keep both lists alike."""
-    means, engine = installation.means, installation.engine
+    forgetter, engine = installation.forgetter, installation.engine
     with reading(engine) as connection:
-        lines = means.file.read()
+        lines = forgetter.file.read()
         owed = tombstones.missing(connection, lines)
         alike = len(tombstones.in_database(connection)) == sum(isinstance(line, Tombstone) for line in lines)
     if not owed and alike:
         return
     with writing(engine) as connection:
         if group.lock(connection):
-            forgetting.forget_again(connection, means, now=int(time.time()))
-            tombstones.carry_over(connection, means.file)
+            forgetting.forget_again(connection, forgetter, now=int(time.time()))
+            tombstones.carry_over(connection, forgetter.file)
 
 
 def serve(installation: Installation) -> None:
@@ -188,7 +188,7 @@ def crowd_of(server: Server) -> Crowd:
 
 def service_of(installation: Installation, counters: Counters) -> Service:
     """The service of an installation, its closed rounds counted and logged."""
-    service = Service(installation.engine, installation.means, installation.settings)
+    service = Service(installation.engine, installation.forgetter, installation.settings)
 
     def closed(event: Closed) -> None:
         counters.closed(event)

@@ -17,7 +17,18 @@ import msgspec
 from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
-from federation_server import closing, database, enrolment, forgetting, group, intake, rounds
+from federation_server import (
+    closing,
+    database,
+    enrolment,
+    forgetting,
+    group,
+    intake,
+    journal,
+    moving,
+    rounds,
+    tombstones,
+)
 from federation_server.authentication import (
     Credentials,
     active_member,
@@ -28,7 +39,7 @@ from federation_server.authentication import (
 from federation_server.awaited import least_to_close
 from federation_server.closing import Closed
 from federation_server.database import error_text, reading, writing
-from federation_server.forgetting import Means
+from federation_server.forgetting import Forgetter
 from federation_server.intake import Expectations, Offer, Writer
 from federation_server.readding import carried_by
 from federation_server.refusals import Refused
@@ -94,7 +105,7 @@ class Service:
     """Start it, serve, stop it; its methods may be called from many threads."""
 
     engine: Engine
-    means: Means
+    forgetter: Forgetter
     settings: ServerSettings
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
@@ -107,11 +118,11 @@ class Service:
 
     @property
     def vault(self) -> Vault:
-        return self.means.vault
+        return self.forgetter.vault
 
     @property
     def policy(self) -> Policy:
-        return self.means.policy
+        return self.forgetter.policy
 
     def __post_init__(self) -> None:
         self.writer = Writer(self._keep, self._close_if_enough)
@@ -188,8 +199,8 @@ class Service:
         """The open round, or that the group rests, for one device."""
         here, agreed = rounds.present(connection), group.terms(connection)
         if here is not None:
-            name, wanted = group.fact(connection, "group") or "", max(self._least, agreed.floor)
-            announced = rounds.announcement(here, agreed, group=name, wanted=wanted, now=self.clock())
+            wanted = max(self._least, agreed.floor)
+            announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
             received = intake.has_update(connection, here, device)
         else:
             resting = rounds.announced_rest(connection, agreed, now=self.clock())
@@ -198,9 +209,11 @@ class Service:
             announced, received = resting, False
         return msgspec.structs.replace(
             announced,
+            group=group.fact(connection, "group") or "",
             received=received,
             answered=enrolment.answered(connection, device),
             carried=carried_by(connection, announced.lineage),
+            moved=moving.current(connection),
         )
 
     def model(self, request: Request, model_hash: str) -> Signed:
@@ -232,7 +245,7 @@ class Service:
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
             if asked.forget:
-                receipt = forgetting.forget(connection, self.means, device, now=self.clock())
+                receipt = forgetting.forget(connection, self.forgetter, device, now=self.clock())
             else:
                 receipt = forgetting.leave(connection, device, now=self.clock())
         self._keys.pop(device, None)
@@ -248,6 +261,24 @@ class Service:
             if found is None:
                 raise Refused("not-found", "no such request")
         return sign_document(self.vault.identity, "receipt", found)
+
+    def journal(self, name: str, after: str) -> Signed:
+        """The journal's entries after a position, for whoever knows the name of a receipt in it."""
+        if not (REQUEST.fullmatch(name) and after.isdecimal() and len(after) < 12):
+            raise Refused("not-found", "no such receipt")
+        with reading(self.engine) as connection:
+            if not tombstones.is_request(connection, name):
+                raise Refused("not-found", "no such receipt")
+            page = journal.page(connection, group.terms(connection).group_id, after=int(after))
+        return sign_document(self.vault.identity, "journal", page)
+
+    def moved(self) -> Signed:
+        """Where the server is to be found from now on; anyone may know."""
+        with reading(self.engine) as connection:
+            found = moving.current(connection)
+        if found is None:
+            raise Refused("not-found", "the server is where it always was")
+        return found
 
     def largest_body(self) -> int:
         """Bytes of the largest body that makes sense: a sealed update in base64 with its envelope, and some room."""

@@ -133,16 +133,21 @@ def invitation(installation: Installation, *, note: str, seconds: int, now: int)
     with writing(installation.engine) as connection:
         token = invite(connection, note=note, seconds=seconds, now=now)
         group_id = group.terms(connection).group_id
-    self_signed = installation.settings.tls.mode == "self-signed"
     return to_link(
         Invite(
             address=installation.public_address,
             fingerprint=fingerprint(installation.vault.identity.public),
             token=token,
             group_id=group_id,
-            certificate=tls.key_fingerprint(installation.certificate) if self_signed else "",
+            certificate=pinned_at(installation, installation.public_address),
         )
     )
+
+
+def pinned_at(installation: Installation, address: str) -> str:
+    """What devices are to pin at an address: the fingerprint of the self-signed certificate, "" for any other."""
+    self_signed = installation.settings.tls.mode == "self-signed" and address.startswith("https://")
+    return tls.key_fingerprint(installation.certificate) if self_signed else ""
 
 
 def rotate_column_key(installation: Installation) -> Installation:

@@ -154,7 +154,7 @@ roster = Table(
 shares = Table(
     "shares",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("message_hash", String(64), nullable=False),
@@ -168,7 +168,7 @@ shares = Table(
 lists = Table(
     "lists",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
     Column("signed", LargeBinary, nullable=False),
@@ -180,7 +180,7 @@ lists = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("received", BigInteger, nullable=False),

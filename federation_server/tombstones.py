@@ -109,6 +109,12 @@ def note(connection: Connection, file: TombstoneFile, fresh: Tombstone) -> None:
     connection.execute(insert(tombstones).values(**msgspec.structs.asdict(fresh)))
 
 
+def is_request(connection: Connection, name: str) -> bool:
+    """Whether a member was forgotten by this request."""
+    query = select(tombstones.c.member).where(tombstones.c.request == name)
+    return connection.execute(query).first() is not None
+
+
 def in_database(connection: Connection) -> tuple[Tombstone, ...]:
     """Those whose erasing this database has been through, oldest first."""
     rows = connection.execute(select(tombstones).order_by(tombstones.c.time, tombstones.c.member))

@@ -14,6 +14,7 @@ EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
 foltr-search federation status --json | jq .privacy
 foltr-search federation background on         agree to syncing from the screen
+foltr-search federation move LINK             the group's server has another address
 """
 
 
@@ -48,6 +49,30 @@ def background(wanted: str) -> int:
     if wanted == "on" and context.settings.federation.sync == "off":
         say("agreed; it begins once federation.sync is set to daily or hourly")
     return 0
+
+
+@command.command("move", examples="foltr-search federation move foltr://move/eyJh...")
+@click.argument("link")
+def move(link: str) -> int:
+    """Follow the group's server to the address in LINK, which its operator passed on because the old one is gone.
+
+    Only a link that the group's server signed is followed, and only once it answers there. Receipts follow, too.
+    """
+    from app.commands.command import ask_server
+    from app.federation import moving
+    from app.store import Store
+    from foltr.federated.move_link import from_link
+
+    context, signed = load(), from_link(link)
+    context.paths.create_data_dir()
+
+    def follow() -> int:
+        with Store(context.paths.state) as store:
+            for sentence in moving.by_link(store, signed, context.settings.federation):
+                say(sentence)
+        return 0
+
+    return ask_server(follow)
 
 
 def _show(*, as_json: bool) -> int:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Command, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, load, say
 from app.wording import iso_minute
 
 if TYPE_CHECKING:
+    from app.federation.joining import Finding
     from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
@@ -28,7 +29,8 @@ def command(yes: bool, as_json: bool) -> int:
     """Have the group forget this device: its rows are erased, its influence is unlearned.
 
     The server signs a receipt that says what was erased and by which method; it is kept here. Then this device's key
-    and the group's ranker are erased. Without a membership this shows the receipts and asks how far the work is.
+    and the group's ranker are erased. Without a membership this shows the receipts, asks how far the work is, and looks
+    into the server's journal whether it keeps to them; exit code 2 when it does not.
     """
     from app.commands.command import ask_server
     from app.federation import membership
@@ -47,14 +49,16 @@ def command(yes: bool, as_json: bool) -> int:
                     click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
                 if joining.leave(forget=True) is None:
                     say("the server had let this device go before, and its receipt was lost; the key is erased")
-            kept = joining.progress()
-        _print(kept, as_json=as_json)
+            kept, findings = joining.progress(), joining.findings()
+        _print(kept, findings, as_json=as_json)
+        if any(finding.holds is False for finding in findings):
+            return FAILED
         return 0 if kept else NOTHING_FOUND
 
     return ask_server(forget)
 
 
-def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
+def _print(kept: Sequence[KeptReceipt], findings: Sequence[Finding], *, as_json: bool) -> None:
     import json
 
     import msgspec
@@ -62,7 +66,11 @@ def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
     from app.federation.membership import receipt_in_words
 
     if as_json:
-        receipts = [{"group": one.group, **msgspec.to_builtins(one.receipt)} for one in kept]
+        found = {finding.request: finding for finding in findings}
+        receipts = [
+            {"group": one.group, **msgspec.to_builtins(one.receipt), "kept_to": _holds(found.get(one.receipt.request))}
+            for one in kept
+        ]
         click.echo(json.dumps({"v": 1, "receipts": receipts}))
         return
     if not kept:
@@ -72,3 +80,9 @@ def _print(kept: Sequence[KeptReceipt], *, as_json: bool) -> None:
         when = iso_minute(receipt.time)
         request = f" (request {receipt.request})" if receipt.request else ""
         click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")
+    for finding in findings:
+        (say if finding.holds is not True else click.echo)(finding.sentence)
+
+
+def _holds(finding: Finding | None) -> bool | None:
+    return finding.holds if finding is not None else None

@@ -13,18 +13,28 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.federation import consent, membership
+from app.federation import consent, membership, moving, proof
 from app.federation.adoption import consider
 from app.federation.consent import Ask
-from app.federation.failures import ConsentError, Declined, FederationError
+from app.federation.failures import ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
 from app.federation.server import Connect, Correspondence, connect, corresponding, former_member
 from app.settings import Settings
 from app.store import Store
-from foltr.federated.wire import Invite
+from foltr.federated.wire import Invite, encode
 
 GONE = ("unknown-device", "revoked")
 """refusals of a server that has let this device go already"""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether a server keeps to a receipt."""
+
+    request: str
+    sentence: str
+    holds: bool | None
+    """None where the server could not be asked"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +74,9 @@ class Admission:
 
         None where the server had let this device go already, as when its first answer was lost.
         """
-        member = membership.member(self.store)
+        member = moving.followed(
+            self.store, membership.member(self.store), self.settings.federation, by=self.by, clock=self.clock
+        )
         kept = None
         with self._talk(member) as server:
             try:
@@ -88,8 +100,30 @@ class Admission:
             if kept.receipt.state != "done":
                 with self._talk(former_member(kept)) as server:
                     signed, _ = server.receipt(kept.receipt.request)
-                membership.save_receipt(self.store, membership.keep(server.member, signed))
+                membership.save_receipt(self.store, msgspec.structs.replace(kept, signed=encode(signed)))
         return membership.all_receipts(self.store)
+
+    def findings(self) -> Sequence[Finding]:
+        """What the servers' journals say about the receipts of being forgotten; follows servers that moved."""
+        return [self._finding(kept) for kept in membership.all_receipts(self.store) if kept.receipt.position]
+
+    def _finding(self, kept: KeptReceipt) -> Finding:
+        request = kept.receipt.request
+        try:
+            with self._talk(former_member(kept)) as server:
+                moved = server.moved()
+                journal = proof.read(lambda after: server.journal(request, after=after))
+            seen, sentence = proof.check(kept, journal)
+        except Distrusted as error:
+            return Finding(request, str(error), holds=False)
+        except FederationError as error:
+            return Finding(request, f"the journal was not looked at: {error}", holds=None)
+        membership.save_receipt(self.store, seen)
+        try:
+            moving.followed_by_receipt(self.store, seen, self.settings.federation, moved, by=self.by)
+        except Distrusted as error:
+            return Finding(request, str(error), holds=False)
+        return Finding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> Membership:
         """The membership, from a server that took this device in; an application of before is taken up again."""

@@ -44,6 +44,10 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """seconds since 1970"""
     agreed: str = ""
     """digest of the Terms that the user agreed to (app.federation.consent), "" before"""
+    serial: int = 0
+    """of the newest move of the server that this device followed"""
+    moved: bytes = b""
+    """the JSON of a Signed ServerMove that is not followed yet, b"" for none"""
     background: Literal["unasked", "yes", "no"] = "unasked"
     """whether the user agreed to syncing without being asked each time"""
 
@@ -129,6 +133,14 @@ class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     group_id: str
     signed: bytes
     """the JSON of the Signed record"""
+    device: str = ""
+    """the pseudonym that the receipt is for"""
+    serial: int = 0
+    """of the newest move of the server that was followed"""
+    size: int = 0
+    """entries of the server's journal when it was looked at last"""
+    head: str = ""
+    """its hash then"""
 
     @property
     def receipt(self) -> Receipt:
@@ -146,6 +158,8 @@ def keep(member: Membership, signed: Signed) -> KeptReceipt:
         group=member.group,
         group_id=member.group_id,
         signed=encode(signed),
+        device=member.device,
+        serial=member.serial,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from app.federation.failures import Distrusted, FederationError
+from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing
 from app.federation.transport import Patience, Transport
 from app.learning.models import LARGEST_WEIGHT
@@ -29,6 +29,7 @@ from foltr.federated.wire import (
     Enrolled,
     Farewell,
     Invite,
+    JournalPage,
     ModelRecord,
     R,
     Receipt,
@@ -147,7 +148,10 @@ def _decode(answer: bytes, kind: type[R]) -> R:
 
 
 def _open(
-    key: bytes, signed: Signed, kind: Literal["enrolled", "announcement", "model", "receipt"], record: type[R]
+    key: bytes,
+    signed: Signed,
+    kind: Literal["enrolled", "announcement", "model", "receipt", "journal"],
+    record: type[R],
 ) -> R:
     try:
         return open_document(key, signed, kind, record)
@@ -205,6 +209,21 @@ class Correspondence:
         """How far a forget-me request is; needs no membership."""
         answer = self._transport.get(f"/v1/receipts/{request}", signed=False)
         return read_receipt(answer, self.member.server_key, self.member.group_id)
+
+    def journal(self, request: str, *, after: int) -> JournalPage:
+        """The server's journal after a position; the name of a receipt in it is the only key to it."""
+        answer = self._transport.get(f"/v1/log?after={after}&receipt={request}", signed=False)
+        found = _open(self.member.server_key, _decode(answer, Signed), "journal", JournalPage)
+        if (found.group_id, found.after) != (self.member.group_id, after):
+            raise Distrusted("the journal is of another group, or not what was asked for")
+        return found
+
+    def moved(self) -> Signed | None:
+        """The record of the server's newest move, unchecked; None where it never moved."""
+        try:
+            return _decode(self._transport.get("/v1/moved", signed=False), Signed)
+        except Declined:
+            return None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import answering, budget, consent, group_ranker, ledger, membership
+from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
@@ -81,7 +81,8 @@ class Sync:
 
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
-        member = membership.member(self.store)
+        federation = self.settings.federation
+        member = moving.followed(self.store, membership.member(self.store), federation, by=self.by, clock=self.clock)
         try:
             report = self._with(member)
         except FederationError as error:
@@ -116,6 +117,7 @@ class Sync:
         told = self._told(server)
         renamed, now = membership.rename(self.store, told.group), int(self.clock())
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)
+        moving.note(self.store, told.moved)
         self._catch_up(server.member, told)
         upload, start, sentence, refused = ledger.find_upload(self.store, told.lineage, told.round), None, "", ""
         if upload is not None:

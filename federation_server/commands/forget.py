@@ -38,11 +38,11 @@ def command(device: str | None, yes: bool, method: str | None) -> int:
         member = the_member(connection, device)
     if not yes:
         click.confirm(f"erase member {member} and its influence?", abort=True)
-    means = installation.means
+    forgetter = installation.forgetter
     if method:
-        means = replace(means, settings=msgspec.structs.replace(means.settings, method=method))
+        forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
     with writing(installation.engine) as connection:
-        receipt = forgetting.forget(connection, means, member, now=now())
+        receipt = forgetting.forget(connection, forgetter, member, now=now())
     database.scrub(installation.engine)
     click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
     if method and receipt.method not in (method, "none"):

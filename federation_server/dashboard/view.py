@@ -54,7 +54,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
-        guard=closed[-1]["guard"] if closed else "no round is closed yet",
+        guard=(closed[-1]["guard"] or "erased with a member") if closed else "no round is closed yet",
         mechanism=", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
         spent=standing.spent_in_period(connection, agreed, now=now),
         period_days=agreed.period_days,

@@ -6,7 +6,7 @@ import base64
 import binascii
 
 from foltr.errors import RecordError
-from foltr.federated.wire import Invite, decode, encode
+from foltr.federated.wire import Invite, R, Record, decode, encode
 
 PREFIX = "foltr://join/"
 LONGEST = 8192
@@ -15,7 +15,7 @@ LONGEST = 8192
 
 def to_link(invite: Invite) -> str:
     """The link that `from_link` reads."""
-    return PREFIX + base64.urlsafe_b64encode(encode(invite)).decode().rstrip("=")
+    return write_link(PREFIX, invite)
 
 
 def from_link(text: str) -> Invite:
@@ -23,17 +23,27 @@ def from_link(text: str) -> Invite:
 
     RecordError for anything else.
     """
+    return read_link(text, PREFIX, Invite, "invite link")
+
+
+def write_link(prefix: str, record: Record) -> str:
+    """A record behind a prefix that says what it is."""
+    return prefix + base64.urlsafe_b64encode(encode(record)).decode().rstrip("=")
+
+
+def read_link(text: str, prefix: str, kind: type[R], what: str) -> R:
+    """The record in a link of `prefix`, as `from_link` reads it; `what` names such a link in errors."""
     link = "".join(text.split())
-    if not link.startswith(PREFIX):
-        raise RecordError(f"an invite link begins with {PREFIX}")
+    if not link.startswith(prefix):
+        raise RecordError(f"an {what} begins with {prefix}")
     if len(link) > LONGEST:
-        raise RecordError(f"an invite link has at most {LONGEST} characters, not {len(link)}")
-    coded = link.removeprefix(PREFIX).rstrip("=")
+        raise RecordError(f"an {what} has at most {LONGEST} characters, not {len(link)}")
+    coded = link.removeprefix(prefix).rstrip("=")
     try:
         data = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise RecordError("the invite link is damaged: it is not base64url") from error
+        raise RecordError(f"the {what} is damaged: it is not base64url") from error
     try:
-        return decode(data, Invite)
+        return decode(data, kind)
     except RecordError as error:
-        raise RecordError(f"the invite link is damaged, or of another version of foltr-search: {error}") from error
+        raise RecordError(f"the {what} is damaged, or of another version of foltr-search: {error}") from error

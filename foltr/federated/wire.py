@@ -156,7 +156,7 @@ class Announcement(Record, frozen=True):
     carried: tuple[int, ...] = ()
     """lineages whose updates live on in this one: pages that taught them have taught this one"""
     moved: Signed | None = None
-    """a Moved record: where the server is to be found from now on; None for where it always was"""
+    """a ServerMove record: where the server is to be found from now on; None for where it always was"""
 
 
 class ModelRecord(Record, frozen=True):
@@ -446,7 +446,7 @@ class JournalPage(Record, frozen=True):
     """the JSON of JournalEntry records, as they were hashed"""
 
 
-class Moved(Record, frozen=True):
+class ServerMove(Record, frozen=True):
     """The server answers elsewhere, or with another certificate; signed by the identity that devices pinned."""
 
     group_id: str

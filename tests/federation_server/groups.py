@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from federation_server import enrolment, group, intake, rounds, tombstones
 from federation_server.authentication import Credentials
 from federation_server.database import reading, writing
-from federation_server.forgetting import Means
+from federation_server.forgetting import Forgetter
 from federation_server.intake import Expectation
 from federation_server.refusals import Refused
 from federation_server.rounds import Policy, Schedule
@@ -40,9 +40,9 @@ PRIVATE: dict[str, Any] = {
 OPEN: dict[str, Any] = {"privacy": {"mechanism": "none"}}
 
 
-def means(folder: Path, **changes: Any) -> Means:
+def forgetter(folder: Path, **changes: Any) -> Forgetter:
     """What forgetting takes; `changes` are of its settings."""
-    return Means(VAULT, POLICY, ForgettingSection(**changes), TombstoneFile(folder / tombstones.FILE))
+    return Forgetter(VAULT, POLICY, ForgettingSection(**changes), TombstoneFile(folder / tombstones.FILE))
 
 
 def make_terms(group_id: str, settings: dict[str, Any], floor: int) -> Terms:

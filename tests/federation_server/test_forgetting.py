@@ -25,8 +25,8 @@ from tests.federation_server.groups import (
     START,
     VAULT,
     device,
+    forgetter,
     make_group,
-    means,
     send,
 )
 
@@ -59,7 +59,7 @@ def forget(engine: Engine, tmp_path: Path) -> Forget:
 
     def by(number: int, method: str = "reaggregate", every: int = 1) -> Receipt:
         with writing(engine) as connection:
-            chosen = means(tmp_path, method=method, every=every)
+            chosen = forgetter(tmp_path, method=method, every=every)
             return forgetting.forget(connection, chosen, device(number), now=NOW)
 
     return by
@@ -208,7 +208,7 @@ def test_nothing_of_the_member_is_left_in_the_files(tmp_path: Path) -> None:
     before = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert device(1).encode() in before
     with writing(engine) as connection:
-        forgetting.forget(connection, means(tmp_path, method="rollback"), device(1), now=NOW)
+        forgetting.forget(connection, forgetter(tmp_path, method="rollback"), device(1), now=NOW)
     database.scrub(engine)
     after = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert device(1).encode() not in after
@@ -326,4 +326,4 @@ def test_no_length_of_the_members_rounds_remains(engine: Engine, forget: Forget,
         assert row.update_norm == pytest.approx(0.1)
     else:
         assert (row.lineage, row.n_updates) == (1, 1)
-        assert (row.guard, row.update_norm, row.agreement) == (None, None, None)
+        assert (row.guard, row.verdict, row.update_norm, row.agreement) == (None, None, None, None)

@@ -13,7 +13,7 @@ from federation_server import forgetting, group, rounds
 from federation_server.closing import close_due
 from federation_server.database import reading, writing
 from federation_server.resting import DAY
-from tests.federation_server.groups import NOW, OPEN, POLICY, SCHEDULE, VAULT, device, make_group, means, send
+from tests.federation_server.groups import NOW, OPEN, POLICY, SCHEDULE, VAULT, device, forgetter, make_group, send
 
 EAST, NORTH, UP = np.eye(3)
 PERIOD = 365 * DAY
@@ -69,7 +69,7 @@ def test_a_new_lineage_gives_no_round_back(engine: Engine, tmp_path: Path) -> No
     run_round(engine, {0: EAST, 1: UP}, now=NOW + 10)
     run_round(engine, {0: EAST, 1: UP}, now=NOW + 20)
     with writing(engine) as connection:
-        done = forgetting.forget(connection, means(tmp_path), device(1), now=NOW + 30)
+        done = forgetting.forget(connection, forgetter(tmp_path), device(1), now=NOW + 30)
     assert done.method == "reaggregate"
     assert place(engine) is None
     with writing(engine) as connection:
@@ -87,7 +87,7 @@ def test_rounds_that_forget_are_held_while_the_group_rests(engine: Engine, tmp_p
     for second in (10, 20):
         run_round(engine, {0: EAST, 1: UP}, now=NOW + second)
     with writing(engine) as connection:
-        chosen = means(tmp_path, method="federaser", every=1)
+        chosen = forgetter(tmp_path, method="federaser", every=1)
         forgetting.forget(connection, chosen, device(1), now=NOW + 30)
     assert place(engine) == (2, 1, "forget")
     for second in (40, 50):

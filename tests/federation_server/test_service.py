@@ -10,7 +10,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from federation_server import database, enrolment, forgetting, rounds
 from federation_server.database import connect, error_text, reading, writing
-from tests.federation_server.groups import NOW, START, device, enrolling, identity, make_group, means, send
+from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send
 
 
 def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine, tmp_path: Path) -> None:
@@ -19,7 +19,7 @@ def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine, tmp
     send(engine, 0, START)
     send(engine, 1, START)
     with writing(engine) as connection:
-        forgetting.forget(connection, means(tmp_path), device(0), now=NOW)
+        forgetting.forget(connection, forgetter(tmp_path), device(0), now=NOW)
         here = rounds.present(connection)
     assert here is not None
     assert here.n_updates == 1

@@ -17,7 +17,7 @@ from federation_server.serve import open_installation
 from federation_server.tables import models
 from federation_server.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
 from tests.federation_server.client import make_server, member, running
-from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, make_group, means
+from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, make_group
 from tests.federation_server.test_forgetting import EAST, UP, run_round, theta
 
 ONE = Tombstone("m" * 64, 1, 2, "rollback", "r", 3)
@@ -27,7 +27,7 @@ def restored(path: Path, folder: Path, name: str) -> Engine:
     """A fresh database with what a backup holds, as `foltr-server restore` makes it."""
     made = connect(f"sqlite:///{folder}/{name}.sqlite")
     upgrade(made)
-    backup.restore(made, path, afterwards=lambda connection: begin_anew(connection, means(folder), now=NOW))  # type: ignore[arg-type, return-value]
+    backup.restore(made, path, afterwards=lambda connection: begin_anew(connection, forgetter(folder), now=NOW))  # type: ignore[arg-type, return-value]
     return made
 
 
@@ -45,7 +45,7 @@ def test_a_restore_does_not_bring_the_forgotten_back(engine: Engine, tmp_path: P
     path = tmp_path / "group.backup"
     backup.write(engine, path, now=NOW)
     with writing(engine) as connection:
-        asked = forgetting.forget(connection, means(tmp_path, method=method), device(1), now=NOW)
+        asked = forgetting.forget(connection, forgetter(tmp_path, method=method), device(1), now=NOW)
     again = restored(path, tmp_path, "again")
     assert members(again) == {device(0)}
     assert theta(again).tolist() == (START + EAST).tolist()
@@ -66,7 +66,7 @@ def test_a_request_that_left_the_ranker_leaves_it_after_a_restore(engine: Engine
     backup.write(engine, path, now=NOW)
     before = theta(engine)
     with writing(engine) as connection:
-        forgetting.forget(connection, means(tmp_path, method="noise"), device(1), now=NOW)
+        forgetting.forget(connection, forgetter(tmp_path, method="noise"), device(1), now=NOW)
     again = restored(path, tmp_path, "again")
     assert members(again) == {device(0)}
     assert theta(again).tolist() == before.tolist()
@@ -80,7 +80,7 @@ def test_a_backup_carries_the_tombstones_into_a_new_folder(engine: Engine, tmp_p
     older, newer = tmp_path / "older", tmp_path / "newer"
     backup.write(engine, older, now=NOW)
     with writing(engine) as connection:
-        forgetting.forget(connection, means(tmp_path), device(1), now=NOW)
+        forgetting.forget(connection, forgetter(tmp_path), device(1), now=NOW)
     backup.write(engine, newer, now=NOW)
     fresh = tmp_path / "fresh"
     fresh.mkdir()
@@ -125,7 +125,7 @@ def die(*arguments):
 tombstones.note = die
 made = open_installation(Path(sys.argv[1]))
 with writing(made.engine) as connection:
-    forgetting.forget(connection, made.means, sys.argv[2], now=int(time.time()))
+    forgetting.forget(connection, made.forgetter, sys.argv[2], now=int(time.time()))
 """
 
 

@@ -70,7 +70,7 @@ def _of_a_round(name: str, *columns: sa.Column[Any]) -> None:
     devices = [column.name for column in columns if column.name == "device"]
     op.create_table(
         name,
-        sa.Column("lineage", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("lineage", sa.BigInteger(), autoincrement=False, nullable=False),
         sa.Column("round", sa.Integer(), autoincrement=False, nullable=False),
         *columns,
         sa.PrimaryKeyConstraint("lineage", "round", *devices),

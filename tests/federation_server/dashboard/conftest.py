@@ -23,7 +23,7 @@ from federation_server.database import connect, reading, upgrade, writing
 from federation_server.service import Service
 from federation_server.settings import ServerSettings
 from federation_server.vault import hash_of
-from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, make_group, means, send
+from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, forgetter, make_group, send
 
 NOW = int(time.time())
 
@@ -45,7 +45,7 @@ def engine(tmp_path: Path) -> Engine:
             assert close_due(connection, VAULT, POLICY, now=NOW) is not None
     with writing(made) as connection:
         group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
-        forgetting.forget(connection, means(tmp_path), device(11), now=NOW)
+        forgetting.forget(connection, forgetter(tmp_path), device(11), now=NOW)
     return made
 
 
@@ -87,7 +87,7 @@ def serving(
     prepare: Callable[[Dashboard], None] = lambda dashboard: None,
 ) -> Iterator[str]:
     """Its address while it is served."""
-    server = Server(Service(engine, means(folder), settings))
+    server = Server(Service(engine, forgetter(folder), settings))
     listener = socket.create_server(("127.0.0.1", 0))
     dashboard = Dashboard(server)
     prepare(dashboard)

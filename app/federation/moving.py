@@ -1,0 +1,148 @@
+"""Following a group's server to another address: told by the server, or by a link, and believed by its key alone.
+
+A record says where the server is to be found, signed by the identity that the invite named. It waits until the new
+address has answered with that identity; only then the device goes there. Until then, and if the new server is not up
+yet, the old address is asked as before. A record that is not newer than the one followed last is worth nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from app.federation import membership
+from app.federation.failures import Distrusted, FederationError
+from app.federation.membership import KeptReceipt, Membership
+from app.federation.server import Connect, connect, corresponding, former_member
+from app.settings import FederationSettings
+from app.store import Store
+from foltr.errors import RecordError
+from foltr.federated.envelope import SignatureError, open_document
+from foltr.federated.wire import ServerMove, Signed, decode, encode
+
+
+def read(signed: Signed, server_key: bytes, group_id: str) -> ServerMove:
+    """The record inside; Distrusted unless the group's own server signed it."""
+    try:
+        found = open_document(server_key, signed, "moved", ServerMove)
+    except SignatureError as error:
+        raise Distrusted(f"the record of a move is not signed by the group's server: {error}") from error
+    except RecordError as error:
+        raise Distrusted(f"the record of a move makes no sense: {error}") from error
+    if found.group_id != group_id:
+        raise Distrusted("the record of a move is of another group")
+    return found
+
+
+def note(store: Store, signed: Signed | None) -> None:
+    """Remember what an announcement says, if it is news; to be followed at the next sync."""
+    if signed is None:
+        return
+    member = membership.member(store)
+    found = read(signed, member.server_key, member.group_id)
+    waiting = decode(decode(member.moved, Signed).body, ServerMove).serial if member.moved else 0
+    if found.serial <= max(member.serial, waiting):
+        return
+    present = (found.address, found.certificate) == (member.address, member.certificate)
+    changes = {"serial": found.serial, "moved": b""} if present else {"moved": encode(signed)}
+    membership.save(store, msgspec.structs.replace(member, **changes))
+
+
+def followed(
+    store: Store,
+    member: Membership,
+    settings: FederationSettings,
+    *,
+    by: Connect = connect,
+    clock: Callable[[], float] = time.time,
+) -> Membership:
+    """The membership at the new address, if a record waits and the server answers there; as it is otherwise."""
+    if not member.moved:
+        return member
+    found = read(decode(member.moved, Signed), member.server_key, member.group_id)
+    there = msgspec.structs.replace(
+        member, address=found.address, certificate=found.certificate, serial=found.serial, moved=b""
+    )
+    try:
+        with corresponding(there, msgspec.structs.replace(settings, retries=0), by=by, clock=clock) as server:
+            server.announcement(membership.load_standing(store))
+    except FederationError:
+        return member
+    membership.save(store, there)
+    return there
+
+
+def followed_by_receipt(
+    store: Store, kept: KeptReceipt, settings: FederationSettings, signed: Signed | None, *, by: Connect = connect
+) -> KeptReceipt:
+    """A receipt whose server moved, asked for at the new address; as it was where nobody answers there yet."""
+    if signed is None:
+        return kept
+    found = read(signed, kept.server_key, kept.group_id)
+    if found.serial <= kept.serial:
+        return kept
+    there = msgspec.structs.replace(kept, address=found.address, certificate=found.certificate, serial=found.serial)
+    try:
+        with corresponding(former_member(there), msgspec.structs.replace(settings, retries=0), by=by) as server:
+            server.receipt(kept.receipt.request)
+    except FederationError:
+        return kept
+    membership.save_receipt(store, there)
+    return there
+
+
+def by_link(
+    store: Store,
+    signed: Signed,
+    settings: FederationSettings,
+    *,
+    by: Connect = connect,
+    clock: Callable[[], float] = time.time,
+) -> tuple[str, ...]:
+    """Follow the record of a link with the membership and the receipts that it is for; a sentence for each.
+
+    FederationError when it is for none of them, or not newer than what they have followed.
+    """
+    said: list[str] = []
+    reasons: list[str] = []
+    member = membership.load(store)
+    if member is not None and member.group_id:
+        said += _member_by_link(store, member, signed, settings, reasons, by=by, clock=clock)
+    for kept in membership.all_receipts(store):
+        try:
+            there = followed_by_receipt(store, kept, settings, signed, by=by)
+        except Distrusted as error:
+            reasons.append(str(error))
+            continue
+        if there is not kept:
+            said.append(f"the receipt of {kept.group} is asked for at {there.address} from now on")
+    if not said:
+        raise FederationError("; ".join(dict.fromkeys(reasons)) or "this link is for no group of this device")
+    return tuple(said)
+
+
+def _member_by_link(
+    store: Store,
+    member: Membership,
+    signed: Signed,
+    settings: FederationSettings,
+    reasons: list[str],
+    *,
+    by: Connect,
+    clock: Callable[[], float],
+) -> list[str]:
+    try:
+        found = read(signed, member.server_key, member.group_id)
+    except Distrusted as error:
+        reasons.append(str(error))
+        return []
+    if found.serial <= member.serial:
+        reasons.append("the link is not newer than the move that this device followed last")
+        return []
+    note(store, signed)
+    there = followed(store, membership.member(store), settings, by=by, clock=clock)
+    if there.address == found.address and not there.moved:
+        return [f"{member.group} is at {there.address} from now on"]
+    return [f"nobody answers at {found.address} yet; each sync tries there, and {member.address} until then"]

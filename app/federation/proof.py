@@ -1,0 +1,110 @@
+"""Whether a server that signed a receipt keeps to it: read off its journal, by whom it forgot.
+
+The journal is one chain of hashes (foltr.federated.journal). A receipt names its place there and the chain's hash up to
+it, so what follows must go on from there: a server that drops the entry, alters what came before or cuts off what a
+former look saw is found out. In the lists that follow the leaver looks for itself; nor may the ranker of today come
+from a round that it was in, unless the receipt says that the ranker stays.
+
+A server that went back to a backup says so by an entry of its own, with the receipt entered again. What cannot be seen
+here: whether it shows others another journal, and whether it kept copies of what it erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from app.federation.failures import Distrusted
+from app.federation.membership import KeptReceipt
+from app.wording import iso_minute
+from foltr.errors import RecordError
+from foltr.federated.journal import chain, holds, request_hash, served
+from foltr.federated.wire import JournalEntry, JournalPage, Receipt, decode
+
+MOST_PAGES = 1000
+"""of a journal that a server may make this device read"""
+KEEPS_RANKER = ("none", "noise")
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """All of it, its chain checked."""
+
+    entries: tuple[JournalEntry, ...]
+    hashes: Sequence[str]
+    """after each entry"""
+
+    def hash_at(self, position: int) -> str:
+        """Up to an entry, counted from 1; "" where there is none."""
+        return self.hashes[position - 1] if 0 < position <= len(self.hashes) else ""
+
+
+def read(fetch: Callable[[int], JournalPage]) -> Journal:
+    """The whole journal by its pages; Distrusted when it is not the one whose end the server signed."""
+    bodies: list[bytes] = []
+    for _ in range(MOST_PAGES):
+        page = fetch(len(bodies))
+        bodies.extend(page.entries)
+        if len(bodies) >= page.size or not page.entries:
+            break
+    hashes = chain(bodies)
+    if len(bodies) != page.size or (hashes and hashes[-1] != page.head):
+        raise Distrusted("the server's journal is not the one that it signed")
+    try:
+        entries = tuple(decode(body, JournalEntry) for body in bodies)
+    except RecordError as error:
+        raise Distrusted(f"the server's journal makes no sense: {error}") from error
+    return Journal(entries, hashes)
+
+
+def check(kept: KeptReceipt, journal: Journal) -> tuple[KeptReceipt, str]:
+    """What the journal says about a receipt, with what was seen now; and a sentence. Distrusted when it lies."""
+    receipt = kept.receipt
+    position, restored = _place(kept, receipt, journal)
+    for number, entry in enumerate(journal.entries, 1):
+        if number > position and holds(entry, kept.device):
+            raise Distrusted(
+                f"{kept.group} lists this device in round {entry.round} of lineage {entry.lineage}, after its server "
+                "had signed that it was forgotten"
+            )
+    if receipt.method not in KEEPS_RANKER:
+        _check_ranker(kept, journal)
+    seen = msgspec.structs.replace(kept, size=len(journal.entries), head=journal.hash_at(len(journal.entries)))
+    since = f"{len(journal.entries) - position:,} entries since"
+    also = f", entered again after a restore of {iso_minute(restored)}" if restored else ""
+    return (
+        seen,
+        f"the journal of {kept.group} holds the receipt{also}, and this device in none of {since}",
+    )
+
+
+def _place(kept: KeptReceipt, receipt: Receipt, journal: Journal) -> tuple[int, int]:
+    """Position of the receipt's entry, and when the server was restored meanwhile (0: never)."""
+    sought = request_hash(receipt.request)
+    goes_on = not kept.size or journal.hash_at(kept.size) == kept.head
+    if goes_on and journal.hash_at(receipt.position) == receipt.chain:
+        entry = journal.entries[receipt.position - 1]
+        if entry.kind == "receipt" and entry.request == sought:
+            return receipt.position, 0
+    again = [n for n, e in enumerate(journal.entries, 1) if e.kind == "receipt" and e.request == sought]
+    restores = [e.time for e in journal.entries if e.reason == "restore" and e.time >= receipt.time]
+    if not again:
+        raise Distrusted(f"the journal of {kept.group} does not hold the receipt that its server signed")
+    if not restores:
+        raise Distrusted(f"the journal of {kept.group} was altered: it does not go on from what its server signed")
+    return again[-1], restores[-1]
+
+
+def _check_ranker(kept: KeptReceipt, journal: Journal) -> None:
+    try:
+        lists = served(journal.entries)
+    except RecordError as error:
+        raise Distrusted(f"the journal of {kept.group} makes no sense: {error}") from error
+    for entry in lists:
+        if holds(entry, kept.device):
+            raise Distrusted(
+                f"the ranker that {kept.group} serves comes from round {entry.round} of lineage {entry.lineage}, "
+                "in which this device took part"
+            )

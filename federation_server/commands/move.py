@@ -1,0 +1,47 @@
+"""`foltr-server move`: tell the members where the server is to be found from now on."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import click
+
+from federation_server.commands.installation import now, open_here
+
+
+@click.command()
+@click.option("--to", "address", required=True, help="Where devices find the server, such as https://host:8421.")
+def command(address: str) -> None:
+    """Sign the new address; members who sync before the old one is gone follow by themselves.
+
+    First write into server.toml what is to hold there (server.port, server.public, tls.mode); then run this while the
+    old server still answers, leave it up for as long as your members need to sync once, and start it anew. The link
+    that is printed is for those who come too late: `foltr-search federation move LINK`.
+    """
+    from federation_server import moving
+    from federation_server.database import writing
+    from federation_server.setup import pinned_at
+    from foltr.federated.move_link import to_link
+
+    _check(address)
+    installation = open_here()
+    pinned = pinned_at(installation, address)
+    with writing(installation.engine) as connection:
+        signed = moving.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
+    click.echo(to_link(signed))
+    click.echo(f"members who sync while the old address answers go to {address}; the link is for the others", err=True)
+    if installation.public_address != address.rstrip("/"):
+        click.echo(
+            f"(server.toml still says {installation.public_address}: set server.public, server.port and tls.mode)",
+            err=True,
+        )
+
+
+def _check(address: str) -> None:
+    """BadParameter unless devices would go there: https, or http on a loopback address."""
+    from federation_server.serve import LOOPBACK
+
+    parts = urlsplit(address)
+    encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    if not parts.hostname or not encrypted or parts.query or parts.fragment or parts.username or "\\" in address:
+        raise click.BadParameter(f"wanted an address such as https://host:8421, got {address!r}")

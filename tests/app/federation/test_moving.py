@@ -1,0 +1,146 @@
+"""A device follows its group's server to another address, by the server's own word, or by a link."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.federation import membership, moving
+from app.federation.failures import Distrusted, FederationError, Unreachable
+from federation_server import setup
+from federation_server.database import reading, writing
+from federation_server.moving import current, move
+from federation_server.serve import Installation, open_installation
+from foltr.federated.envelope import Identity, sign_document
+from foltr.federated.invite_link import from_link
+from foltr.federated.wire import ServerMove, Signed, decode
+from tests.app.federation.groups import Person
+from tests.federation_server.client import make_server, running
+from tests.ports import free_port
+
+Make = Callable[..., Person]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Installation:
+    """A server that is not served yet."""
+    return make_server(tmp_path / "server", quorum=100)
+
+
+@pytest.fixture
+def person(make_person: Make) -> Person:
+    found = make_person(allow_unprotected=True, retries=0)
+    found.see_pages(12)
+    return found
+
+
+def join(made: Installation, person: Person) -> None:
+    invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+    person.joining().join(invite, agrees=lambda lines: True)
+
+
+def elsewhere(made: Installation, *, tls: str = "off") -> Installation:
+    """The same server with another port in its settings."""
+    settings = made.folder / "server.toml"
+    text = re.sub(r"(?m)^port = \d+$", f"port = {free_port()}", settings.read_text(), count=1)
+    settings.write_text(text.replace('mode = "off"', f'mode = "{tls}"'))
+    again = open_installation(settings)
+    setup.make_certificate(again.folder, again.settings)
+    return again
+
+
+def announce(made: Installation, there: Installation) -> Signed:
+    """What `foltr-server move` does, before the server has gone there."""
+    pinned = setup.pinned_at(there, there.public_address)
+    with writing(made.engine) as connection:
+        return move(
+            connection, made.vault.identity, address=there.public_address, certificate=pinned, now=int(time.time())
+        )
+
+
+def address(person: Person) -> str:
+    return membership.member(person.store).address
+
+
+@pytest.mark.parametrize("tls", ["off", "self-signed"])
+def test_a_device_that_synced_before_follows_by_itself(made: Installation, person: Person, tls: str) -> None:
+    """Told at port A; while only A answers it stays there; once the server is at port B, its sync goes there."""
+    with running(made):
+        join(made, person)
+        there = elsewhere(made, tls=tls)
+        announce(made, there)
+        assert person.sync().sent
+        person.sync()
+        assert address(person) == made.public_address
+    with running(there):
+        assert "answered before" in person.sync().said[0]
+        assert address(person) == there.public_address
+        assert there.public_address.startswith("https" if tls == "self-signed" else "http:")
+        assert membership.load_standing(person.store).error == ""
+
+
+def test_a_device_that_comes_too_late_follows_a_link(made: Installation, person: Person) -> None:
+    """Nobody answers at the old address; the link of the move brings it to the new one, receipt and all."""
+    with running(made):
+        join(made, person)
+        person.sync()
+        kept = person.joining().leave(forget=True)
+        join(made, person)
+    there = elsewhere(made, tls="self-signed")
+    signed = announce(made, there)
+    with running(there):
+        with pytest.raises(Unreachable):
+            person.sync()
+        said = moving.by_link(person.store, signed, person.settings.federation, by=person.by)
+        assert [there.public_address in sentence for sentence in said] == [True, True]
+        person.sync()
+        assert kept is not None
+        (finding,) = person.joining().findings()
+        assert finding.holds
+        assert finding.request == kept.receipt.request
+    assert address(person) == there.public_address
+
+
+def test_a_receipt_follows_by_itself(made: Installation, person: Person) -> None:
+    """Whoever left asks at the old address once more, hears of the new one, and asks there when the old one is gone."""
+    there = None
+    with running(made):
+        join(made, person)
+        person.sync()
+        person.joining().leave(forget=True)
+        there = elsewhere(made)
+        announce(made, there)
+        with running(there):
+            assert [finding.holds for finding in person.joining().findings()] == [True]
+        there = open_installation(made.folder / "server.toml")
+    with running(there):
+        assert [finding.holds for finding in person.joining().findings()] == [True]
+    (kept,) = membership.all_receipts(person.store)
+    assert kept.address == there.public_address
+
+
+def test_only_the_groups_own_server_moves_a_device(made: Installation, person: Person) -> None:
+    """Another key's signature, another group, and a record that is older than the last are refused."""
+    with running(made):
+        join(made, person)
+    member, settings = membership.member(person.store), person.settings.federation
+    record = ServerMove(group_id=member.group_id, address="https://evil.example", certificate="", serial=9_000_000_000)
+    forged = sign_document(Identity.generate(), "moved", record)
+    with pytest.raises(FederationError, match="not signed by the group's server"):
+        moving.by_link(person.store, forged, settings, by=person.by)
+    other = ServerMove(group_id="other", address="https://evil.example", certificate="", serial=1)
+    with pytest.raises(Distrusted, match="another group"):
+        moving.note(person.store, sign_document(made.vault.identity, "moved", other))
+    first = announce(made, made)
+    second = announce(made, elsewhere(made))
+    moving.note(person.store, second)
+    moving.note(person.store, first)
+    waiting = decode(decode(membership.member(person.store).moved, Signed).body, ServerMove)
+    assert waiting == decode(second.body, ServerMove)
+    with reading(made.engine) as connection:
+        assert current(connection) == second
+    assert waiting.serial > decode(first.body, ServerMove).serial

@@ -112,6 +112,7 @@ rounds = Table(
     Column("agreement", Float),
     Column("phase", String(8), nullable=False, server_default="collect"),
     Column("roster_number", Integer, nullable=False, server_default="0"),
+    Column("roster_head", String(64), nullable=False, server_default=""),
     Index("rounds_state", "state"),
 )
 """state: open, closed, abandoned; verdict: calm, alert, not judged; private_key is encrypted at rest, and NULL when the
@@ -154,7 +155,7 @@ roster = Table(
 shares = Table(
     "shares",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("message_hash", String(64), nullable=False),
@@ -168,7 +169,7 @@ shares = Table(
 lists = Table(
     "lists",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
     Column("signed", LargeBinary, nullable=False),
@@ -180,7 +181,7 @@ lists = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("lineage", Integer, primary_key=True, autoincrement=False),
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("received", BigInteger, nullable=False),

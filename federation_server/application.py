@@ -61,6 +61,12 @@ class Server:
             self.route("/v1/round", "GET", self.announcement),
             self.route("/v1/models/{hash:str}", "GET", self.model),
             self.route("/v1/updates", "POST", self.update),
+            self.route("/v1/roster", "GET", self.roster),
+            self.route("/v1/invites", "POST", self.invite),
+            self.route("/v1/vouchers", "POST", self.vouch),
+            self.route("/v1/shares", "POST", self.shared),
+            self.route("/v1/list", "GET", self.task),
+            self.route("/v1/answers", "POST", self.answer),
             self.route("/v1/farewell", "POST", self.farewell),
             self.route("/v1/receipts/{request:str}", "GET", self.receipt),
             self.route("/v1/log", "GET", self.journal),
@@ -102,6 +108,29 @@ class Server:
         accepted = await asyncio.wrap_future(written)
         self.counters.accepted.inc()
         return _json(accepted)
+
+    async def roster(self, http: HttpRequest) -> Response:
+        after = http.query_params.get("after", "0")
+        if not (after.isdecimal() and len(after) < 10):
+            raise Refused("malformed", "after is a number")
+        return _json(await run_in_threadpool(self.service.roster, await self._signed(http), int(after)))
+
+    async def invite(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.invite, await self._signed(http)))
+
+    async def vouch(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.vouch, await self._signed(http)))
+
+    async def shared(self, http: HttpRequest) -> Response:
+        accepted = await run_in_threadpool(self.service.shared, await self._signed(http))
+        self.counters.accepted.inc()
+        return _json(accepted)
+
+    async def task(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.task, await self._signed(http)))
+
+    async def answer(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.answer, await self._signed(http)))
 
     async def farewell(self, http: HttpRequest) -> Response:
         return _json(await run_in_threadpool(self.service.farewell, await self._signed(http)))

@@ -1,49 +1,29 @@
 """Closing a round: its updates become the next common ranker, in the caller's one transaction.
 
-What the next ranker is, foltr.federated.joining says; here it meets the database.
+What the next ranker is, foltr.federated.joining says; here it meets the database. A sealed round, which has no single
+updates, goes its own way (federation_server.sealed_closing).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
-from federation_server import forgetting, group, journal, remembered, rounds
+from federation_server import forgetting, group, remembered, rounds, sealed_closing
 from federation_server.awaited import awaited
+from federation_server.closed import Closed, note_participation
 from federation_server.received import Received, agreement, read_received
 from federation_server.rounds import Policy, Round
-from federation_server.standing import chance
-from federation_server.tables import members, updates
+from federation_server.tables import updates
 from federation_server.vault import Vault
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined, join_what_is_left, weights
 from foltr.federated.method import Model
 from foltr.federated.wire import Terms
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """A round that is over, for the log and the counters."""
-
-    lineage: int
-    round: int
-    n_updates: int
-    rule: str
-    verdict: Literal["calm", "alert", "not judged"]
-    summary: str
-    """the guard's sentence"""
-    agreement: float
-    """of the updates; see `agreement`"""
-
-    @property
-    def chance(self) -> float:
-        """What the agreement of so many updates would be about, if they had nothing in common."""
-        return chance(self.n_updates) or 1.0
 
 
 def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:
@@ -60,6 +40,11 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
         rounds.open_next(connection, vault, policy.schedule, now=now)
         return None
     agreed = group.terms(connection)
+    if agreed.mode != "open":
+        summed = sealed_closing.advance(connection, vault, policy, agreed, here, now=now, asked=asked)
+        if summed is not None:
+            rounds.open_next(connection, vault, policy.schedule, now=now)
+        return summed
     if rounds.is_overdue(here, floor=agreed.floor, now=now):
         rounds.prolong(connection, here, policy.schedule, now=now)
     waits = awaited(connection, here, policy.schedule, floor=agreed.floor, now=now)
@@ -98,7 +83,7 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     remembered.keep(connection, vault, found.devices, joined.model.guard)
     _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
-    _note_participation(connection, found.devices, here, now=now)
+    note_participation(connection, found.devices, here, now=now)
     return closed
 
 
@@ -123,12 +108,3 @@ def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> N
     for device in devices:
         key = (updates.c.lineage == here.lineage, updates.c.round == here.number, updates.c.device == device)
         connection.execute(update(updates).where(*key).values(left_out=1))
-
-
-def _note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
-    """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
-    journal.note_list(connection, here.lineage, here.number, devices, now=now)
-    taking_part = members.c.device.in_(devices)
-    first = update(members).where(taking_part, members.c.first_round.is_(None))
-    connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))
-    connection.execute(update(members).where(taking_part).values(last_lineage=here.lineage, last_round=here.number))

@@ -9,12 +9,13 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
 
+from federation_server import roster_book
 from federation_server.refusals import Refused
-from federation_server.tables import guarded, invites, members, rounds, updates
+from federation_server.tables import answers, guarded, invites, members, rounds, shares, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import pseudonym
 from foltr.federated.roster import RosterError, check_enrolment, invite_identity
-from foltr.federated.wire import Enrolment
+from foltr.federated.wire import Enrolment, Invited, InviteOffer
 
 TOKEN_BYTES = 24
 
@@ -57,6 +58,18 @@ def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
     return token
 
 
+def offer(connection: Connection, asked: InviteOffer, *, voucher: int, lifetime: int, now: int) -> Invited:
+    """Take a member's invite; the same again changes nothing. `voucher` is the number of its entry in the roster."""
+    row = {"note": "", "created": now, "expires": now + lifetime, "voucher": voucher, "signature": asked.signature}
+    known = select(invites.c.expires, invites.c.voucher).where(invites.c.key_hash == key_hash(asked.invite_key))
+    found = connection.execute(known).first()
+    if found is None:
+        connection.execute(insert(invites).values(key_hash=key_hash(asked.invite_key), **row))
+    elif found.voucher != voucher:
+        raise Refused("bad-vouching", "somebody else has made this invite")
+    return Invited(expires=found.expires if found is not None else now + lifetime)
+
+
 def key_hash(invite_key: bytes) -> str:
     """How an invite is known: by a hash of its public key."""
     return hash_of(invite_key.hex())
@@ -90,8 +103,9 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
     except RosterError as error:
         raise Refused("bad-invite", str(error)) from error
     known = member(connection, pseudonym(device_key))
+    this = invites.c.key_hash == key_hash(asked.invite_key)
     usable = update(invites).where(
-        invites.c.key_hash == key_hash(asked.invite_key),
+        this,
         invites.c.used.is_(None),
         invites.c.revoked.is_(None),
         invites.c.expires > now,
@@ -114,6 +128,8 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
     connection.execute(
         insert(members).values(device=fresh.device, device_key=device_key, joined=now, expires=fresh.expires)
     )
+    by = connection.execute(select(invites.c.voucher, invites.c.signature).where(this)).one()
+    roster_book.join(connection, asked, voucher=by.voucher, signature=by.signature)
     return fresh
 
 
@@ -159,6 +175,11 @@ def is_active(now: int) -> ColumnElement[bool]:
     return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
 
 
+def active_devices(connection: Connection, *, now: int) -> frozenset[str]:
+    """Pseudonyms of the members whose updates would be taken."""
+    return frozenset(connection.execute(select(members.c.device).where(is_active(now))).scalars())
+
+
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
     """Take no more updates from this device; whether it was a member."""
     connection.execute(delete(guarded).where(guarded.c.device == device))
@@ -178,10 +199,12 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
     connection.execute(delete(guarded).where(guarded.c.device == device))
-    return {
-        "updates": int(connection.execute(delete(updates).where(updates.c.device == device)).rowcount),
-        "members": int(connection.execute(delete(members).where(members.c.device == device)).rowcount),
+    erased = {
+        table.name: int(connection.execute(delete(table).where(table.c.device == device)).rowcount)
+        for table in (updates, shares, answers, members)
     }
+    erased["roster"] = roster_book.erase_bodies(connection)
+    return {name: n for name, n in erased.items() if n or name in ("updates", "members")}
 
 
 def _member(row: Any) -> Member:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
-from federation_server import enrolment, group, journal, rounds, tombstones
+from federation_server import enrolment, group, journal, rounds, sealed_closing, tombstones
 from federation_server.branches import Place, first_place, influence_of, last_before
 from federation_server.database import note_erasure
 from federation_server.group import GroupError
@@ -113,6 +113,8 @@ def _forget(
 ) -> Receipt:
     """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
+    if sealed_closing.withdraw(connection, here, device, now=now):
+        here = rounds.open_next(connection, means.vault, means.policy.schedule, now=now)
     touched = last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = influence_of(connection, first) if first else {}

@@ -69,6 +69,8 @@ class Offer:
 def check(sealed: Sealed, credentials: Credentials, expected: Expectation) -> Offer:
     """Open and examine an update; Refused with the first thing that is wrong with it."""
     here = expected.open_round
+    if expected.agreed.mode != "open":
+        raise Refused("wrong-mode", "its updates are shared among its members")
     if sealed.lineage != here.lineage:
         raise Refused("wrong-lineage", f"the group is in lineage {here.lineage}, the update in {sealed.lineage}")
     if sealed.round != here.number:

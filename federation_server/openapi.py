@@ -8,7 +8,21 @@ from typing import Any
 
 import msgspec
 
-from foltr.federated.wire import Accepted, Enrolment, Farewell, Record, Refusal, Sealed, Signed
+from foltr.federated.wire import (
+    Accepted,
+    CommitteeAnswer,
+    Enrolment,
+    Farewell,
+    Invited,
+    InviteOffer,
+    Record,
+    Refusal,
+    Sealed,
+    SharedUpdate,
+    Signed,
+    SumTask,
+    Vouching,
+)
 
 SIGNATURE_HEADERS = {
     "Foltr-Device": "the device's pseudonym",
@@ -22,6 +36,12 @@ ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], 
     ("/v1/round", "get", "The present round", None, Signed, True),
     ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, Signed, True),
     ("/v1/updates", "post", "Send the round's update", Sealed, Accepted, True),
+    ("/v1/roster", "get", "The members' chain, from entry `after` on", None, Signed, True),
+    ("/v1/invites", "post", "A member invites", InviteOffer, Invited, True),
+    ("/v1/vouchers", "post", "A member vouches for another, or takes one off", Vouching, Signed, True),
+    ("/v1/shares", "post", "Send the sealed round's update", SharedUpdate, Accepted, True),
+    ("/v1/list", "get", "What a member of the committee adds up", None, SumTask, True),
+    ("/v1/answers", "post", "Send what was added up", CommitteeAnswer, Accepted, True),
     ("/v1/farewell", "post", "Leave, or leave and be forgotten", Farewell, Signed, True),
     ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, Signed, False),
     ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, Signed, False),
@@ -32,7 +52,8 @@ ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], 
 @cache
 def description() -> bytes:
     """The JSON of the description."""
-    records = (Enrolment, Signed, Sealed, Accepted, Farewell, Refusal)
+    bodies = {record for _, _, _, body, answer, _ in ADDRESSES for record in (body, answer) if record is not None}
+    records = sorted({*bodies, Refusal}, key=lambda record: record.__name__)
     _, components = msgspec.json.schema_components(records, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for path, verb, summary, body, answer, signed in ADDRESSES:

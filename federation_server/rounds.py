@@ -10,18 +10,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
-from federation_server import group
+from federation_server import group, roster_book
 from federation_server.resting import rest_until
 from federation_server.settings import ServerSettings
-from federation_server.tables import rounds, updates
+from federation_server.tables import answers, lists, rounds, shares, updates
 from federation_server.vault import Vault
 from foltr.federated.envelope import box_public, new_box_key
 from foltr.federated.joining import Joining
 from foltr.federated.wire import Announcement, Terms
 
 Purpose = Literal["learn", "forget"]
+Phase = Literal["collect", "sum"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Schedule:
     """updates that close it at once; 0: when every active member has answered (federation_server.awaited)"""
     seconds: int
     """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
+    sum_seconds: int = 86_400
+    """that a sealed round's committee has to answer, before fewer than all that check one another suffice"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +49,10 @@ class Round:
     sealed_key: bytes | None
     model_hash: str
     n_updates: int
+    phase: Phase = "collect"
+    roster_number: int = 0
+    roster_head: str = ""
+    """by which roster a sealed round goes; 0 and "" in an open one"""
 
 
 def open_next(
@@ -56,6 +63,7 @@ def open_next(
         return None
     start = group.newest(connection)
     private = new_box_key()
+    number, head = (0, "") if group.terms(connection).mode == "open" else roster_book.end(connection)
     fresh = Round(
         lineage=start.record.lineage,
         number=start.record.round + 1,
@@ -65,6 +73,8 @@ def open_next(
         sealed_key=vault.encrypt(private),
         model_hash=start.hash,
         n_updates=0,
+        roster_number=number,
+        roster_head=head,
     )
     connection.execute(
         insert(rounds).values(
@@ -78,6 +88,8 @@ def open_next(
             private_key=fresh.sealed_key,
             model_hash=fresh.model_hash,
             n_updates=0,
+            roster_number=number,
+            roster_head=head,
         )
     )
     return fresh
@@ -102,6 +114,9 @@ def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> 
         deadline=open_round.deadline,
         server_time=now,
         wanted=wanted,
+        phase=open_round.phase,
+        roster_number=open_round.roster_number,
+        roster_head=open_round.roster_head,
     )
 
 
@@ -137,15 +152,20 @@ def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, no
 
 def recount(connection: Connection, open_round: Round) -> int:
     """How many updates are stored; the round's own number is set to it, for some may have been erased."""
-    key = (updates.c.lineage == open_round.lineage, updates.c.round == open_round.number)
-    n_updates = int(connection.execute(select(func.count()).select_from(updates).where(*key)).scalar_one())
+    n_updates = 0
+    for table in (updates, shares):
+        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
+        n_updates += int(connection.execute(select(func.count()).select_from(table).where(*key)).scalar_one())
     connection.execute(update(rounds).where(*_key(open_round)).values(n_updates=n_updates))
     return n_updates
 
 
 def end(connection: Connection, open_round: Round, *, now: int, state: str, **report: object) -> None:
-    """Close or abandon it and destroy its private key."""
+    """Close or abandon it and destroy its private key, and all that it had of single members in a sealed group."""
     recount(connection, open_round)
+    for table in (shares, lists, answers):
+        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
+        connection.execute(delete(table).where(*key))
     connection.execute(
         update(rounds)
         .where(*_key(open_round), rounds.c.state == "open")
@@ -167,6 +187,9 @@ def _round(row: Any) -> Round:
         sealed_key=bytes(row.private_key) if row.private_key is not None else None,
         model_hash=row.model_hash,
         n_updates=row.n_updates,
+        phase=row.phase,
+        roster_number=row.roster_number,
+        roster_head=row.roster_head,
     )
 
 
@@ -182,7 +205,9 @@ def policy_of(settings: ServerSettings) -> Policy:
     """Those of the settings file, which federation_server.settings has checked."""
     section = settings.aggregation
     return Policy(
-        schedule=Schedule(settings.rounds.quorum, round(settings.rounds.hours * 3600)),
+        schedule=Schedule(
+            settings.rounds.quorum, round(settings.rounds.hours * 3600), round(settings.rounds.sum_hours * 3600)
+        ),
         joining=Joining(
             rule=section.rule,
             largest_weight=section.largest_weight,

@@ -26,7 +26,11 @@ from federation_server import (
     intake,
     journal,
     moving,
+    roster_book,
     rounds,
+    sealed_closing,
+    sealed_desk,
+    sealed_intake,
     tombstones,
 )
 from federation_server.authentication import (
@@ -44,7 +48,7 @@ from federation_server.intake import Expectations, Offer, Writer
 from federation_server.readding import carried_by
 from federation_server.refusals import Refused
 from federation_server.resting import rest_until
-from federation_server.rounds import Policy
+from federation_server.rounds import Policy, Round
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
 from federation_server.tables import forgettings, invites, updates
 from federation_server.tables import rounds as rounds_table
@@ -52,7 +56,23 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
-from foltr.federated.wire import Accepted, Announcement, Enrolled, Enrolment, Farewell, R, Sealed, Signed, decode
+from foltr.federated.wire import (
+    Accepted,
+    Announcement,
+    CommitteeAnswer,
+    Enrolled,
+    Enrolment,
+    Farewell,
+    Invited,
+    InviteOffer,
+    R,
+    Sealed,
+    SharedUpdate,
+    Signed,
+    SumTask,
+    Vouching,
+    decode,
+)
 
 
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
@@ -147,11 +167,17 @@ class Service:
             if here is None and self._rests(connection):
                 return None
             self._least = least_to_close(connection, self.policy.schedule, now=self.clock())
+            due = here is None or self._is_due(connection, here)
         if here is not None:
             self._expectations.keep_only(here)
-            if self.clock() < here.deadline and here.n_updates < self._least:
-                return None
-        return self._close()
+        return self._close() if due else None
+
+    def _is_due(self, connection: Connection, here: Round) -> bool:
+        """Whether closing the open round is worth a try."""
+        agreed = group.terms(connection)
+        if agreed.mode != "open":
+            return sealed_closing.is_due(connection, agreed, here, now=self.clock())
+        return self.clock() >= here.deadline or here.n_updates >= self._least
 
     def _rests(self, connection: Connection) -> bool:
         """Whether there is a group, and it has learned enough for now."""
@@ -201,7 +227,12 @@ class Service:
         if here is not None:
             wanted = max(self._least, agreed.floor)
             announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
-            received = intake.has_update(connection, here, device)
+            if agreed.mode == "open":
+                received = intake.has_update(connection, here, device)
+            else:
+                received = sealed_intake.has_shared(connection, here, device)
+                listed = sealed_intake.list_hash(connection, here)
+                announced = msgspec.structs.replace(announced, list_hash=listed)
         else:
             resting = rounds.announced_rest(connection, agreed, now=self.clock())
             if resting is None:
@@ -235,6 +266,59 @@ class Service:
         sealed = _decoded(request.body, Sealed)
         return self.writer.submit(intake.check(sealed, request.credentials, self._expectations.of(sealed)))
 
+    def roster(self, request: Request, after: int) -> Signed:
+        """The entries of the roster from number `after` on."""
+        self._signed(request)
+        with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
+            return sealed_desk.roster(connection, self.vault, after=after)
+
+    def invite(self, request: Request) -> Invited:
+        """Take a member's invite."""
+        self._signed(request)
+        asked = _decoded(request.body, InviteOffer)
+        with writing(self.engine) as connection:
+            return sealed_desk.invite(connection, request.credentials.device, asked, now=self.clock())
+
+    def vouch(self, request: Request) -> Signed:
+        """Take a member's word for another."""
+        self._signed(request)
+        asked = _decoded(request.body, Vouching)
+        with writing(self.engine) as connection:
+            return sealed_desk.vouch(connection, self.vault, request.credentials.device, asked, now=self.clock())
+
+    def shared(self, request: Request) -> Accepted:
+        """Take a shared update."""
+        self._signed(request)
+        sent = _decoded(request.body, SharedUpdate)
+        with writing(self.engine) as connection:
+            device, now = request.credentials.device, self.clock()
+            accepted = sealed_desk.take_shared(connection, self.vault, device, sent, now=now)
+        self._go_on()
+        return accepted
+
+    def task(self, request: Request) -> SumTask:
+        """What a member of the committee is to add up."""
+        self._signed(request)
+        with reading(self.engine) as connection:
+            return sealed_desk.task(connection, self.vault, request.credentials.device, now=self.clock())
+
+    def answer(self, request: Request) -> Accepted:
+        """Take what a member of the committee added up."""
+        self._signed(request)
+        sent = _decoded(request.body, CommitteeAnswer)
+        with writing(self.engine) as connection:
+            accepted = sealed_desk.take_answer(connection, request.credentials.device, sent, now=self.clock())
+        self._go_on()
+        return accepted
+
+    def _go_on(self) -> None:
+        """What was just kept may have made the sealed round due."""
+        try:
+            self.tick()
+        except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
+            log.error("a round could not be closed: %s", error_text(error))
+
     def farewell(self, request: Request) -> Signed:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
         self._signed(request)
@@ -244,6 +328,7 @@ class Service:
             spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
+            roster_book.leave(connection, device, asked.roster_signature)
             if asked.forget:
                 receipt = forgetting.forget(connection, self.forgetter, device, now=self.clock())
             else:
@@ -285,7 +370,9 @@ class Service:
         if self.settings.limits.body_bytes:
             return self.settings.limits.body_bytes
         with reading(self.engine) as connection:
-            return 4096 + 2 * payload_size(group.method_of(group.terms(connection)))
+            agreed = group.terms(connection)
+            boxes = 0 if agreed.mode == "open" else sealed_intake.largest_message(agreed)
+            return 4096 + 2 * payload_size(group.method_of(agreed)) + boxes
 
     def _signed(self, request: Request) -> None:
         """The holder of the pseudonym's key signed it lately. Whether it is still a member, the database is asked."""

@@ -64,6 +64,9 @@ class RoundsSection(Section, frozen=True):
     ] = 0
     floor: Annotated[Count, Meta(description="A round never closes with fewer updates; fixed with the group.")] = 3
     hours: Annotated[float, Meta(gt=0, le=8760, description="Until a round's deadline.")] = 168.0
+    sum_hours: Annotated[
+        float, Meta(gt=0, le=8760, description="Sealed: until the threshold of the committee's answers suffices.")
+    ] = 24.0
     n_local: Annotated[
         Count, Meta(description="A device replays at most so many of its interactions a round; fixed with the group.")
     ] = 40

@@ -112,6 +112,7 @@ rounds = Table(
     Column("agreement", Float),
     Column("phase", String(8), nullable=False, server_default="collect"),
     Column("roster_number", Integer, nullable=False, server_default="0"),
+    Column("roster_head", String(64), nullable=False, server_default=""),
     Index("rounds_state", "state"),
 )
 """state: open, closed, abandoned; verdict: calm, alert, not judged; private_key is encrypted at rest, and NULL when the

@@ -242,7 +242,7 @@ def mean_change(privacy: Gaussian, cohort: Cohort, steps: Int64Vector, n_arrived
     if n_arrived < 1:
         raise ValueRangeError("a mean of no update")
     mechanism = mechanism_of(privacy, cohort)
-    mean: FloatVector = steps * (mechanism.grid_step / n_arrived)
+    mean = steps.astype(np.float64) * (mechanism.grid_step / n_arrived)
     return clip_l2(mean, mechanism.clip)
 
 

@@ -80,14 +80,15 @@ def device(number: int) -> str:
     return pseudonym(identity(number).public)
 
 
-def enrolling(token: str, who: Identity) -> Enrolment:
+def enrolling(token: str, who: Identity, group_id: str = "") -> Enrolment:
     """What a device asks with this invite's secret."""
-    return roster.enrolment("group", token, who, box_public(who.seed))
+    return roster.enrolment(group_id, token, who, box_public(who.seed))
 
 
 def join(connection: Connection, number: int) -> None:
     token = enrolment.invite(connection, note="", seconds=60, now=NOW)
-    enrolment.redeem(connection, enrolling(token, identity(number)), lifetime=None, now=NOW)
+    asked = enrolling(token, identity(number), group.fact(connection, "group_id") or "")
+    enrolment.redeem(connection, asked, lifetime=None, now=NOW)
 
 
 def expectation(engine: Engine) -> Expectation:

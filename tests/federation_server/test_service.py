@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from federation_server import database, enrolment, forgetting, rounds
+from federation_server import database, enrolment, forgetting, group, rounds
 from federation_server.database import connect, error_text, reading, writing
 from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send
 
@@ -32,10 +32,11 @@ def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
     """Its key is refused, as that of a member who left."""
     make_group(engine, n_members=0)
     with writing(engine) as connection:
+        group_id = group.terms(connection).group_id
         tokens = [enrolment.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
-        enrolment.redeem(connection, enrolling(tokens[0], identity(0)), lifetime=10, now=NOW)
+        enrolment.redeem(connection, enrolling(tokens[0], identity(0), group_id), lifetime=10, now=NOW)
         with pytest.raises(enrolment.Refused):
-            enrolment.redeem(connection, enrolling(tokens[1], identity(0)), lifetime=10, now=NOW + 11)
+            enrolment.redeem(connection, enrolling(tokens[1], identity(0), group_id), lifetime=10, now=NOW + 11)
 
 
 def test_an_error_of_the_database_quotes_no_row() -> None:

@@ -37,6 +37,7 @@ def _sealed() -> None:
     op.add_column("invites", sa.Column("signature", sa.LargeBinary(length=64)))
     op.add_column("rounds", sa.Column("phase", sa.String(length=8), nullable=False, server_default="collect"))
     op.add_column("rounds", sa.Column("roster_number", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("rounds", sa.Column("roster_head", sa.String(length=64), nullable=False, server_default=""))
     op.create_table(
         "roster",
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from federation_server import enrolment
+from federation_server import enrolment, group
 from federation_server.cli import main
 from federation_server.database import writing
 from federation_server.serve import open_installation
@@ -27,7 +27,8 @@ def folder(tmp_path: Path) -> Path:
 def joined(folder: Path) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
         token = enrolment.invite(connection, note="", seconds=60, now=1)
-        return enrolment.redeem(connection, enrolling(token, IDENTITY), lifetime=None, now=1).device
+        asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
+        return enrolment.redeem(connection, asked, lifetime=None, now=1).device
 
 
 def run(folder: Path, *arguments: str) -> int:

@@ -1,0 +1,190 @@
+"""A sealed round from its last message to the next ranker: collect -> one list -> the committee's answers -> the sum.
+
+    collect   until every active member of the cohort has answered, or the deadline with enough of them (or the operator
+              asks). Then the list is signed and stored; only after that transaction anybody is told of it.
+    sum       until two more answers than the threshold are there (all of a small committee), so that one false answer
+              is named; from the deadline on the threshold suffices. The sum's mean, cut to the clip, moves the ranker.
+    void      too few can answer any more, a listed member was forgotten, or the committee does not answer (or
+              contradicts itself) in three times its time: the ranker stays, the round counts as spent.
+
+Each step is a part of the caller's one transaction under the group's lock: a crash leaves the step before it. What a
+round had of single members is deleted with its end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import Connection, insert, select, update
+
+from federation_server import enrolment, group, rounds, sealed_intake
+from federation_server.closed import Closed, note_participation
+from federation_server.rounds import Policy, Round, Schedule
+from federation_server.tables import lists
+from federation_server.tables import rounds as rounds_table
+from federation_server.vault import Vault
+from foltr.arrays import Int64Vector
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.committee import Cohort, CohortError
+from foltr.federated.envelope import sign_document
+from foltr.federated.joining import Joining, join_what_is_left
+from foltr.federated.sealed_sums import Occasion, combined, make_list, mean_change
+from foltr.federated.secret_sharing import SharingError
+from foltr.federated.wire import ShareList, Terms, decode, digest, encode
+from foltr.privacy.mechanisms import Gaussian
+
+PATIENCE = 3
+"""times the committee's time until the round is void"""
+
+
+def advance(
+    connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int, asked: bool = False
+) -> Closed | None:
+    """Whatever the open round `here` is due for; what closed, None where it goes on. The caller opens the next one."""
+    try:
+        where = sealed_intake.occasion(connection, here, agreed)
+    except CohortError:
+        if now >= here.deadline:
+            rounds.prolong(connection, here, policy.schedule, now=now)
+        return None
+    if here.phase == "collect":
+        return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
+    return _summed(connection, policy, where, here, agreed, now=now, asked=asked)
+
+
+def is_due(connection: Connection, agreed: Terms, here: Round, *, now: int) -> bool:
+    """Whether `advance` might have something to do: cheap, for a look every second."""
+    if now >= here.deadline:
+        return True
+    try:
+        cohort = sealed_intake.occasion(connection, here, agreed).cohort
+    except CohortError:
+        return False
+    if here.phase == "sum":
+        return len(sealed_intake.answers_of(connection, here)) >= _checked_threshold(cohort)
+    arrived = frozenset(sealed_intake.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
+    return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
+
+
+def withdraw(connection: Connection, here: Round | None, device: str, *, now: int) -> bool:
+    """Before a member's rows are erased: a round whose list holds it is void, for nobody may add it up any more.
+
+    Whether it is; the caller opens the next round.
+    """
+    signed = sealed_intake.the_list(connection, here) if here is not None else None
+    if here is None or signed is None or device not in decode(signed.body, ShareList).messages:
+        return False
+    _void(connection, here, "a member that it lists was forgotten", now=now)
+    return True
+
+
+def _collected(
+    connection: Connection, vault: Vault, schedule: Schedule, where: Occasion, here: Round, *, now: int, asked: bool
+) -> Closed | None:
+    """Fix the list when it is time."""
+    messages = sealed_intake.message_hashes(connection, here)
+    could = _could_answer(connection, where.cohort, now=now)
+    arrived = frozenset(messages)
+    if not where.cohort.has_enough(arrived):
+        if now >= here.deadline and arrived and not where.cohort.has_enough(arrived | could):
+            return _void(connection, here, "too many members have left to hide those who answered", now=now)
+        if now >= here.deadline:
+            rounds.prolong(connection, here, schedule, now=now)
+        return None
+    if could <= arrived or asked or now >= here.deadline:
+        listed = make_list(where, messages)
+        signed = encode(sign_document(vault.identity, "list", listed))
+        key = {"lineage": here.lineage, "round": here.number}
+        connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **key))
+        row = (rounds_table.c.lineage == here.lineage, rounds_table.c.round == here.number)
+        connection.execute(update(rounds_table).where(*row).values(phase="sum", deadline=now + schedule.sum_seconds))
+    return None
+
+
+def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozenset[str]:
+    """Members of the cohort whose messages would be taken."""
+    return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
+
+
+def _checked_threshold(cohort: Cohort) -> int:
+    """Answers of which one may be false and is named; in a small committee, all."""
+    return min(cohort.threshold + 2, len(cohort.committee))
+
+
+def _summed(
+    connection: Connection, policy: Policy, where: Occasion, here: Round, agreed: Terms, *, now: int, asked: bool
+) -> Closed | None:
+    """Add up when enough of the committee have answered."""
+    cohort, answers = where.cohort, sealed_intake.answers_of(connection, here)
+    late = now >= here.deadline or asked
+    wanted = cohort.threshold if late else _checked_threshold(cohort)
+    if len(answers) >= wanted:
+        try:
+            found = combined(where, answers)
+        except SharingError as error:
+            why = str(error)
+        else:
+            return _close(connection, policy, where, here, agreed, found.steps, found.liars, now=now)
+    else:
+        why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
+    if now >= here.deadline:
+        fixed = select(lists.c.fixed).where(lists.c.lineage == here.lineage, lists.c.round == here.number)
+        if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
+            return _void(connection, here, why, now=now)
+        again = replace(policy.schedule, seconds=policy.schedule.sum_seconds)
+        rounds.prolong(connection, here, again, now=now)
+    return None
+
+
+def _close(
+    connection: Connection,
+    policy: Policy,
+    where: Occasion,
+    here: Round,
+    agreed: Terms,
+    steps: tuple[Int64Vector, ...],
+    liars: tuple[str, ...],
+    *,
+    now: int,
+) -> Closed:
+    """The sums become the next ranker."""
+    method, before = group.method_of(agreed), group.newest(connection).model
+    privacy = method.privacy
+    if not isinstance(privacy, Gaussian):
+        raise group.GroupError("a sealed group needs Gaussian noise")
+    start, devices = method.shared_part(before), sorted(sealed_intake.message_hashes(connection, here))
+    thetas = [
+        start.theta + mean_change(privacy, where.cohort, one, len(part.intersection(devices)))
+        for part, one in zip(where.cohort.parts, steps, strict=True)
+    ]
+    joined = join_what_is_left(joining_of(policy, agreed), start, np.array(thetas), np.ones(len(thetas)))
+    group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
+    told = f"; {len(liars)} of the committee answered falsely: {', '.join(liars)}" if liars else ""
+    summary = f"not judged: the server learns sums alone{told}"
+    rule = "sum" if agreed.mode == "sealed" else joined.rule
+    return _ended(connection, here, devices, rule, summary, float(np.linalg.norm(joined.delta)), now=now)
+
+
+def joining_of(policy: Policy, agreed: Terms) -> Joining:
+    """How sums are joined: one sum as it is, several by the group's rule; nobody can judge single updates."""
+    rule = policy.joining.rule if agreed.mode == "grouped" else Mean()
+    return Joining(rule=rule, optimizer=policy.joining.optimizer)
+
+
+def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
+    """End the round without a sum: the same ranker once more, so that the next round has another number."""
+    agreed, before = group.terms(connection), group.newest(connection).model
+    same = replace(before, round=before.round + 1)
+    group.publish(connection, agreed, here.lineage, same, now=now)
+    return _ended(connection, here, [], "void", f"not judged: void, {why}", 0.0, now=now)
+
+
+def _ended(
+    connection: Connection, here: Round, devices: list[str], rule: str, summary: str, moved: float, *, now: int
+) -> Closed:
+    report = {"rule": rule, "guard": summary, "verdict": "not judged", "update_norm": moved, "agreement": None}
+    rounds.end(connection, here, now=now, state="closed", **report)
+    group.set_fact(connection, "rounds closed", str(int(group.fact(connection, "rounds closed") or 0) + 1))
+    note_participation(connection, tuple(devices), here, now=now)
+    return Closed(here.lineage, here.number, len(devices), rule, "not judged", summary, 1.0)

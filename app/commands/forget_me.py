@@ -11,7 +11,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, load, say
 from app.wording import iso_minute
 
 if TYPE_CHECKING:
-    from app.federation.joining import Finding
+    from app.federation.joining import JournalFinding
     from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
@@ -58,7 +58,7 @@ def command(yes: bool, as_json: bool) -> int:
     return ask_server(forget)
 
 
-def _print(kept: Sequence[KeptReceipt], findings: Sequence[Finding], *, as_json: bool) -> None:
+def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, as_json: bool) -> None:
     import json
 
     import msgspec
@@ -84,5 +84,5 @@ def _print(kept: Sequence[KeptReceipt], findings: Sequence[Finding], *, as_json:
         (say if finding.holds is not True else click.echo)(finding.sentence)
 
 
-def _holds(finding: Finding | None) -> bool | None:
+def _holds(finding: JournalFinding | None) -> bool | None:
     return finding.holds if finding is not None else None

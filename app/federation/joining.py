@@ -28,7 +28,7 @@ GONE = ("unknown-device", "revoked")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class JournalFinding:
     """Whether a server keeps to a receipt."""
 
     request: str
@@ -103,11 +103,11 @@ class Admission:
                 membership.save_receipt(self.store, msgspec.structs.replace(kept, signed=encode(signed)))
         return membership.all_receipts(self.store)
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self) -> Sequence[JournalFinding]:
         """What the servers' journals say about the receipts of being forgotten; follows servers that moved."""
         return [self._finding(kept) for kept in membership.all_receipts(self.store) if kept.receipt.position]
 
-    def _finding(self, kept: KeptReceipt) -> Finding:
+    def _finding(self, kept: KeptReceipt) -> JournalFinding:
         request = kept.receipt.request
         try:
             with self._talk(former_member(kept)) as server:
@@ -115,15 +115,15 @@ class Admission:
                 journal = proof.read(lambda after: server.journal(request, after=after))
             seen, sentence = proof.check(kept, journal)
         except Distrusted as error:
-            return Finding(request, str(error), holds=False)
+            return JournalFinding(request, str(error), holds=False)
         except FederationError as error:
-            return Finding(request, f"the journal was not looked at: {error}", holds=None)
+            return JournalFinding(request, f"the journal was not looked at: {error}", holds=None)
         membership.save_receipt(self.store, seen)
         try:
             moving.followed_by_receipt(self.store, seen, self.settings.federation, moved, by=self.by)
         except Distrusted as error:
-            return Finding(request, str(error), holds=False)
-        return Finding(request, sentence, holds=True)
+            return JournalFinding(request, str(error), holds=False)
+        return JournalFinding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> Membership:
         """The membership, from a server that took this device in; an application of before is taken up again."""

@@ -13,7 +13,7 @@ from federation_server.commands.installation import now, open_here, the_member, 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> int:
-    """List the members: pseudonyms, since when, and the round (LINEAGE.ROUND) in which an update first counted."""
+    """List the members: pseudonyms, since when, and in which rounds (LINEAGE.ROUND) updates first and last counted."""
     if ctx.invoked_subcommand:
         return 0
     from federation_server.database import reading
@@ -24,12 +24,13 @@ def command(ctx: click.Context, as_json: bool) -> int:
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)
         if as_json:
-            record = {"device": member.device, "joined": member.joined, "ended": ended, "last_round": member.last_round}
-            click.echo(json.dumps(record))
+            seen = {"last_lineage": member.last_lineage, "last_round": member.last_round}
+            click.echo(json.dumps({"device": member.device, "joined": member.joined, "ended": ended, **seen}))
         else:
             state = f"ended {when(ended)}" if ended else "member"
             first = f"{member.first_lineage}.{member.first_round}"
-            rounds = f"takes part since round {first}" if member.first_round else "no round yet"
+            last = f"{member.last_lineage}.{member.last_round}"
+            rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"
             click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}")
     return 0 if found else 1
 
@@ -45,4 +46,27 @@ def revoke(device: str) -> int:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")
+    return 0
+
+
+@command.command()
+@click.argument("device")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(device: str, yes: bool) -> int:
+    """Remove DEVICE whose folder is lost, as when its person has joined again: its rows go, the ranker stays.
+
+    What it taught is not unlearned (`foltr-server forget DEVICE` does that), and no restore brings it back.
+    """
+    from federation_server import database, forgetting
+    from federation_server.database import reading, writing
+
+    installation = open_here()
+    with reading(installation.engine) as connection:
+        member = the_member(connection, device)
+    if not yes:
+        click.confirm(f"remove member {member}, and leave the ranker as it is?", abort=True)
+    with writing(installation.engine) as connection:
+        receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
+    database.scrub(installation.engine)
+    click.echo(f"{member}: removed, {receipt.erased}; the ranker was not changed")
     return 0

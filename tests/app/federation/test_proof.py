@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select, update
 
-from app.federation.joining import Finding
+from app.federation.joining import JournalFinding
 from federation_server import backup, journal, setup
 from federation_server.database import writing
 from federation_server.serve import Installation
@@ -52,7 +52,7 @@ def hold_round(people: list[Person]) -> None:
         assert person.sync().sent
 
 
-def finding(made: Installation, person: Person) -> Finding:
+def finding(made: Installation, person: Person) -> JournalFinding:
     with running(made):
         (found,) = person.joining().findings()
     return found

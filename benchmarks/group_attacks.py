@@ -5,7 +5,8 @@
 Members search three collections whose documents became files with types and dates by lot (benchmarks.preferences); an
 honest one opens what is relevant. The figure is nDCG@10 of the common ranker after the last round, on queries that
 nobody searched. The attackers push in the direction that costs most, of those that were tried on these very queries.
-In the columns "silent" honest members have nothing to say and send noise alone, so that nobody pushes back.
+In the columns "silent" honest members have nothing to say and send noise alone, so that nobody pushes back; with the
+former terms what they could say is small beside the noise, and they are always silent.
 
 `--wire` plays the default terms as real requests: a server on loopback, devices' own verbs, seals, signatures.
 """
@@ -70,7 +71,7 @@ def plans() -> dict[str, Plan]:
         Linear(len(NAMES)), learning_rate=0.5, update="batch", weighting="equal", guard=True, shared=shared,
         longest_step=0.15, longest_query=0.15, privacy=Gaussian(clip=0.8, noise_multiplier=1.0),
     )  # fmt: skip
-    return {"former": Plan(former, 30, 5), "default": Plan(default, 4, 40), "long": Plan(default, 30, 10)}
+    return {"former": Plan(former, 30, 0), "default": Plan(default, 4, 40), "long": Plan(default, 30, 10)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,13 +160,13 @@ def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
     m, target = MALICIOUS[n], direction(known, plan, n)
     table = Table(("attack", "nDCG@10", "loss", f"aim <= {AIMS[n]}", "rounds with alarm", f"found of {m}",
                    "wronged", "silent: nDCG@10", "loss", "found", "wronged"))  # fmt: skip
-    base: list[float] = []
+    base: dict[bool, float] = {}
     for name in ATTACKS:
         cells: list[object] = []
         for silent in (False, True):
             value, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
             if name == "none":
-                base.append(value)
+                base[silent] = value
             loss = base[silent] - value
             found = sum(one.found for one in outcomes) / seeds
             wronged = sum(one.wronged for one in outcomes) / seeds

@@ -12,8 +12,9 @@ inspected first. Five numbers describe a device's update u, each against the med
 
 The last three are of updates clipped to the median length, so that a device that honestly learned more than the others
 is not suspected for it. The evidence is the deviation over what is allowed: 6 standard deviations by the median
-absolute deviation over the devices, but no less than a floor that chance alone hardly reaches with n_params independent
-numbers. From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
+absolute deviation over the devices, but no less than a floor that chance alone hardly reaches with as many independent
+numbers: n_params, or for the first three as many as the updates seem to have, for few pages move few weights together.
+From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
 `calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
 
 What it cannot see: attackers who differ among themselves and shift little (Little Is Enough with z below about
@@ -32,11 +33,11 @@ import numpy.typing as npt
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
-from foltr.federated.aggregation.krum import scores_by_distance
+from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows, require, squared_distances
+from foltr.federated.aggregation.rows import check_rows, require
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 from foltr.federated.verdict import GuardState, GuardVerdict, Suspicion
 
@@ -44,6 +45,12 @@ DEVIATIONS = 6.0
 """standard deviations that a device may differ by"""
 NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
+CHI_SQUARE_MEDIAN = 0.4549
+"""of one degree of freedom"""
+MOST_COMPARED = 500
+"""devices whose directions are compared; 125,000 pairs tell the dimension well enough"""
+LEAST_DIMENSION = 3
+"""that few devices can be told to have"""
 NORMAL = 1.4826
 """a normal variable's standard deviation over its median absolute deviation"""
 
@@ -104,27 +111,46 @@ def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[Guar
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
     """The evidence `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
-    n, d = updates.shape
+    n = len(updates)
     moved = np.flatnonzero(np.any(updates != 0, axis=1))
     evidence = {reason: np.zeros(n) for reason in _REASONS}
     if len(moved) < least_updates(n_malicious):
         return evidence
     u = updates[moved]
-    chance = DEVIATIONS / math.sqrt(d)
+    dimension, chance = effective_dimension(u), DEVIATIONS / math.sqrt(updates.shape[1])
+    seeming = DEVIATIONS / math.sqrt(dimension)
     lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
-    near = scores_by_distance(squared_distances(u), n_neighbours=1)
+    near = scores_in_blocks(u, n_neighbours=1)
     u = u * clip_factors(lengths, float(np.median(lengths)))[:, None]
-    far = scores_by_distance(squared_distances(u), n_neighbours=len(u) - n_malicious - 2)
+    far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2)
     found = {
-        "length": _excess(_log(lengths), floor=max(math.log(3), chance)),
-        "direction": _excess(-direction_to_median(u), floor=max(0.5, chance)),
+        "length": _excess(_log(lengths), floor=max(math.log(3), seeming)),
+        "direction": _excess(-direction_to_median(u), floor=max(0.5, seeming)),
         "loneliness": _excess(_log(far), floor=max(math.log(4), 2 * chance)),
-        "closeness": _excess(-_log(near) / 2, floor=max(math.log(3), chance, NEAR_BY_CHANCE / d)),
+        "closeness": _excess(-_log(near) / 2, floor=max(math.log(3), seeming, NEAR_BY_CHANCE / dimension)),
         "slant": np.max([np.abs(_excess(s, floor=max(0.5, chance), both=True)) for s in slants(u)], axis=0),
     }
     for reason, values in found.items():
         evidence[reason][moved] = values
     return evidence
+
+
+def effective_dimension(updates: FloatMatrix) -> float:
+    """In how many independent directions devices differ: LEAST_DIMENSION to n_params, or n_params if that is less.
+
+    The squared cosine of two random vectors in d dimensions is about a chi-square variable over d, whose median is
+    .455 / d. So d is .455 over the median of those between all pairs of differences from the devices' median, which a
+    fifth of colluders hardly moves.
+    """
+    d = updates.shape[1]
+    difference = updates - np.median(updates, axis=0)
+    lengths = np.linalg.norm(difference, axis=1)
+    unit = difference[lengths > 0] / lengths[lengths > 0][:, None]
+    if len(unit) < 2:
+        return float(d)
+    some = unit[np.linspace(0, len(unit) - 1, min(len(unit), MOST_COMPARED)).astype(np.intp)]
+    cosines = (some @ some.T)[np.triu_indices(len(some), k=1)]
+    return float(np.clip(CHI_SQUARE_MEDIAN / max(float(np.median(cosines**2)), 1e-12), min(LEAST_DIMENSION, d), d))
 
 
 def direction_to_median(updates: FloatMatrix) -> FloatVector:

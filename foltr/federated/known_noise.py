@@ -6,6 +6,7 @@ many numbers are sent. With S = u_1 + ... + u_T, the sum of all that a member ev
     length    ||u_T||^2   <= sigma^2 square(d, C^2 / sigma^2)
     sum       ||S||       <= C T + sigma sqrt(T square(d, 0))
     product   <S_i, S_j>  <= sigma^2 sqrt(T_i T_j) product(d, C^2 T_i / sigma^2, C^2 T_j / sigma^2)
+              or             ||S_j|| (C T_i + sigma sqrt(2 T_i ln(1/p))) where j is not honest
 
 but for a chance of RARE over all members, all rounds of a group and all three: `square` and `product` are the Chernoff
 bounds of a noncentral chi-square variable and of the inner product of two Gaussian vectors, at a probability that gets
@@ -18,12 +19,11 @@ makes products smaller.
 Who exceeds a bound is left out of the round; the sum remembers, so that it stays out until honest updates would have
 made up for it. Attackers who stay just below would still count as much as the bound allows, so of the others
 
-    counted_T = counted_(T-1) + u_T, projected to the ball of radius C T + sigma sqrt(T d)
+    counted_T = counted_(T-1) + u_T, projected to the ball of radius sqrt((C T)^2 + sigma^2 T d)
 
-which is longer than an honest sum is in the mean even if all its changes point one way: it shortens one update in some
-dozens a little, and nobody moves the ranker by more. The joined update is not projected to the clip: that of n honest
-members is as long as C + sigma sqrt(d / n), and what cutting it would save under attack is less than what it costs in
-peace (benchmarks.group_attacks).
+which is the root mean square length of an honest sum whose changes are all as long as the clip and point one way. So
+nobody moves the ranker by more than such a member does. The joined update is not projected to the clip: the mean of n
+honest members is about as long as C + sigma sqrt(d / n). (What either costs and saves: docs/methods.md.)
 
 Sources: Boucheron, Lugosi and Massart, "Concentration inequalities" (2013), Section 2.2 (Chernoff), 2.4 (chi-square).
 """
@@ -155,19 +155,24 @@ def sum_lengths(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVec
 
 
 def products(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVector:
-    """The largest <S_i, S_j> of each member with another over what two honest ones can reach, `[n_clients]`.
+    """The largest <S_i, S_j> of each member i with another over what an honest i can reach, `[n_clients]`.
 
-    In blocks of rows, so that memory grows with the members and not with their square.
+    An honest j allows sigma^2 sqrt(T_i T_j) product(..). One who is not may send sums of any length to make others look
+    suspicious; against any S_j that does not know the noise of i an honest i reaches ||S_j|| (C T_i + sigma sqrt(T_i 2
+    ln(1/p))). What exceeds both counts. In blocks of rows: memory grows with the members and not with their square.
     """
     n = len(sums.sent)
     found = np.zeros(n)
     if n < 2:
         return found
     seen, kind = np.unique(sums.n_rounds, return_inverse=True)
-    allowed = _allowed_products(noise, seen, sums.sent.shape[1], nats_of(n * (n - 1) / 2, n_judged))
+    nats = nats_of(n * (n - 1), n_judged)
+    allowed = _allowed_products(noise, seen, sums.sent.shape[1], nats)
+    far = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(2 * sums.n_rounds * nats)
+    lengths_of_sums = np.linalg.norm(sums.sent, axis=1)
     for rows in _blocks(n):
         ratios = sums.sent[rows] @ sums.sent.T
-        ratios /= allowed[kind[rows]][:, kind]
+        ratios /= np.maximum(allowed[kind[rows]][:, kind], np.outer(far[rows], lengths_of_sums))
         ratios[np.arange(len(ratios)), np.arange(rows.start, rows.start + len(ratios))] = 0.0
         found[rows] = ratios.max(axis=1)
     return np.maximum(found, 0.0)
@@ -190,7 +195,7 @@ def _within(noise: KnownNoise, sums: RunningSums, updates: FloatMatrix, kept: Bo
     """What counts of each update `[n_clients, d]`: as much as keeps the member's counted sum within its ball."""
     d = updates.shape[1]
     reached = sums.counted + updates
-    radii = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(sums.n_rounds * d)
+    radii = np.hypot(noise.clip * sums.n_rounds, noise.deviation * np.sqrt(sums.n_rounds * d))
     factors = np.minimum(1.0, radii / np.maximum(np.linalg.norm(reached, axis=1), radii))
     counted: FloatMatrix = np.where(kept[:, None], reached * factors[:, None] - sums.counted, 0.0)
     return counted

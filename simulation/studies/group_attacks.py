@@ -112,11 +112,11 @@ def knowing(scene: Scene) -> FloatMatrix:
 def reach(noise: KnownNoise, scene: Scene, n_rounds: int) -> float:
     """The longest sum after so many rounds that is below every bound and counts in full."""
     n, d, t = len(scene.honest) + scene.n_malicious, len(scene.target), n_rounds
-    counted = noise.clip * t + noise.deviation * math.sqrt(t * d)
+    counted = math.hypot(noise.clip * t, noise.deviation * math.sqrt(t * d))
     bounds = [counted]
     if scene.n_malicious > 1:
         centre = t * (noise.clip / noise.deviation) ** 2
-        product = largest_product(d, centre, centre, nats_of(n * (n - 1) / 2, t - 1))
+        product = largest_product(d, centre, centre, nats_of(n * (n - 1), t - 1))
         bounds.append(noise.deviation * math.sqrt(t * product))
     if t == 1:
         square = largest_square(d, (noise.clip / noise.deviation) ** 2, nats_of(n, 0))

@@ -17,7 +17,14 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, in_order, require, squared_distances
+from foltr.federated.aggregation.rows import (
+    RuleSettings,
+    check_rows,
+    distance_blocks,
+    in_order,
+    require,
+    squared_distances,
+)
 
 Distance: TypeAlias = Literal["squared", "euclidean"]
 
@@ -58,6 +65,16 @@ def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVecto
     others = between.copy()
     np.fill_diagonal(others, np.inf)
     scores: FloatVector = np.sort(others, axis=1)[:, :n_neighbours].sum(axis=1)
+    return scores
+
+
+def scores_in_blocks(rows: FloatMatrix, *, n_neighbours: int) -> FloatVector:
+    """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs."""
+    scores = np.empty(len(rows))
+    for block, distances in distance_blocks(rows):
+        own = np.arange(len(distances))
+        distances[own, block.start + own] = np.inf
+        scores[block] = np.sort(distances, axis=1)[:, :n_neighbours].sum(axis=1)
     return scores
 
 

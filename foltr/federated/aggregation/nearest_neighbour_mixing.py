@@ -19,7 +19,7 @@ from foltr.federated.aggregation.centred_clipping import CentredClipping
 from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, require, squared_distances
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, distance_blocks, require
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 
 
@@ -28,10 +28,13 @@ def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
     x = check_rows(rows)
     n = len(x)
     require("nearest-neighbour mixing", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
-    nearest = np.argsort(squared_distances(x), axis=1, kind="stable")[:, : n - n_malicious]
-    mixing = np.zeros((n, n))
-    np.put_along_axis(mixing, nearest, 1.0 / (n - n_malicious), axis=1)
-    return mixing @ x
+    mixed = np.empty_like(x)
+    for block, distances in distance_blocks(x):
+        nearest = np.argsort(distances, axis=1, kind="stable")[:, : n - n_malicious]
+        mixing = np.zeros((len(distances), n))
+        np.put_along_axis(mixing, nearest, 1.0 / (n - n_malicious), axis=1)
+        mixed[block] = mixing @ x
+    return mixed
 
 
 class NearestNeighbourMixing(RuleSettings, frozen=True, tag="nearest-neighbour-mixing"):

@@ -6,6 +6,8 @@ rows [n_clients, n_params] are what the devices sent in one round: weights, or d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +88,25 @@ def squared_distances(rows: FloatMatrix) -> FloatMatrix:
         distances[others, i] = distances[i, others]
     np.fill_diagonal(distances, 0.0)
     return distances
+
+
+BLOCK = 256
+"""rows whose distances to all others are held at once"""
+
+
+def distance_blocks(rows: FloatMatrix) -> Iterator[tuple[slice, FloatMatrix]]:
+    """`squared_distances` some rows at a time, `[n_block, n_clients]`: memory grows with the rows, not their square."""
+    x = rows - np.median(rows, axis=0)
+    lengths = np.einsum("ij,ij->i", x, x)
+    for start in range(0, len(x), BLOCK):
+        block = slice(start, min(start + BLOCK, len(x)))
+        both = lengths[block, None] + lengths
+        distances: FloatMatrix = np.maximum(both - 2.0 * (x[block] @ x.T), 0.0)
+        for row, others in enumerate(distances <= NEARLY_EQUAL * both):
+            near = np.flatnonzero(others)
+            difference = x[near] - x[start + row]
+            distances[row, near] = np.einsum("ij,ij->i", difference, difference)
+        yield block, distances
 
 
 def in_order(scores: FloatVector, rows: FloatMatrix) -> IntVector:

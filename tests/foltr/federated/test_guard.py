@@ -12,7 +12,7 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard import Guard, direction_to_median, inspect, join_guarded, judge, slants
+from foltr.federated.guard import Guard, direction_to_median, effective_dimension, inspect, join_guarded, judge, slants
 from foltr.federated.verdict import GuardState
 
 PEACE = GuardState()
@@ -375,3 +375,27 @@ def test_both_rules_are_given_the_weights() -> None:
         assert verdict.alert == (rule is guard.robust)
         np.testing.assert_array_equal(theta, rule.combine(rows, weights))
     assert Guard(n_malicious=2).robust == NearestNeighbourMixing(n_malicious=2, then=TrimmedMean(n_malicious=2))
+
+
+# Few pages -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_dimension_is_that_of_what_devices_move() -> None:
+    """Of 40 weights, 4 that move: about 4; all that move: about 40; never above n_params, nor below 3."""
+    rng = np.random.default_rng(30)
+    rows = rng.normal(size=(60, 40))
+    assert effective_dimension(rows) == pytest.approx(40, rel=0.3)
+    rows[:, 4:] = 0
+    assert effective_dimension(rows) == pytest.approx(4, rel=0.4)
+    rows[:, 1:] = 0
+    assert effective_dimension(rows) == 3
+    assert effective_dimension(np.zeros((5, 2))) == 2
+
+
+def test_no_alarm_where_few_pages_move_few_weights() -> None:
+    """Ten devices whose updates are the sum of five of eight directions, 200 rounds: no evidence of an attack."""
+    rng = np.random.default_rng(31)
+    steps = rng.normal(size=(8, 56))
+    for _ in range(200):
+        rows = np.array([steps[rng.integers(8, size=5)].T @ rng.exponential(size=5) for _ in range(10)])
+        assert not judge(Guard(n_malicious=2), PEACE, rows)[1].alert

@@ -65,13 +65,13 @@ def test_no_honest_member_is_left_out(noise: KnownNoise, d: int, n_rounds: int) 
 
 
 def test_the_mean_of_honest_members_is_hardly_touched() -> None:
-    """Of the mean of ten members, which carries the whole clip, less than a tenth of the clip a round is cut."""
+    """Of the mean of ten members, which carries the whole clip, less than a quarter of the clip a round is cut."""
     rng, state, lost = np.random.default_rng(3), GuardState(), []
     for _ in range(4):
         updates = np.eye(10)[0] * PRESENT.clip + PRESENT.deviation * rng.normal(size=(10, 10))
         delta, state, _ = join_known(PRESENT, Mean(), state, updates, np.ones(10))
         lost.append(np.linalg.norm(delta - updates.mean(axis=0)))
-    assert np.mean(lost) < 0.1 * PRESENT.clip
+    assert np.mean(lost) < 0.25 * PRESENT.clip
 
 
 def test_one_update_that_noise_cannot_make() -> None:
@@ -119,8 +119,17 @@ def test_two_who_send_the_same_are_found_by_their_product() -> None:
     assert judged.verdict.suspicions[0].reason == "its updates agree with another member's beyond chance"
 
 
+def test_a_huge_update_makes_nobody_else_look_suspicious() -> None:
+    """A vector a thousand times too long has large products with honest ones; it alone is left out."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        updates = PRESENT.deviation * rng.normal(size=(20, 10))
+        updates[19] = 1e4 * rng.normal(size=10)
+        assert judge_known(PRESENT, GuardState(), updates).verdict.left_out == (19,)
+
+
 def test_nobody_counts_for_more_than_the_longest_honest_sum() -> None:
-    """A push below every bound: after t rounds the counted sum is C t + sigma sqrt(t d), never more."""
+    """A push below every bound: after t rounds the counted sum is sqrt((C t)^2 + sigma^2 t d)."""
     state, d = GuardState(), 10
     updates = np.zeros((3, d))
     updates[0, 0] = 4.0
@@ -129,7 +138,7 @@ def test_nobody_counts_for_more_than_the_longest_honest_sum() -> None:
         state = judged.state
         assert judged.verdict.left_out == ()
         assert state.sums is not None
-        assert state.sums.counted[0, 0] == pytest.approx(0.8 * t + 0.8 * sqrt(t * d))
+        assert state.sums.counted[0, 0] == pytest.approx(0.8 * sqrt(t * t + t * d))
         assert state.sums.sent[0, 0] == 4.0 * t
 
 
@@ -153,13 +162,14 @@ def test_blocks_give_what_the_whole_table_gives(block: int, monkeypatch: pytest.
     rng, n, d = np.random.default_rng(6), 64, 10
     sums = replace(of(1, 3 * rng.normal(size=(n, d))), n_rounds=rng.integers(1, 5, n))
     monkeypatch.setattr(known_noise, "BLOCK", block)
-    nats = known_noise.nats_of(n * (n - 1) / 2, 3)
+    nats = known_noise.nats_of(n * (n - 1), 3)
     expected = []
     for i in range(n):
         ratios = []
         for j in range(n):
             ti, tj = int(sums.n_rounds[i]), int(sums.n_rounds[j])
-            allowed = 0.64 * sqrt(ti * tj) * largest_product(d, float(ti), float(tj), nats)
+            fixed = float(np.linalg.norm(sums.sent[j])) * (0.8 * ti + 0.8 * sqrt(2 * ti * nats))
+            allowed = max(fixed, 0.64 * sqrt(ti * tj) * largest_product(d, float(ti), float(tj), nats))
             ratios.append(float(sums.sent[i] @ sums.sent[j]) / allowed if i != j else 0.0)
         expected.append(max(ratios))
     np.testing.assert_allclose(products(PRESENT, sums, 3), expected, rtol=1e-9)

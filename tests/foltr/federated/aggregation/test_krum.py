@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import krum, krum_scores, multi_krum
+from foltr.federated.aggregation.krum import krum, krum_scores, multi_krum, scores_by_distance, scores_in_blocks
+from foltr.federated.aggregation.rows import squared_distances
 
 SEVEN = np.array(
     [(0.31, -0.12), (0.28, -0.07), (0.35, -0.19), (0.22, -0.02), (0.41, -0.26), (0.27, -0.15), (-3.0, 2.5)]
@@ -55,3 +56,13 @@ def test_multi_krum_keeps_some_of_what_there_is(n_kept: int) -> None:
     """n_kept must be from 1 to the number of rows."""
     with pytest.raises(ValueRangeError, match="can keep 1 to 7"):
         multi_krum(SEVEN, 1, n_kept=n_kept)
+
+
+@pytest.mark.parametrize("n", [5, 256, 300])
+def test_blocks_give_the_scores_of_the_whole_table(n: int) -> None:
+    """For one block, exactly one, and one with a rest, among them equal rows: the same sums of nearest distances."""
+    rows_ = np.random.default_rng(n).normal(size=(n, 7))
+    rows_[1] = rows_[0]
+    for k in (1, n - 3):
+        expected = scores_by_distance(squared_distances(rows_), n_neighbours=k)
+        np.testing.assert_allclose(scores_in_blocks(rows_, n_neighbours=k), expected, rtol=1e-9)

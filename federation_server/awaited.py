@@ -7,14 +7,16 @@ at least the terms' floor: a group of three is not left waiting for a fourth.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
-from federation_server import enrolment, group, rounds
+from federation_server import enrolment, group, rounds, sealed_intake
 from federation_server.enrolment import is_active
 from federation_server.rounds import Round, Schedule
 from federation_server.tables import members, shares, updates
+from foltr.federated.committee import CohortError
+from foltr.federated.wire import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Awaited:
     """active members that have not answered"""
     deadline: int
     """seconds since 1970"""
+    other: str = ""
+    """what is waited for where it is not the members' updates"""
 
     @property
     def is_enough(self) -> bool:
@@ -55,6 +59,8 @@ class Awaited:
     @property
     def sentence(self) -> str:
         """For the operator: "2 of 5 members have answered, 3 more close it at once; otherwise it closes on ..." """
+        if self.other:
+            return self.other
         answered = f"{self.n_active - self.n_missing} of {_counted(self.n_active, 'active member')} answered"
         until = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.deadline))
         if self.n_active < self.floor:
@@ -93,9 +99,27 @@ def _answered(table: Table, here: Round) -> ColumnElement[bool]:
 
 def present(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
     """What the group's open round waits for; None when no round is open."""
-    here = rounds.present(connection)
-    floor = group.terms(connection).floor
-    return awaited(connection, here, schedule, floor=floor, now=now) if here is not None else None
+    here, agreed = rounds.present(connection), group.terms(connection)
+    if here is None:
+        return None
+    found = awaited(connection, here, schedule, floor=agreed.floor, now=now)
+    return found if agreed.mode == "open" else _of_sums(connection, found, here, agreed, now=now)
+
+
+def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms, *, now: int) -> Awaited:
+    """The same where the server learns sums: of the cohort alone, and then of its committee."""
+    try:
+        cohort = sealed_intake.occasion(connection, here, agreed).cohort
+    except CohortError as error:
+        return replace(found, other=str(error))
+    if here.phase == "sum":
+        n_answers = len(sealed_intake.answers_of(connection, here))
+        listed, answered = _counted(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
+        needed = f"at least {cohort.threshold} are needed"
+        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
+    could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
+    silent = could - sealed_intake.message_hashes(connection, here).keys()
+    return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))
 
 
 def least_to_close(connection: Connection, schedule: Schedule, *, now: int) -> int:

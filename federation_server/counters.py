@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from federation_server.closing import Closed
+from federation_server.closed import Closed
 from federation_server.refusals import REASONS
 
 

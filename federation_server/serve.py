@@ -22,7 +22,7 @@ from sqlalchemy.engine import make_url
 
 from federation_server import forgetting, group, tombstones
 from federation_server.application import Server
-from federation_server.closing import Closed
+from federation_server.closed import Closed
 from federation_server.connections import Crowd, Patience, listen
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard

@@ -41,7 +41,7 @@ from federation_server.authentication import (
     spend_nonce,
 )
 from federation_server.awaited import least_to_close
-from federation_server.closing import Closed
+from federation_server.closed import Closed
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import Forgetter
 from federation_server.intake import Expectations, Offer, Writer

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, select
 
 from federation_server import group
 from federation_server.tables import rounds
+from foltr.federated.committee import PART, honest_of, least_arrivals
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, noise_over_signal
+from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 DELTA = 1e-5
 DAY = 86_400
@@ -83,9 +86,29 @@ def budget_over(agreed: Terms, closed: Sequence[dict[str, Any]]) -> tuple[float 
 
 
 def noise(agreed: Terms, counts: Sequence[int]) -> float | None:
-    """How long the noise in what rounds of `counts` updates moved is beside the longest signal they can hold."""
-    method = group.method_of(agreed)
-    return noise_over_signal(method.privacy, n_params=method.n_sent, counts=[n for n in counts if n])
+    """How long the noise in what rounds of `counts` updates moved is beside the longest signal they can hold.
+
+    Where the server learns sums it is at most this: devices that were away would have made each share smaller.
+    """
+    method, known = group.method_of(agreed), [n for n in counts if n]
+    ratios = [
+        noise_over_signal(_mechanism(agreed, method.privacy, n), n_params=method.n_sent, counts=[n]) for n in known
+    ]
+    found = [ratio for ratio in ratios if ratio is not None]
+    # Signals of rounds add up, their noise by its square.
+    return math.sqrt(math.fsum(ratio**2 for ratio in found)) / len(found) if found else None
+
+
+def _mechanism(agreed: Terms, privacy: Mechanism, n_updates: int) -> Mechanism:
+    """What the devices of a round did: where the server learns sums, each added its share of the noise.
+
+    The share is larger the fewer members count as honest, who are told from the cohort: it was at least `n_updates`.
+    """
+    if agreed.mode == "open" or not isinstance(privacy, Gaussian):
+        return privacy
+    n_parts = 1 if agreed.mode == "sealed" else max(n_updates // PART, 1)
+    n_honest = honest_of(least_arrivals(n_updates // n_parts), agreed.mode)
+    return msgspec.structs.replace(privacy, distributed=True, n_clients=max(n_honest, 1))
 
 
 def chance(n_updates: int) -> float | None:

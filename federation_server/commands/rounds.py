@@ -94,10 +94,14 @@ def close() -> int:
     policy = policy_of(installation.settings)
     with writing(installation.engine) as connection:
         waits = awaited.present(connection, policy.schedule, now=now())
+        before = phase(connection, group.terms(connection), now=now())
         closed = close_due(connection, installation.vault, policy, now=now(), asked=True) if waits else None
         today = phase(connection, group.terms(connection), now=now())
     if closed is not None:
         click.echo(f"round {closed.lineage}.{closed.round} closed with {closed.n_updates} updates by {closed.rule}")
+        return 0
+    if waits is not None and (before.name, today.name) == ("collect", "sum"):
+        click.echo(f"round {waits.lineage}.{waits.round} takes no more updates: the committee is {today.sentence}")
         return 0
     if waits is None:
         click.echo(f"no round is open: the group is {today.sentence}")
@@ -126,7 +130,8 @@ def _moved(row: dict[str, Any]) -> str:
         return ""
     by_chance = standing.chance(row["n_updates"])
     chance = "" if by_chance is None else f" (by chance {by_chance:.2f})"
-    return f"moved {row['update_norm']:.4f}, agreement {row['agreement']:.2f}{chance}"
+    agreement = "" if row["agreement"] is None else f", agreement {row['agreement']:.2f}{chance}"
+    return f"moved {row['update_norm']:.4f}{agreement}"
 
 
 def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
@@ -145,6 +150,7 @@ def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
         yield "guard", told["guard"] or "-"
         if told["update_norm"] is not None:
             yield "moved", f"{told['update_norm']:.4f}"
+        if told["agreement"] is not None and told["chance"] is not None:
             yield "agreement", f"{told['agreement']:.2f}; by chance alone {told['chance']:.2f}"
         yield "noise", _noise(told)
 

@@ -99,7 +99,7 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
         parts=parts,
         threshold=threshold(len(committee)),
         least=least,
-        n_honest=counted * 4 // 5 if mode == "sealed" else counted * 3 // 5,
+        n_honest=honest_of(counted, mode),
     )
 
 
@@ -118,6 +118,11 @@ def threshold(k: int) -> int:
 def least_arrivals(n: int) -> int:
     """Two thirds of n, rounded up."""
     return -(-2 * n // 3)
+
+
+def honest_of(n_least: int, mode: Literal["sealed", "grouped"]) -> int:
+    """Of the least arrivals, those whose noise is counted on."""
+    return n_least * 4 // 5 if mode == "sealed" else n_least * 3 // 5
 
 
 def _drawn(members: tuple[RosterMember, ...], seed: bytes, purpose: bytes) -> tuple[RosterMember, ...]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import Engine
 
-from federation_server import awaited, enrolment
+from federation_server import awaited, enrolment, group
 from federation_server.awaited import Awaited
 from federation_server.closing import Closed, close_due
 from federation_server.database import connect, reading, upgrade, writing
@@ -92,6 +93,13 @@ def test_what_is_awaited_in_a_sentence(n_updates: int, quorum: int, n_active: in
         deadline=NOW,
     )  # fmt: skip
     assert found.sentence.startswith(said)
+
+
+def test_a_sealed_group_says_who_it_is_too_few_of(engine: Engine) -> None:
+    """Three members that nobody vouched for make no cohort, however many answers the floor wants."""
+    with writing(engine) as connection:
+        group.set_terms(connection, msgspec.structs.replace(group.terms(connection), mode="sealed"))
+    assert waits(engine).sentence == "a sealed round needs 5 members that are vouched for; there are 0"
 
 
 def test_a_new_member_is_awaited_in_the_open_round(engine: Engine) -> None:

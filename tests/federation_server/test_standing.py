@@ -77,4 +77,13 @@ def test_a_group_that_learns_sums_spends_what_the_sum_shows() -> None:
     quarter = Ledger(3).spend(Gaussian(clip=1.0, noise_multiplier=1.0), 3).epsilon(1e-5)
     assert standing.epsilon(sealed, 3) == pytest.approx(whole)
     assert standing.epsilon(terms, 3) == pytest.approx(quarter)
-    assert standing.noise(sealed, [4]) == pytest.approx(2.0 / 2 * math.sqrt(3 / 4))
+
+
+def test_noise_of_a_sum_counts_on_the_honest_of_the_least_arrivals() -> None:
+    """Of nine that arrived at least six had to, and .8 of them count: each adds z / sqrt(4); of four 3, and so 2."""
+    shared = {"privacy": {"mechanism": "gaussian", "clip": 1.0, "noise_multiplier": 2.0, "distributed": True},
+              "weighting": "equal"}  # fmt: skip
+    sealed = msgspec.structs.replace(make_terms("g", shared, 1), mode="sealed")
+    nine, four = 2.0 / 2 * math.sqrt(3 / 9), 2.0 / math.sqrt(2) * math.sqrt(3 / 4)
+    assert standing.noise(sealed, [9]) == pytest.approx(nine)
+    assert standing.noise(sealed, [9, 4]) == pytest.approx(math.hypot(nine, four) / 2)

@@ -9,10 +9,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from federation_server.cli import main
+from federation_server.database import writing
 from federation_server.intake import Expectations
 from federation_server.serve import Installation
+from federation_server.tables import rounds
 from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
 
 Output = pytest.CaptureFixture[str]
@@ -98,6 +101,20 @@ def test_one_round_in_full_and_as_json(tmp_path: Path, capsys: Output) -> None:
     assert "by chance alone 0.71" in text
     assert "1 of 2 active members answered, 1 more close it at once" in newest
     assert not any(client.device in text + newest + json.dumps(closed) for client in (ada, bob))
+
+
+def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: Output) -> None:
+    """Of sums nobody knows whether single updates agreed: the list and the round leave that out."""
+    made = make_server(tmp_path / "server", quorum=1)
+    with running(made):
+        assert member(made).update(0.25).ok
+    with writing(made.engine) as connection:
+        connection.execute(update(rounds).values(agreement=None))
+    assert run(made) == 0
+    assert run(made, "show", "1.1") == 0
+    said = capsys.readouterr().out
+    assert "moved 0.2500" in said
+    assert "agreement" not in said
 
 
 def made_n_params(made: Installation) -> int:

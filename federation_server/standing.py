@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from federation_server import group
 from federation_server.tables import rounds
-from foltr.federated.committee import PART, honest_of, least_arrivals
+from foltr.federated.committee import PART, least_arrivals
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism
@@ -107,7 +107,7 @@ def _mechanism(agreed: Terms, privacy: Mechanism, n_updates: int) -> Mechanism:
     if agreed.mode == "open" or not isinstance(privacy, Gaussian):
         return privacy
     n_parts = 1 if agreed.mode == "sealed" else max(n_updates // PART, 1)
-    n_honest = honest_of(least_arrivals(n_updates // n_parts), agreed.mode)
+    n_honest = honest_arrivals(least_arrivals(n_updates // n_parts), agreed.mode)
     return msgspec.structs.replace(privacy, distributed=True, n_clients=max(n_honest, 1))
 
 

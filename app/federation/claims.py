@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterator
 
 from app.federation.failures import FederationError
-from app.federation.terms import Protection, protection_of
+from app.federation.terms import Protection, is_share, protection_of
 from app.wording import count
+from foltr.federated.committee import LEAST_MEMBERS, committee_size, honest_arrivals, least_arrivals, threshold
 from foltr.federated.wire import Terms
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
@@ -41,7 +42,7 @@ def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
     yield one_query(protection)
     yield from on_the_whole(protection)
     yield from periods(protection, delta=delta)
-    yield _who_sees(protection)
+    yield _who_sees(protection, delta=delta)
     yield (
         "The server knows the pseudonyms of the members, and when and from which address each answers. Your device "
         "answers every round, with noise alone when it has nothing to say."
@@ -82,7 +83,7 @@ def everything(protection: Protection, *, delta: float) -> str:
 
 
 def one_query(protection: Protection) -> str:
-    """What can be told of one query and of one page; or that a habit can be read."""
+    """What can be told of one query; or that a habit can be read."""
     mu = protection.mu_query
     if mu is None:
         return (
@@ -95,8 +96,7 @@ def one_query(protection: Protection) -> str:
     )
     if best_auc(mu) >= READABLE:
         return f"{told} So a result that you open for the same query again and again can be read."
-    page = protection.mu_page
-    return told if page is None else f"{told} For a page seen once it is {share(best_auc(page))}."
+    return told
 
 
 def on_the_whole(protection: Protection) -> Iterator[str]:
@@ -149,7 +149,7 @@ def _together(protection: Protection) -> str:
     return f"All {protection.n_rounds:,} together reveal"
 
 
-def _who_sees(protection: Protection) -> str:
+def _who_sees(protection: Protection, *, delta: float) -> str:
     if protection.mode == "open":
         return (
             "This group is open: the server opens each note by itself, so each device must add all of the noise. It is "
@@ -157,9 +157,19 @@ def _who_sees(protection: Protection) -> str:
             "reveals less."
         )
     parts = "sums over parts of the group" if protection.mode == "grouped" else "the sum of all notes"
-    return (
+    told = (
         f"This group is {protection.mode}: no note is opened, the server and the members who add up learn {parts}. "
-        "Only more than two thirds of those members together, with the server, could open one."
+        "Only more than two thirds of those members together, with the server, could open one"
+    )
+    if protection.mode == "grouped" or not is_share(protection.mechanism):
+        return f"{told}."
+    few = LEAST_MEMBERS
+    needed, least = threshold(committee_size(few)), least_arrivals(few)
+    honest = honest_arrivals(least)
+    alone = protection.epsilon_alone(delta, n_honest=honest)
+    return (
+        f"{told}: of {few} friends {needed}, not {needed - 1}. They would see your notes with a share of the noise, "
+        f"epsilon {at_most(alone)}. The numbers above count on {honest} honest answers of the {least} that must come."
     )
 
 

@@ -23,6 +23,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal
 
+import msgspec
+
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
 from foltr.federated import wire
@@ -74,10 +76,13 @@ class Protection:
         against: Against = "server" if self.mode == "open" else "sum"
         return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against=against)
 
-    @property
-    def mu_page(self) -> float | None:
-        """How far apart two answers for one page can be; None where nothing is proven."""
-        return None if self.caps is None else self._mu(self.caps.page("replace"), 1)
+    def epsilon_alone(self, delta: float, *, n_honest: int) -> float:
+        """Of a period, against absence, when a note of a sealed group is opened that holds one of so many shares."""
+        alone = self.mechanism
+        if not isinstance(alone, Gaussian) or self.exact_count:
+            return math.inf
+        shares = msgspec.structs.replace(alone, n_clients=n_honest)
+        return Ledger(self.n_params).spend(shares, self.counted).epsilon(delta, against="server")
 
     @property
     def mu_query(self) -> float | None:

@@ -91,7 +91,6 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
     committee = _drawn(members, seed, b"committee")[: committee_size(len(members))]
     parts = _parts(_drawn(members, seed, b"parts"), 1 if mode == "sealed" else len(members) // PART)
     least = tuple(least_arrivals(len(part)) for part in parts)
-    counted = min(least)
     return Cohort(
         roster_head=roster.head,
         members=members,
@@ -99,7 +98,7 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
         parts=parts,
         threshold=threshold(len(committee)),
         least=least,
-        n_honest=honest_of(counted, mode),
+        n_honest=honest_arrivals(counted, mode),
     )
 
 
@@ -120,9 +119,9 @@ def least_arrivals(n: int) -> int:
     return -(-2 * n // 3)
 
 
-def honest_of(n_least: int, mode: Literal["sealed", "grouped"]) -> int:
-    """Of the least arrivals, those whose noise is counted on."""
-    return n_least * 4 // 5 if mode == "sealed" else n_least * 3 // 5
+def honest_arrivals(least: int, mode: Literal["sealed", "grouped"] = "sealed") -> int:
+    """How many of a sum's least arrivals are counted on to have added their noise."""
+    return least * 4 // 5 if mode == "sealed" else least * 3 // 5
 
 
 def _drawn(members: tuple[RosterMember, ...], seed: bytes, purpose: bytes) -> tuple[RosterMember, ...]:

@@ -18,12 +18,12 @@ however it came about, so the rounds compose adaptively (Dong, Roth and Su, JRSS
 What follows from mu is in foltr.privacy.gaussian_accounting. Nothing better than 2 C holds where pages take their steps
 one after another (update="each"): a page then moves the steps of all that follow. `Caps` with infinite caps says so.
 
-What the proof takes as given: which pages were shown, in which order, and that the page teaches in one round only. That
-a device's own learning shows other pages later is outside of it. The noise is of standard deviation s in what the
-attacker sees: of one device's own in an open group; in a sealed one of the sum, against the server and fewer committee
-members than can open it, while at least n_honest devices that add their noise are in the list. Two wordings are two
-queries: `n_queries` of them together move at most so many times as much. Cutting to the grid of foltr.privacy.noise
-adds at most sqrt(d) 2^-20 to the mu of a round.
+What the proof takes as given: which pages were shown, in which order, in which round each teaches, and that a page
+teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard deviation
+s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the server and
+fewer committee members than can open it, while at least n_honest devices that add their noise are in the list. Two
+wordings are two queries: `n_queries` of them together move at most so many times as much. Cutting to the grid of
+foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ budget. It knows the method, the size of the noise, every common ranker, the fea
 was shown, that people open what stands above, what was opened on all other pages, in a sealed group also what all other
 members would send, and on which pages the query in question was asked, each time with the same results and the same one
 opened: a habit. It does not know which of the results that is. So it tries each of them: it replays the whole round by
-the method's own verbs (`FPDGD.begin` and `learn`) and compares with what it saw,
+the method's own verbs (`FPDGD.begin`, `learn`, `hidden`) and compares with what it saw,
 
     ln L(i) = - sum over rounds t of  |seen_t - hidden_t(i)|^2 / (2 s^2),     s: deviation of the noise in what is seen
 
@@ -30,7 +30,6 @@ from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
-from foltr.privacy.clipping import clip_l2
 from foltr.privacy.gaussian_accounting import best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
@@ -109,7 +108,7 @@ def attack(
         answers = replayed(method, model, budget.asked, answered)
         others = [_silent(method, model, budget.asked) for _ in range(n_members - 1)]
         messages = [method.report(local, rng) for local in (answers[opened], *others)]
-        hidden = np.array([_hidden(method, local) for local in answers]) / deviation
+        hidden = np.array([method.hidden(local) for local in answers]) / deviation
         log_likelihood -= ((_seen(method, model, messages) / deviation - hidden) ** 2).sum(axis=1) / 2
         squares += ((hidden[:, None] - hidden[None, :]) ** 2).sum(axis=2)
         model = method.aggregate(model, messages)
@@ -195,12 +194,6 @@ def _seen(method: FPDGD, model: Model, messages: Sequence[FPDGDMessage]) -> Floa
     updates = np.array([message.theta - start for message in messages])
     seen: FloatVector = updates.sum(axis=0) if distributed else updates[0]
     return seen
-
-
-def _hidden(method: FPDGD, local: FPDGDLocal) -> FloatVector:
-    """What the noise hides, `[n_sent]`: the clipped update."""
-    assert isinstance(method.privacy, Gaussian)
-    return clip_l2(method.sent(local.theta) - method.sent(local.start), method.privacy.clip)
 
 
 def _silent(method: FPDGD, model: Model, page: Interaction) -> FPDGDLocal:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import importlib.util
 import re
 from pathlib import Path
+from typing import Literal
 
-from app.federation.terms import HEADERS, records
+import pytest
+
+from app.federation.claims import at_most, per_cent, share
+from app.federation.terms import HEADERS, protection_of, records
+from federation_server.settings import MethodSection, ServerSettings
+from federation_server.setup import terms_of
 from foltr.federated.wire import DEVICE_RECORDS
+from foltr.privacy.caps import mu_of
+from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_epsilon
+from foltr.privacy.mechanisms import Gaussian
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
@@ -37,3 +47,35 @@ def test_the_list_is_read_off_the_records() -> None:
         assert tuple(field.name for field in sent.fields) == kind.__struct_fields__
         assert sent.meaning
         assert all(field.type in ("text", "bytes", "number", "yes or no") for field in sent.fields)
+
+
+@pytest.mark.parametrize(("column", "mode"), [(1, "open"), (2, "sealed")])
+def test_the_numbers_on_the_page_are_those_of_the_default_terms(column: int, mode: Literal["open", "sealed"]) -> None:
+    """Each cell of the table of what the noise is worth, computed from the server's defaults."""
+    text = (DOCS / "privacy.md").read_text(encoding="utf-8")
+    table = text.partition("| default terms, delta 1e-5 |")[2].partition("\n\n")[0].splitlines()[2:]
+    terms = terms_of(
+        ServerSettings(method=MethodSection(mode=mode)), "group", features=NAMES, manifest_hash=MANIFEST_HASH
+    )
+    protection = protection_of(terms)
+    caps, privacy, query, whole = protection.caps, protection.mechanism, protection.mu_query, protection.mu_device
+    assert caps is not None
+    assert query is not None
+    assert whole is not None
+    assert isinstance(privacy, Gaussian)
+    page = mu_of(caps.page("replace"), noise=privacy.clip * privacy.noise_multiplier)
+
+    def epsilon(mu: float) -> str:
+        return at_most(gaussian_epsilon(mu, 1e-5))
+
+    def years(n: int, neighbours: str = "zero-out") -> str:
+        return at_most(protection.epsilon(1e-5, neighbours, n_rounds=n * terms.n_rounds))
+
+    assert [row.split(" | ")[column].removesuffix(" |") for row in table] == [
+        f"{years(1)} / {years(1, 'replace')}",
+        f"{years(2)}, {years(5)}, {years(10)}",
+        epsilon(query),
+        f"{share(best_auc(query))}; {per_cent(best_guess(query))}",
+        f"{epsilon(page)}; {share(best_auc(page))}",
+        share(best_auc(whole)),
+    ]

@@ -62,10 +62,9 @@ def test_every_number_is_the_functions_own(mode: Mode) -> None:
     ):
         exact = gaussian_epsilon(factor * math.sqrt(n_rounds) / z, DELTA)
         assert exact <= number(pattern, text) < exact + 0.1
-    query, page, whole = (0.3 * 2 / (0.8 * z), 0.3 / (0.8 * z), 2 * 2 / z)
+    query, whole = 0.3 * 2 / (0.8 * z), 2 * 2 / z
     for mu, pattern in (
         (query, r"one query, however often, .* AUC at most (\.\d\d) "),
-        (page, r"For a page seen once it is (\.\d\d)\."),
         (whole, r"AUC up to ([\d.]+\d)"),
     ):
         assert best_auc(mu) <= number(pattern, text) < best_auc(mu) + 0.01
@@ -122,7 +121,6 @@ def test_bad_terms_are_called_bad(changes: dict[str, Any]) -> None:
     """Without caps, and with next to no noise, a person is told that a habit can be read."""
     text = told(agreed("open", **changes))
     assert "again and again can be read" in text
-    assert "For a page" not in text
 
 
 def test_steps_one_after_another_prove_nothing_of_a_query() -> None:
@@ -164,6 +162,17 @@ def test_modes_say_who_sees_what() -> None:
     assert "fallback" in told(agreed("open"))
     assert "learn the sum of all notes" in told(agreed("sealed"))
     assert "learn sums over parts of the group" in told(agreed("grouped"))
+
+
+def test_what_friends_could_open_together_is_said() -> None:
+    """Of five friends four: two thirds of 5 and one more; 4 must answer, 3 of them honestly, so a share is a third."""
+    terms = agreed("sealed")
+    text = told(terms)
+    assert "of 5 friends 4, not 3." in text
+    assert "count on 3 honest answers of the 4 that must come" in text
+    exact = gaussian_epsilon(math.sqrt(4 * 3) / gaussian_of(terms).noise_multiplier, DELTA)
+    assert exact <= number(r"share of the noise, epsilon ([\d.]+)\. The", text) < exact + 0.1
+    assert "friends" not in told(agreed("open"))
 
 
 def test_other_weights_are_not_called_kinds_of_files() -> None:

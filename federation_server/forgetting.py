@@ -207,7 +207,7 @@ def _new_lineage(
     if start is None:
         raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     abandon(connection, here, now=now)
-    begin = Model(start.model.theta)
+    begin = Model(start.model.theta, noise=start.model.noise)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
     purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
     rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now, purpose=purpose)
@@ -317,7 +317,7 @@ def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int
     begun = group.begin_lineage(
         connection,
         group.terms(connection),
-        Model(chosen.model.theta),
+        Model(chosen.model.theta, noise=chosen.model.noise),
         reason="rollback",
         now=now,
         parent=(lineage, number),

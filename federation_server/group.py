@@ -121,6 +121,7 @@ def publish(connection: Connection, agreed: Terms, lineage: int, model: Model, *
         ranker=agreed.ranker,
         manifest_hash=agreed.manifest_hash,
         theta=encode_vector(model.theta),
+        noise=model.noise,
     )
     connection.execute(
         insert(models).values(
@@ -159,4 +160,4 @@ def _published(row: Any) -> Published:
     record = decode(bytes(row.record), ModelRecord)
     theta = decode_vector(record.theta, len(record.theta) // 8)
     moments = tuple(decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
-    return Published(record, row.hash, Model(theta, record.round, moments))
+    return Published(record, row.hash, Model(theta, record.round, moments, noise=record.noise))

@@ -26,7 +26,7 @@ from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
-from foltr.federated.joining import Joined, weights
+from foltr.federated.joining import Joined, noise_after, weights
 from foltr.federated.payload import encode_message
 from foltr.federated.unlearning import reaggregate
 from foltr.federated.wire import Terms
@@ -74,11 +74,12 @@ def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     known = method.joining.noise is not None  # then the guard has said of each update whether it counts
     joining = msgspec.structs.replace(policy.joining, guard=policy.joining.guard and not known)
     again = reaggregate(part, list(zip(deltas, counts, strict=True)), joining)
-    for one, joined in zip(stored, again, strict=True):
+    for one, joined, weighed in zip(stored, again, counts, strict=True):
         published = group.newest(connection).hash
         _move_round(connection, one, (begun, joined.model.round), published, joined)
         _move_updates(connection, vault, method, one, (begun, joined.model.round), method.sent(model.theta))
-        model = method.whole(model, joined.model)
+        noise = noise_after(method.joining.noise, model.noise, weighed)
+        model = replace(method.whole(model, joined.model), noise=noise)
         group.publish(connection, agreed, begun, model, now=now)
         journal.note_list(connection, begun, joined.model.round, one.found.devices, now=now)
     return begun

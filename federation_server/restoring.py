@@ -39,7 +39,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     begun = group.begin_lineage(
         connection,
         group.terms(connection),
-        Model(newest.model.theta),
+        Model(newest.model.theta, noise=newest.model.noise),
         reason="restore",
         now=now,
         parent=(newest.record.lineage, newest.record.round),

@@ -1,4 +1,4 @@
-"""Whether a new common ranker is taken over: not when it serves this device's own user significantly worse.
+"""Whether a new common ranker is taken over: when this device's own pages show that it serves its user no worse.
 
 Each stored page is ranked again by both rankers. What a ranking is worth counts the opened results by where it puts
 them, each weighted by the inverse of the chance that its user looked where it was shown:
@@ -6,9 +6,12 @@ them, each weighted by the inverse of the chance that its user looked where it w
     utility = sum over opened d of  min(rank shown, 10) * 1 / log2(1 + new rank of d)
 
 (inverse propensity scoring with p = 1 / rank, clipped at 1/10: what was found far down counts for more, because most
-like it were never seen.) The differences over pages are tested by flipping their signs at random: one-sided, at 5 %.
+like it were never seen.) It is a test of non-inferiority: the lower end of the one-sided 95 % interval of the mean
+difference must be above -MARGIN of what the present ranker is worth. Pages of one query are one voice in its standard
+error. A ranker that is mostly noise does not pass, nor one on which there is too little to say.
 
-The one taken over is then weighed against the personal ranker (`app.learning.blend`).
+A device with too few pages to test it on believes of a noisy ranker what is more than noise (`app.federation.trust`),
+and tests it once there are enough. The one taken over is then weighed against the personal one (`app.learning.blend`).
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.federation import group_ranker, membership
-from app.federation.replay import newest_pages
-from app.federation.server import theta_of
-from app.federation.terms import protection_of
+from app.federation.group_ranker import GroupRanker
+from app.federation.replay import ReplayPages, newest_pages
+from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
 from app.settings import Settings
@@ -29,17 +32,22 @@ from app.store import Store
 from foltr.arrays import FloatVector
 from foltr.federated.wire import ModelRecord, Terms, digest
 from foltr.online.ips import clipped_propensities, position_propensities
+from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 FEWEST_PAGES = 20
-"""with fewer the test could hardly find anything: the ranker is taken over on trust, or not at all"""
+"""with fewer the test could hardly find anything: of the ranker as much is taken over as is more than its noise"""
+FEWEST_QUERIES = 5
+"""that the pages must answer, for a standard error over queries"""
 MOST_PAGES = 500
 """the newest, for time's sake"""
 SMALLEST_PROPENSITY = 0.1
-SIGNIFICANCE = 0.05
-N_FLIPS = 2000
+MARGIN = 0.02
+"""share of the present ranker's utility that the new one may be worse by, for all that the pages can tell"""
+NORMAL_95 = 1.6449
+"""95 % of a standard normal variable lie below"""
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -49,23 +57,25 @@ class AdoptionVerdict:
 
     adopt: bool
     n_pages: int
-    difference: float
+    is_tested: bool
+    """whether there were pages enough; else `adopt` says whether anything of the ranker is more than noise"""
+    difference: float = 0.0
     """mean utility of the new ranker less that of the present one"""
-    p_value: float
-    """of so bad a difference where both serve alike; 1 where nothing was tested"""
+    at_least: float = 0.0
+    """the lower end of its interval"""
 
     @property
     def sentence(self) -> str:
         """One line for a person."""
-        if self.n_pages < FEWEST_PAGES:
+        if not self.is_tested:
             untested = f"only {self.n_pages} of your pages to test it on"
             if self.adopt:
-                return f"adopted the group's ranker ({untested})"
-            return f"kept the present ranker: the group's may be mostly noise ({untested})"
-        tested = f"on {self.n_pages} of your pages, utility {self.difference:+.3f}, p = {self.p_value:.3f}"
+                return f"adopted of the group's ranker what is more than noise ({untested})"
+            return f"kept the present ranker: the group's may be nothing but noise ({untested})"
+        tested = f"on {self.n_pages} of your pages, utility {self.difference:+.3f}, at least {self.at_least:+.3f}"
         if self.adopt:
             return f"adopted the group's ranker ({tested})"
-        return f"kept the present ranker: the group's new one would serve you worse ({tested})"
+        return f"kept the present ranker: the group's new one is not shown to serve you as well ({tested})"
 
 
 def utility(page: Interaction, scores: FloatVector) -> float:
@@ -78,65 +88,97 @@ def utility(page: Interaction, scores: FloatVector) -> float:
 
 
 def judge(
-    pages: Sequence[Interaction], new: Sequence[FloatVector], present: Sequence[FloatVector], *, trusted: bool = True
+    pages: Sequence[Interaction],
+    queries: Sequence[bytes],
+    new: Sequence[FloatVector],
+    present: Sequence[FloatVector],
+    *,
+    believable: bool = True,
 ) -> AdoptionVerdict:
-    """Compare two rankers by their scores of each page `[n_docs]`; with too few pages the new one must be trusted."""
-    if len(pages) < FEWEST_PAGES:
-        return AdoptionVerdict(adopt=trusted, n_pages=len(pages), difference=0.0, p_value=1.0)
-    scored = zip(pages, new, present, strict=True)
-    differences = np.array([utility(page, n) - utility(page, p) for page, n, p in scored])
-    p_value = worse_p_value(differences)
-    return AdoptionVerdict(p_value >= SIGNIFICANCE, len(pages), float(differences.mean()), p_value)
+    """Compare two rankers by their scores of each page `[n_docs]`; b"" is the query of a page without a name.
 
-
-def worse_p_value(differences: FloatVector) -> float:
-    """The chance of a sum as low as this one, or lower, if each difference `[n]` had either sign alike.
-
-    Fisher's randomisation test with (1 + hits) / (1 + flips), which is never too small. The flips are the same every
-    time, so that the same pages always give the same answer.
+    With too few pages, or too few queries, the new one must be `believable`.
     """
-    signs = np.random.default_rng(0).choice((-1.0, 1.0), size=(N_FLIPS, len(differences)))
-    hits = int(np.count_nonzero(signs @ differences <= differences.sum() + 1e-12))
-    return (1 + hits) / (1 + N_FLIPS)
+    voices = voices_of(queries)
+    if len(pages) < FEWEST_PAGES or len(set(voices)) < FEWEST_QUERIES:
+        return AdoptionVerdict(adopt=believable, n_pages=len(pages), is_tested=False)
+    worth = np.array([utility(page, scores) for page, scores in zip(pages, present, strict=True)])
+    differences = np.array([utility(page, scores) for page, scores in zip(pages, new, strict=True)]) - worth
+    at_least = lower_bound(differences, voices)
+    adopt = at_least >= -MARGIN * float(worth.mean())
+    return AdoptionVerdict(adopt, len(pages), True, float(differences.mean()), at_least)
+
+
+def voices_of(queries: Sequence[bytes]) -> list[int]:
+    """A number for each page, the same for pages of one query; a page without a name has a voice of its own."""
+    known: dict[bytes, int] = {}
+    return [known.setdefault(query, place) if query else place for place, query in enumerate(queries)]
+
+
+def lower_bound(differences: FloatVector, voices: Sequence[int]) -> float:
+    """The lower end of the one-sided 95 % interval of the mean of `differences` `[n]`, clustered by voice.
+
+        mean - t sqrt(G / (G - 1) sum over the G voices of (sum of their deviations)^2) / n
+
+    (Liang and Zeger 1986), t the quantile of Student's distribution with G - 1 degrees of freedom, by the first term of
+    its expansion around the normal one: within .01 from ten degrees on.
+    """
+    mean, n = float(differences.mean()), len(differences)
+    sums = np.bincount(np.unique(voices, return_inverse=True)[1], weights=differences - mean)
+    n_voices = len(sums)
+    error = float(np.sqrt(n_voices / (n_voices - 1) * (sums @ sums))) / n
+    return mean - NORMAL_95 * (1.0 + (NORMAL_95**2 + 1.0) / (4.0 * (n_voices - 1))) * error
 
 
 def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:
     """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new.
 
-    Where the noise in the mean may be longer than all that devices can say, no ranker is taken over untested.
+    A ranker that was taken over untested is tested once there are pages enough; failing, it stays what it was.
     """
     present = group_ranker.load(store)
     seen = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES)
-    pages = seen.interactions
-    sentence, chosen = "", present.record if present else None
-    if digest(offered) != membership.load_standing(store).tested:
-        noise = protection_of(terms).relative_noise
-        verdict = compare(pages, offered, chosen, trusted=noise is None or noise < 1.0)
-        sentence = verdict.sentence
-        membership.note_standing(store, tested=digest(offered), verdict=sentence)
-        chosen = offered if verdict.adopt else chosen
+    pages, sentence, chosen = seen.interactions, "", present
+    is_new = digest(offered) != membership.load_standing(store).tested
+    is_untested = present is not None and not present.tested and present.hash == digest(offered)
+    if is_new or (is_untested and len(pages) >= FEWEST_PAGES):
+        verdict = compare(seen, offered, present, terms)
+        if is_new or verdict.is_tested:
+            sentence = verdict.sentence
+            membership.note_standing(store, tested=digest(offered), verdict=sentence)
+        if verdict.adopt:
+            chosen = group_ranker.made(offered, tested=verdict.is_tested, now=now)
     if chosen is None:
         return sentence
     rehearsed = list(learner_of(store, settings).rehearsed(pages, seen.queries))
     alpha = chosen_alpha(pages, common_scores(chosen, pages), rehearsed)
-    if present is None or (present.hash, present.alpha) != (digest(chosen), alpha):
-        group_ranker.save(store, chosen, alpha=alpha, now=now)
+    if present is None or (present.hash, present.alpha, present.tested) != (chosen.hash, alpha, chosen.tested):
+        group_ranker.save(store, chosen.record, alpha=alpha, tested=chosen.tested, now=now)
     return sentence
 
 
-def compare(
-    pages: Sequence[Interaction], offered: ModelRecord, present: ModelRecord | None, *, trusted: bool
-) -> AdoptionVerdict:
+def compare(seen: ReplayPages, offered: ModelRecord, present: GroupRanker | None, terms: Terms) -> AdoptionVerdict:
     """The test of `offered` against the adopted ranker, or against the shipped one where none was adopted."""
-    return judge(pages, common_scores(offered, pages), common_scores(present, pages), trusted=trusted)
+    new = group_ranker.made(offered, tested=True, now=0)
+    return judge(
+        seen.interactions, seen.queries, common_scores(new, seen.interactions),
+        common_scores(present, seen.interactions), believable=is_believable(offered, terms),
+    )  # fmt: skip
 
 
-def common_scores(model: ModelRecord | None, pages: Sequence[Interaction]) -> list[FloatVector]:
+def is_believable(offered: ModelRecord, terms: Terms) -> bool:
+    """Whether anything of an untested ranker is more than its noise; False where nobody knows how much that is."""
+    if isinstance(method_of(terms).privacy, NoPrivacy):
+        return True
+    untested = group_ranker.made(offered, tested=False, now=0)
+    return offered.noise > 0.0 and offered.ranker == "linear" and bool((untested.theta != theta_prior()).any())
+
+
+def common_scores(adopted: GroupRanker | None, pages: Sequence[Interaction]) -> list[FloatVector]:
     """The scores of each page's documents by a common ranker; None stands for the shipped one."""
-    if model is None:
+    if adopted is None:
         prior = theta_prior()
         return [page.features @ prior for page in pages]
-    ranker, theta = make_ranker(model.ranker, len(NAMES)), theta_of(model)
+    ranker, theta = make_ranker(adopted.record.ranker, len(NAMES)), adopted.theta
     return [ranker.score(theta, page.features) for page in pages]
 
 

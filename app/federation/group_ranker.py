@@ -7,8 +7,11 @@ import os
 import msgspec
 
 from app.federation.failures import FederationError
+from app.federation.trust import believed
 from app.learning.blend import Blend
+from app.learning.learner import theta_prior
 from app.store import Store, decode_record
+from foltr.arrays import FloatVector
 from foltr.federated.wire import ModelRecord, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
@@ -23,6 +26,8 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """of the blend with the personal ranker"""
     adopted: int
     """seconds since 1970"""
+    tested: bool = True
+    """on this device's own pages; of one that was not, only what is more than its noise is ranked by"""
 
     @property
     def record(self) -> ModelRecord:
@@ -32,13 +37,21 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def hash(self) -> str:
         return digest(self.record)
 
+    @property
+    def theta(self) -> FloatVector:
+        """What it ranks by, `[n_params]`."""
+        record = self.record
+        theta = decode_vector(record.theta, make_ranker(record.ranker, len(NAMES)).n_params)
+        if self.tested or record.ranker != "linear":
+            return theta
+        return believed(theta_prior(), theta, record.noise, NAMES)
+
     def blend(self) -> Blend | None:
         """Ready to score; None for a model over other features than this program's, as after an update of it."""
         record = self.record
         if record.manifest_hash != MANIFEST_HASH:
             return None
-        ranker = make_ranker(record.ranker, len(NAMES))
-        return Blend(ranker, decode_vector(record.theta, ranker.n_params), self.alpha)
+        return Blend(make_ranker(record.ranker, len(NAMES)), self.theta, self.alpha)
 
 
 def load(store: Store) -> GroupRanker | None:
@@ -48,9 +61,14 @@ def load(store: Store) -> GroupRanker | None:
     return decode_record(found[0][0], GroupRanker, FederationError, what) if found else None
 
 
-def save(store: Store, model: ModelRecord, *, alpha: float, now: int) -> None:
+def made(model: ModelRecord, *, tested: bool, now: int) -> GroupRanker:
+    """A common ranker that this device may take over, alone."""
+    return GroupRanker(model=encode(model), alpha=0.0, adopted=now, tested=tested)
+
+
+def save(store: Store, model: ModelRecord, *, alpha: float, now: int, tested: bool = True) -> None:
     """Rank by this one from now on, in every process."""
-    record = msgspec.msgpack.encode(GroupRanker(model=encode(model), alpha=alpha, adopted=now))
+    record = msgspec.msgpack.encode(GroupRanker(model=encode(model), alpha=alpha, adopted=now, tested=tested))
     with store.transaction() as db:
         db.execute("INSERT OR REPLACE INTO group_ranker VALUES (1, ?, ?)", (os.urandom(8), record))
 
@@ -67,6 +85,15 @@ class CommonRanker:
         self._store = store
         self._revision: bytes | None = None
         self._blend: Blend | None = None
+
+    @property
+    def theta(self) -> FloatVector:
+        """What it ranks by, `[n_params]`."""
+        record = self.record
+        theta = decode_vector(record.theta, make_ranker(record.ranker, len(NAMES)).n_params)
+        if self.tested or record.ranker != "linear":
+            return theta
+        return believed(theta_prior(), theta, record.noise, NAMES)
 
     def blend(self) -> Blend | None:
         """None where there is no group, or nothing was adopted yet."""

@@ -95,7 +95,7 @@ def malicious(joining: Joining, n_updates: int) -> int:
 
 
 def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVector) -> Joined:
-    """The round after `model` from the rankers that devices arrived at.
+    """The round after `model` from the rankers that devices arrived at; its noise is that of a plain mean by SGD.
 
     `thetas` is `[n_clients, n_params]`, `counts` are the devices' weights `[n_clients]`. Without devices, or with
     weights that are all 0, theta and all that is remembered stay. ShapeError for a theta of another length than the
@@ -110,11 +110,21 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
         theta = joining.rule.combine(thetas, counts)
         delta = theta - model.theta
         moments = recall(model.moments, theta, delta, n=0)
-        return Joined(Model(theta, model.round + 1, moments, model.guard), delta, name, not_judged(OFF))
+        after = Model(theta, model.round + 1, moments, model.guard, noise_after(joining.noise, model.noise, counts))
+        return Joined(after, delta, name, not_judged(OFF))
     shares(counts, len(thetas))  # for the rules that do not look at them
     delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
-    after = replace(take_step(joining.optimizer, model, delta), guard=state)
+    noise = noise_after(joining.noise, model.noise, counts)
+    after = replace(take_step(joining.optimizer, model, delta), guard=state, noise=noise)
     return Joined(after, delta, "guard" if verdict.alert else name, verdict)
+
+
+def noise_after(noise: KnownNoise | None, before: float, counts: FloatVector) -> float:
+    """Standard deviation in each weight after a mean of updates that count alike: independent noise adds up in squares.
+
+    `before` is that of the model which devices began from; `counts` `[n_clients]` is above 0 where one had an update.
+    """
+    return math.hypot(before, noise.deviation / math.sqrt(np.count_nonzero(counts))) if noise else before
 
 
 OFF = "the guard is off"

@@ -36,6 +36,8 @@ class Model:
     """what the server's optimiser remembers, each [n_params]; () for a server that only averages"""
     guard: GuardState = field(default_factory=GuardState)
     """what the server's guard remembers"""
+    noise: float = 0.0
+    """standard deviation of the noise in each weight that devices sent, added up since the lineage began"""
 
 
 Local = TypeVar("Local")

@@ -171,6 +171,8 @@ class ModelRecord(Record, frozen=True):
     manifest_hash: str
     theta: bytes
     """[n_params] float64, little-endian"""
+    noise: float = 0.0
+    """standard deviation of the members' noise in each shared weight, added up since the lineage began"""
 
 
 class Update(Record, frozen=True):

@@ -1,0 +1,215 @@
+"""What a group is worth: to a new member without clicks, and to its members beside learning alone.
+
+Every draw has people, files, halves of queries, clicks and noise of its own. Members search for four rounds of forty
+pages and answer by the verbs of the server's default method; each tests the group's ranker on its own pages and blends
+it, a newcomer believes of it what is more than noise (app.federation). Gains are of nDCG@10 on queries that nobody
+asked, in percent; the noise is the mechanism's own.
+
+    python -m benchmarks.group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
+
+open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4). absent: the same, times
+sqrt(n / n_honest) for a third who stay away and a fifth of the others who collude.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from app.federation.trust import believed
+from app.learning.learner import Learner, theta_prior
+from app.learning.pace import Pace
+from app.settings import LearningSettings
+from app.store import Store
+from benchmarks.group_pages import KINDS, AskedQuery, pages_of
+from benchmarks.group_people import Member, Person, Taste, person
+from benchmarks.tables import machine, verdict
+from federation_server import group
+from federation_server.settings import OPEN_PRIVACY, SUM_PRIVACY, ServerSettings
+from federation_server.setup import terms_of
+from foltr.arrays import FloatVector
+from foltr.federated.method import Model
+from foltr.privacy.mechanisms import Gaussian
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from simulation.click_models import make_users
+
+CHOSEN_ON = ("cranfield", "cisi", "medline", "time")
+"""the terms and the doubt of newcomers were chosen on these"""
+LEFT_OUT = ("scifact", "handbook", "locomo-chats", "manpages")
+N_LOTS = 2
+N_NEWCOMERS = 15
+FEWEST_QUERIES = 6
+"""that each half of a person's queries must have"""
+
+
+def one_kind(n: int, rng: np.random.Generator) -> tuple[list[Taste], list[Taste]]:
+    """All want one kind of file, by lot."""
+    taste = Taste(kind=int(rng.integers(len(KINDS))))
+    return [taste] * n, [taste] * N_NEWCOMERS
+
+
+def recent_files(n: int, rng: np.random.Generator) -> tuple[list[Taste], list[Taste]]:
+    """All want files of the last two months."""
+    return [Taste(recent=True)] * n, [Taste(recent=True)] * N_NEWCOMERS
+
+
+def nothing(n: int, rng: np.random.Generator) -> tuple[list[Taste], list[Taste]]:
+    """Nobody prefers anything: judgements of the text alone."""
+    return [Taste()] * n, [Taste()] * N_NEWCOMERS
+
+
+def opposite(n: int, rng: np.random.Generator) -> tuple[list[Taste], list[Taste]]:
+    """Three of five want recent files, the others old ones; of the newcomers too."""
+    return tuple(  # type: ignore[return-value]
+        [Taste(recent=True)] * round(0.6 * many) + [Taste(recent=False)] * (many - round(0.6 * many))
+        for many in (n, N_NEWCOMERS)
+    )
+
+
+SCENES: dict[str, Callable[[int, np.random.Generator], tuple[list[Taste], list[Taste]]]] = {
+    "one kind of file": one_kind,
+    "recent files": recent_files,
+    "nothing shared": nothing,
+    "opposite tastes": opposite,
+}
+AIMS = {"one kind of file": 38.0, "recent files": 12.0, "nothing shared": -0.5, "opposite tastes": -0.5}
+"""percent, for a newcomer to a group of five"""
+WORST = {"one kind of file": 20.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """Gains of one draw, in percent of what the shipped ranker gives."""
+
+    newcomer: float
+    trusting: float
+    """of a newcomer who believes everything"""
+    members: float
+    alone: float
+    """of the members, had they learned alone"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """Whom groups are drawn from."""
+
+    pages: list[list[AskedQuery]]
+    learner: Learner
+
+    def draw(self, taste: Taste, rng: np.random.Generator) -> Person:
+        """Someone with enough queries to which there is anything that they want."""
+        while True:
+            found = person(taste, self.pages[int(rng.integers(len(self.pages)))], rng)
+            if min(len(found.asked), len(found.held_out)) >= FEWEST_QUERIES:
+                return found
+
+    def member(self, taste: Taste, rng: np.random.Generator) -> Member:
+        """The same with a device."""
+        found = self.draw(taste, rng)
+        top = max(int(query.judged.grades.max()) for query in found.asked)
+        return Member(found, self.learner.rehearsal(), make_users("navigational", top_grade=top))
+
+
+def n_honest(n: int) -> int:
+    """Who is counted on: two thirds arrive, four of five of them are honest."""
+    return math.floor(0.8 * math.ceil(2 * n / 3))
+
+
+def mechanism(mode: str, n: int) -> Gaussian:
+    """What each device does to its update."""
+    if mode == "open":
+        return OPEN_PRIVACY
+    return msgspec.structs.replace(SUM_PRIVACY, n_clients=n if mode == "sealed" else n_honest(n))
+
+
+def lived(world: World, scene: str, mode: str, n: int, draw: int) -> Worth:
+    """A group from its first round to its rest."""
+    rng = np.random.default_rng([draw, n, list(SCENES).index(scene)])
+    wants, newcomers_want = SCENES[scene](n, rng)
+    members = [world.member(taste, rng) for taste in wants]
+    newcomers = [world.draw(taste, rng) for taste in newcomers_want]
+    settings = ServerSettings()
+    private = msgspec.structs.replace(settings.method, privacy=mechanism(mode, n))
+    terms = terms_of(
+        msgspec.structs.replace(settings, method=private), "group", features=NAMES, manifest_hash=MANIFEST_HASH
+    )
+    method, shipped = group.method_of(terms), theta_prior()
+    model = Model(shipped)
+    for _ in range(terms.n_rounds):
+        for one in members:
+            one.searches(terms.n_local, rng)
+        model = method.aggregate(model, [one.answers(method, model, rng) for one in members])
+        for one in members:
+            one.considers(model.theta, shipped)
+    alone, together = np.mean([one.served() for one in members], axis=0)
+    before = float(np.mean([one.person.served_by(shipped) for one in members]))
+
+    def gain(theta: FloatVector) -> float:
+        after, first = (np.mean([one.served_by(ranker) for one in newcomers]) for ranker in (theta, shipped))
+        return float(100 * (after / first - 1))
+
+    return Worth(
+        gain(believed(shipped, model.theta, model.noise, NAMES)), gain(model.theta),
+        100 * (together / before - 1), 100 * (alone / before - 1),
+    )  # fmt: skip
+
+
+def told(values: Sequence[float]) -> str:
+    """Mean and standard error."""
+    error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else math.nan
+    return f"{np.mean(values):+.1f} +- {error:.1f}"
+
+
+def main() -> None:
+    """Print one table for each size of a group, a row as soon as it is measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--members", type=int, nargs="+", default=[5, 10, 30])
+    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
+    parser.add_argument(
+        "--modes", nargs="+", choices=("open", "sealed", "absent"), default=["open", "sealed", "absent"]
+    )
+    parser.add_argument("--scenes", nargs="+", choices=tuple(SCENES), default=list(SCENES))
+    parser.add_argument("--left-out", action="store_true", help="collections on which nothing was chosen")
+    parser.add_argument("--cache", type=Path, help="folder that keeps the pages for another run")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
+        names = LEFT_OUT if wanted.left_out else CHOSEN_ON
+        pages = pages_of(names, N_LOTS, wanted.cache or Path(folder))
+        learner = Learner(
+            Store(Path(folder) / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES,
+            manifest_hash=MANIFEST_HASH, settings=LearningSettings(), pace=Pace.shipped(NAMES),
+        )  # fmt: skip
+        world = World([lot for lots in pages.values() for lot in lots], learner)
+        print(machine(), f"{wanted.draws} draws", ", ".join(names), sep="; ")
+        print("| members | mode | taste | newcomer | worst | aim | believing all | members | members alone |")
+        print("|---|---|---|---|---|---|---|---|---|")
+        for n in wanted.members:
+            for mode in wanted.modes:
+                for scene in wanted.scenes:
+                    draws = range(wanted.first, wanted.first + wanted.draws)
+                    print(row(scene, mode, n, [lived(world, scene, mode, n, draw) for draw in draws]), flush=True)
+
+
+def row(scene: str, mode: str, n: int, found: Sequence[Worth]) -> str:
+    """One line of the table."""
+    newcomer = [one.newcomer for one in found]
+    aim = AIMS[scene] - 2.0 if (scene, mode) == ("one kind of file", "absent") else AIMS[scene]
+    met = np.mean(newcomer) >= aim and min(newcomer) >= WORST.get(scene, -math.inf)
+    cells = (
+        n, mode, scene, told(newcomer), f"{min(newcomer):+.1f}", f">= {aim:+g} {verdict(bool(met))}" if n == 5 else "",
+        told([one.trusting for one in found]), told([one.members for one in found]),
+        told([one.alone for one in found]),
+    )  # fmt: skip
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+if __name__ == "__main__":
+    main()

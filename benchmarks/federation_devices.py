@@ -47,6 +47,7 @@ quorum = {quorum}
 floor = 1
 hours = {hours}
 [method]
+mode = "open"
 privacy = {{ mechanism = "gaussian", clip = 0.5, noise_multiplier = 1.0 }}
 [limits]
 device_per_minute = 1000000000

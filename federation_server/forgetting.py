@@ -169,7 +169,7 @@ def _possible(
         return "rollback"
     if settings.method == "federaser" and agreed.mode == "open":
         return "federaser" if kept and touched[0] == newest.lineage else instead
-    if settings.method == "reaggregate" and agreed.mode == "open":
+    if settings.method in ("reaggregate", "by-mode") and agreed.mode == "open":
         learns = here is None or here.purpose == "learn"
         return "reaggregate" if learns and can_re_add(connection, touched) else instead
     return "noise" if covers(agreed) else "rollback"

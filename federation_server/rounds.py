@@ -211,7 +211,7 @@ def policy_of(settings: ServerSettings) -> Policy:
         joining=Joining(
             rule=section.rule,
             largest_weight=section.largest_weight,
-            guard=section.guard,
+            guard=section.guard is not False,
             assumed_malicious=section.assumed_malicious,
             optimizer=section.optimizer,
         ),

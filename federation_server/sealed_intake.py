@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from federation_server import group, roster_book
+from federation_server import enrolment, group, roster_book
 from federation_server.refusals import Refused
 from federation_server.rounds import Round
 from federation_server.tables import answers, lists, shares
@@ -94,6 +94,7 @@ def keep_shared(connection: Connection, vault: Vault, here: Round | None, sent: 
         )
         key = (rounds_table.c.lineage == round_.lineage, rounds_table.c.round == round_.number)
         connection.execute(update(rounds_table).where(*key).values(n_updates=received))
+        enrolment.count_answers(connection, [sent.device])
     return Accepted(round=round_.number, received=received)
 
 

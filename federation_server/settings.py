@@ -18,11 +18,15 @@ from foltr.config import Effective, Scheme, Section
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.committee import LEAST_GROUPED, PART
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1)]
+
+
+Mode = Literal["sealed", "open", "grouped"]
 
 
 class ServerSettingsError(FoltrError):
@@ -92,9 +96,9 @@ class MethodSection(Section, frozen=True):
     """How devices learn; fixed when the group is made."""
 
     mode: Annotated[
-        Literal["open", "sealed", "grouped"],
+        Mode,
         Meta(description="What the server learns: each update, their sum alone, several sums; see docs/server.md."),
-    ] = "open"
+    ] = "sealed"
     name: Annotated[Literal["fpdgd"], Meta(description="The federated method.")] = "fpdgd"
     ranker: Annotated[Literal["linear", "neural"], Meta(description="The common ranker.")] = "linear"
     shared: Annotated[
@@ -130,7 +134,10 @@ class AggregationSection(Section, frozen=True):
     largest_weight: Annotated[
         Count, Meta(description="Cap of the interactions that count for one device; unused while privacy is on.")
     ] = 50
-    guard: Annotated[bool, Meta(description="Switch to a robust rule while updates look like an attack.")] = True
+    guard: Annotated[
+        bool | Literal["by-mode"],
+        Meta(description="Switch to a robust rule while updates look like an attack; by-mode: in open groups."),
+    ] = "by-mode"
     assumed_malicious: Annotated[
         int, Meta(ge=0, description="How many members the robust rule withstands; 0 takes a fifth of the updates.")
     ] = 0
@@ -140,8 +147,9 @@ class ForgettingSection(Section, frozen=True):
     """What happens to a member's influence when it asks to be forgotten."""
 
     method: Annotated[
-        Literal["reaggregate", "noise", "rollback", "federaser"], Meta(description="See docs/server.md, Forget-me.")
-    ] = "reaggregate"
+        Literal["by-mode", "reaggregate", "noise", "rollback", "federaser"],
+        Meta(description="See docs/server.md, Forget-me; by-mode: reaggregate in open groups, else noise."),
+    ] = "by-mode"
     every: Annotated[Count, Meta(description="FedEraser: every so many rounds the server keeps the updates.")] = 10
     n_unlearn: Annotated[
         Count, Meta(description="FedEraser: interactions a device replays in a forgetting round; fixed with the group.")
@@ -197,10 +205,35 @@ def contradictions(settings: ServerSettings) -> Iterator[str]:
         yield f"rounds.floor {floor} is above rounds.quorum {quorum}: a round could never close"
     if settings.method.ranker == "neural" and settings.method.shared:
         yield 'method.shared names weights of the linear ranker; with method.ranker = "neural" it must be []'
+    if settings.method.mode != "open":
+        yield from _sealed_contradictions(settings)
+    n_joined, named = (floor, f"rounds.floor = {floor}") if settings.method.mode != "grouped" else (PARTS, "five sums")
     try:
-        settings.aggregation.rule.combine(np.zeros((floor, 2)))
+        settings.aggregation.rule.combine(np.zeros((n_joined, 2)))
     except ValueRangeError as error:
-        yield f"aggregation.rule with rounds.floor = {floor}: {error}"
+        yield f"aggregation.rule with {named}: {error}"
+
+
+PARTS = LEAST_GROUPED // PART
+"""sums of the smallest grouped group"""
+
+
+def _sealed_contradictions(settings: ServerSettings) -> Iterator[str]:
+    """What a group cannot have whose server learns sums alone: refused, never silently weaker."""
+    mode, joining = settings.method.mode, settings.aggregation
+    if not isinstance(settings.method.mechanism, Gaussian):
+        yield f"method.privacy: a {mode} group adds Gaussian noise to its sum; other noise has no account there"
+    if joining.guard is True:
+        yield f"aggregation.guard = true judges single updates, which the server of a {mode} group never sees"
+    if mode == "sealed" and not isinstance(joining.rule, Mean):
+        yield 'aggregation.rule joins single updates; a sealed group has one sum, and method.mode = "grouped" several'
+    if settings.forgetting.method in ("reaggregate", "federaser"):
+        yield (
+            f"forgetting.method = {settings.forgetting.method!r} takes single updates out, which the server of a "
+            f'{mode} group never has; there are "noise" and "rollback"'
+        )
+    if settings.rounds.quorum:
+        yield f"rounds.quorum: a {mode} round closes when its cohort has answered; so many of them hide nobody"
 
 
 SCHEME = Scheme(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from federation_server import group, tls
 from federation_server.database import writing
 from federation_server.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
-from federation_server.settings import SCHEME, ServerSettings, ServerSettingsError, read
+from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.start import Start
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
@@ -28,13 +29,18 @@ from foltr.ranking.rankers import make_ranker
 SETTINGS_FILE = "server.toml"
 
 
-def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
-    """A new server in an empty or new folder; a settings file that is already there is taken as it is."""
+def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None = None) -> Installation:
+    """A new server in an empty or new folder; a settings file that is already there is taken as it is.
+
+    `mode` is written into a new settings file; ServerSettingsError where an old one says another.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings_file = folder / SETTINGS_FILE
     if not settings_file.exists():
-        _write_private(settings_file, SCHEME.default_file())
+        _write_private(settings_file, _with_mode(SCHEME.default_file(), mode))
     settings = read(settings_file)
+    if mode not in (None, settings.method.mode):
+        raise ServerSettingsError(f"{settings_file} says method.mode = {settings.method.mode!r}, not {mode!r}")
     keys = folder / settings.server.keys
     if keys.exists():
         raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
@@ -44,6 +50,13 @@ def make(folder: Path, *, name: str, start: Start, now: int) -> Installation:
     except BaseException:  # without its group the key file would look like a server
         keys.unlink()
         raise
+
+
+def _with_mode(text: str, mode: Mode | None) -> str:
+    """The commented settings with this mode set."""
+    if mode is None:
+        return text
+    return re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
 
 
 def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: Start, now: int) -> Installation:

@@ -21,7 +21,7 @@ def command(device: str | None, yes: bool, method: str | None) -> int:
 
     import msgspec
 
-    from federation_server import database, forgetting
+    from federation_server import database, forgetting, group
     from federation_server.database import reading, writing
     from federation_server.history import requests
 
@@ -35,7 +35,9 @@ def command(device: str | None, yes: bool, method: str | None) -> int:
             )
         return 0 if found else 1
     with reading(installation.engine) as connection:
-        member = the_member(connection, device)
+        member, mode = the_member(connection, device), group.terms(connection).mode
+    if mode != "open" and method in ("reaggregate", "federaser"):
+        raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
     if not yes:
         click.confirm(f"erase member {member} and its influence?", abort=True)
     forgetter = installation.forgetter

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from federation_server.commands.installation import folder, now
+
+MODES = {
+    "sealed": "sealed, so this server learns the sum of its members' updates alone; rounds begin with five members",
+    "open": "open, so this server opens each update",
+    "grouped": "grouped, so this server learns sums of ten or more members' updates; rounds begin with fifty members",
+}
 
 
 @click.command()
@@ -14,7 +21,14 @@ from federation_server.commands.installation import folder, now
 @click.option(
     "--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Begin with this start model."
 )
-def command(group: str, model: Path | None) -> None:
+@click.option(
+    "--mode",
+    type=click.Choice(["sealed", "open", "grouped"]),
+    help="sealed: the server learns the sum of five or more members' updates alone. open: it opens each update, and "
+    "each device adds all the noise; rules on single updates need it. grouped: sealed, with several sums, from fifty "
+    "members.",
+)
+def command(group: str, model: Path | None, mode: Literal["sealed", "open", "grouped"] | None) -> None:
     """Write commented settings and keys, make the tables and the first model.
 
     To choose method, privacy or PostgreSQL, write a server.toml with just those keys into the folder before: settings
@@ -22,7 +36,8 @@ def command(group: str, model: Path | None) -> None:
     """
     from federation_server import setup, start
 
-    made = setup.make(folder(), name=group, start=start.read(model) if model else start.shipped_start(), now=now())
-    click.echo(f"group {group!r} is ready in {made.folder}")
+    begun = start.read(model) if model else start.shipped_start()
+    made = setup.make(folder(), name=group, start=begun, now=now(), mode=mode)
+    click.echo(f"group {group!r} is ready in {made.folder}: {MODES[made.settings.method.mode]}")
     click.echo("settings: server.toml; secrets: keys.json (back it up: without it updates and backups do not open)")
     click.echo("next: foltr-server invite --note NAME, then foltr-server serve")

@@ -66,6 +66,7 @@ quorum = {quorum}
 floor = {floor}
 in_period = {in_period}
 [method]
+mode = "open"
 shared = []
 {privacy}
 [limits]

@@ -26,8 +26,9 @@ def test_the_doctor_compares_settings_with_what_members_agreed_to(
     """Privacy is what the terms say; settings that were changed since have no effect, and that is said."""
     run(folder, "doctor")
     assert "ok   terms: as the settings say" in capsys.readouterr().out
-    (folder / "server.toml").write_text('[method]\nprivacy = { mechanism = "none" }\n[rounds]\nn_local = 7\n')
+    changed = '[method]\nmode = "open"\nprivacy = { mechanism = "none" }\n[rounds]\nn_local = 7\n'
+    (folder / "server.toml").write_text(changed)
     assert run(folder, "doctor") == 1
     shown = capsys.readouterr().out
     assert "ok   privacy: {'mechanism': 'gaussian'" in shown
-    assert "FAIL terms: the settings say otherwise about settings, n_local, n_unlearn" in shown
+    assert "FAIL terms: the settings say otherwise about settings, n_local, n_unlearn, mode" in shown

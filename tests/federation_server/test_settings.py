@@ -30,7 +30,7 @@ def test_the_default_file_changes_nothing_as_it_is_and_with_every_sign_taken_awa
 
 def test_a_variable_wins_over_the_file_and_that_over_the_default(tmp_path: Path) -> None:
     """The table `server` needs no name; the device's variables mean nothing here."""
-    file = written(tmp_path, "[server]\nport = 9000\naddress = '::1'\n[rounds]\nquorum = 7\n")
+    file = written(tmp_path, "[server]\nport = 9000\naddress = '::1'\n[method]\nmode = 'open'\n[rounds]\nquorum = 7\n")
     settings = read(file, {"FOLTR_SERVER__PORT": "9001", "FOLTR_SERVER_ROUNDS__QUORUM": "8", "FOLTR_INDEX__X": "1"})
     assert (settings.server.port, settings.server.address, settings.rounds.quorum) == (9001, "::1", 8)
     effective = resolve(file, file.read_text(encoding="utf-8"), {"FOLTR_SERVER_ROUNDS__QUORUM": "8"})
@@ -39,11 +39,15 @@ def test_a_variable_wins_over_the_file_and_that_over_the_default(tmp_path: Path)
     assert effective.sources["rounds.floor"] == "default"
 
 
+OPEN, GROUPED = '[method]\nmode = "open"\n', '[method]\nmode = "grouped"\n'
+KRUM = 'rule = { rule = "krum", n_malicious = 1 }'
+
+
 def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None:
     """Structs that are told apart by a tag are read from TOML wherever they stand."""
     table = '{ rule = "krum", n_malicious = 1 }'
-    by_file = read(written(tmp_path, f"[rounds]\nfloor = 5\n[aggregation]\nrule = {table}\n"), {})
-    file = written(tmp_path, "[rounds]\nfloor = 5\n")
+    by_file = read(written(tmp_path, f"{OPEN}[rounds]\nfloor = 5\n[aggregation]\nrule = {table}\n"), {})
+    file = written(tmp_path, OPEN + "[rounds]\nfloor = 5\n")
     assert by_file.aggregation.rule == read(file, {"FOLTR_SERVER_AGGREGATION__RULE": table}).aggregation.rule
     assert by_file.aggregation.rule == Krum(n_malicious=1)
 
@@ -60,7 +64,19 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         ("[rounds]\nfloor = 6\nquorum = 5\n", "rounds.floor 6 is above rounds.quorum 5"),
         ('[method]\nranker = "neural"\n', 'with method.ranker = "neural" it must be []'),
         ('[method]\nprivacy = "none"\n', "line 2: method.privacy wants by-mode, or a table with mechanism = one of"),
-        ('[aggregation]\nrule = { rule = "krum", n_malicious = 1 }\n', "aggregation.rule with rounds.floor = 3: "),
+        (f"{OPEN}[aggregation]\n{KRUM}\n", "aggregation.rule with rounds.floor = 3: "),
+        (f"{GROUPED}[aggregation]\nrule = {{ rule = 'krum', n_malicious = 3 }}\n", "aggregation.rule with five sums: "),
+        (f"[aggregation]\n{KRUM}\n", "a sealed group has one sum"),
+        (
+            "[aggregation]\nguard = true\n",
+            "aggregation.guard = true judges single updates, which the server",
+        ),
+        (f"{GROUPED}[aggregation]\nguard = true\n", "the server of a grouped group never sees"),
+        ("[forgetting]\nmethod = 'federaser'\n", "forgetting.method = 'federaser' takes single updates out"),
+        ("[forgetting]\nmethod = 'reaggregate'\n", 'there are "noise" and "rollback"'),
+        ("[rounds]\nquorum = 5\n", "rounds.quorum: a sealed round closes when its cohort has answered"),
+        ("[method]\nprivacy = { mechanism = 'none' }\n", "method.privacy: a sealed group adds Gaussian noise"),
+        ("[method]\nprivacy = { mechanism = 'laplace', clip = 1.0, epsilon = 1.0 }\n", "adds Gaussian noise"),
     ],
 )
 def test_what_cannot_be_used_is_one_line_that_names_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from federation_server import group, serve, setup
 from federation_server.cli import main
 from federation_server.database import reading
-from federation_server.serve import Installation
+from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
@@ -29,7 +29,7 @@ def run(folder: Path, *arguments: str) -> int:
 
 def test_serving_makes_a_group_from_settings_written_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`serve` alone is enough when server.toml was written first, and the second start takes the same group."""
-    (tmp_path / "server.toml").write_text("[rounds]\nfloor = 2\nquorum = 2\n")
+    (tmp_path / "server.toml").write_text('[method]\nmode = "open"\n[rounds]\nfloor = 2\nquorum = 2\n')
     served: list[Installation] = []
     monkeypatch.setattr(serve, "serve", served.append)
     assert run(tmp_path, "serve") == run(tmp_path, "serve") == 0
@@ -82,5 +82,26 @@ def test_the_noise_is_that_of_the_mode(tmp_path: Path) -> None:
         privacy = group.method_of(agreed).privacy
         spent = Ledger(2).spend(privacy, agreed.n_rounds).epsilon(1e-5, against=against)  # type: ignore[arg-type]
         assert epsilon - 0.03 < spent <= epsilon
-    none = terms_with(f'[method]\nmode = "sealed"\nprivacy = {{ mechanism = "none" }}\n{TWO}', tmp_path)
+    none = terms_with(f'[method]\nmode = "open"\nprivacy = {{ mechanism = "none" }}\n{TWO}', tmp_path)
     assert group.method_of(none).privacy == NoPrivacy()
+
+
+@pytest.mark.parametrize("mode", ["sealed", "open", "grouped"])
+def test_init_makes_the_mode_that_is_asked_for(tmp_path: Path, mode: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is in the settings file and in the terms, and said; sealed where nothing is asked for."""
+    assert run(tmp_path, "init", "--mode", mode) == 0
+    assert f": {mode}, so this server " in capsys.readouterr().out
+    made = open_installation(tmp_path / "server.toml")
+    with reading(made.engine) as connection:
+        assert group.terms(connection).mode == mode
+    assert made.settings.method.mode == mode
+    made.engine.dispose()
+
+
+def test_init_takes_no_other_mode_than_the_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A settings file that is there already is not overruled; without --mode a new group is sealed."""
+    (tmp_path / "server.toml").write_text('[method]\nmode = "open"\n')
+    assert run(tmp_path, "init", "--mode", "sealed") == 2
+    assert "says method.mode = 'open', not 'sealed'" in capsys.readouterr().err
+    assert run(tmp_path / "new", "init") == 0
+    assert read(tmp_path / "new" / "server.toml").method.mode == "sealed"

@@ -69,7 +69,7 @@ def server(tmp_path: Path) -> Iterator[Path]:
     port = free_port()
     (folder / "server.toml").write_text(
         f"[server]\nport = {port}\n[rounds]\nquorum = 3\nfloor = 3\n[operations]\nmetrics_port = 0\n"
-        '[method]\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n'
+        '[method]\nmode = "open"\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n'
     )
     start = Start(1, MANIFEST_HASH, tuple(NAMES), tuple(WEAK.get(name, 0.0) for name in NAMES))
     (home / "weak.json").write_bytes(msgspec.json.encode(start))

@@ -45,6 +45,7 @@ floor = {floor}
 n_local = 50
 in_period = 0
 [method]
+mode = "open"
 {privacy}
 [tls]
 mode = "{tls}"

@@ -1,0 +1,158 @@
+"""Members of a sealed group over the wire, for the server's tests: what a device does, in a few lines."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path
+
+import numpy as np
+import requests
+
+from federation_server import setup, start
+from federation_server.serve import Installation
+from foltr.arrays import Int64Vector
+from foltr.federated import roster as chain
+from foltr.federated.committee import cohort_of
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.registry import make_method
+from foltr.federated.roster import INVITE, LEAVE, VOUCH, Roster
+from foltr.federated.sealed_sums import Occasion, answer, shared
+from foltr.federated.wire import (
+    Announcement,
+    CommitteeAnswer,
+    Invite,
+    InviteOffer,
+    RosterPage,
+    SharedUpdate,
+    ShareList,
+    SumTask,
+    Vouching,
+    decode,
+    encode,
+)
+from foltr.privacy.mechanisms import Gaussian
+from foltr.ranking.rankers import make_ranker
+from tests.federation_server.client import Client, invite, opened
+from tests.ports import free_port
+
+SETTINGS = """
+[server]
+port = {port}
+database = "{database}"
+shutdown_seconds = 5
+[rounds]
+in_period = 0
+[method]
+mode = "{mode}"
+[limits]
+device_per_minute = 100000
+address_per_minute = 100000
+joins_per_hour = 100000
+[operations]
+metrics_port = 0
+log = "json"
+dashboard = false
+"""
+
+
+def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed") -> Installation:
+    """A sealed group of the default terms in a folder, not served yet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = SETTINGS.format(port=free_port(), database=database, mode=mode)
+    (folder / "server.toml").write_text(text, encoding="utf-8")
+    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+
+
+def roster_of(client: Client, number: int | None = None) -> Roster:
+    """As this client verifies it, whole or up to `number` entries."""
+    state, entries = None, []
+    while state is None or len(entries) < state:
+        page = decode(opened(client.send("GET", f"/v1/roster?after={len(entries)}")).body, RosterPage)
+        state = page.number
+        entries.extend(page.entries)
+    return chain.extended(chain.empty(page.group_id), entries[:number])
+
+
+def offer(client: Client, token: str, group_id: str) -> requests.Response:
+    """The client invites whoever holds this secret."""
+    key = chain.invite_identity(token).public
+    signature = client.identity.sign(INVITE, chain.invite_text(group_id, key))
+    asked = InviteOffer(group_id=group_id, invite_key=key, signature=signature)
+    return client.send("POST", "/v1/invites", encode(asked))
+
+
+def invited(client: Client, group_id: str) -> Client:
+    """A new member that this one invited."""
+    token, fresh = secrets.token_hex(8), Client(client.address)
+    assert offer(client, token, group_id).ok
+    link = Invite(address=client.address, fingerprint="", token=token, group_id=group_id)
+    assert fresh.join(link).ok
+    return fresh
+
+
+def members(made: Installation, n: int) -> list[Client]:
+    """A founder by the administrator's invite, who invites the others."""
+    founder, link = Client(made.public_address), invite(made)
+    assert founder.join(link).ok
+    return [founder, *(invited(founder, link.group_id) for _ in range(n - 1))]
+
+
+def vouch(client: Client, about: Client, *, leaves: bool = False) -> requests.Response:
+    """The client signs for another, or that it is gone."""
+    state = roster_of(client)
+    member = state.of_device(about.device)
+    assert member is not None
+    text = chain.leave_text(state.group_id, member.number) if leaves else chain.vouch_text(state.group_id, member)
+    signature = client.identity.sign(LEAVE if leaves else VOUCH, text)
+    asked = Vouching(group_id=state.group_id, about=member.number, leaves=leaves, signature=signature)
+    return client.send("POST", "/v1/vouchers", encode(asked))
+
+
+def method_of(told: Announcement) -> FPDGD:
+    agreed = told.terms
+    method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
+    assert isinstance(method, FPDGD)
+    return method
+
+
+def privacy_of(told: Announcement) -> Gaussian:
+    privacy = method_of(told).privacy
+    assert isinstance(privacy, Gaussian)
+    return privacy
+
+
+def occasion_of(client: Client, told: Announcement) -> Occasion:
+    """The announced round, its roster verified."""
+    state = roster_of(client, told.roster_number)
+    assert state.head == told.roster_head
+    assert told.terms.mode != "open"
+    return Occasion(
+        group_id=told.terms.group_id,
+        lineage=told.lineage,
+        round=told.round,
+        model_hash=told.model_hash,
+        cohort=cohort_of(state, told.round, told.terms.mode),
+        n_numbers=method_of(told).n_sent,
+    )
+
+
+def message(client: Client, told: Announcement, steps: Int64Vector) -> SharedUpdate:
+    occasion, seed = occasion_of(client, told), int(client.device[:8], 16)
+    return shared(occasion, steps, client.identity, client.device, np.random.default_rng(seed))
+
+
+def share(client: Client, told: Announcement, steps: Int64Vector) -> requests.Response:
+    """Send the round's update, which is the same for the same client and steps."""
+    return client.send("POST", "/v1/shares", encode(message(client, told, steps)))
+
+
+def the_answer(client: Client, told: Announcement) -> CommitteeAnswer:
+    """What this member of the committee adds up."""
+    task = decode(client.send("GET", "/v1/list").content, SumTask)
+    listed = decode(task.signed_list.body, ShareList)
+    return answer(occasion_of(client, told), task, listed, client.identity, client.device, client.box)
+
+
+def send_answer(client: Client, told: Announcement) -> requests.Response:
+    return client.send("POST", "/v1/answers", encode(the_answer(client, told)))

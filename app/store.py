@@ -100,7 +100,18 @@ _PAGE_QUERIES = (
     "ALTER TABLE interactions ADD COLUMN query BLOB NOT NULL DEFAULT x''",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS, _PAGE_QUERIES)
+_SEALED = (
+    # the group's members as verified: the JSON of wire.RosterEntry by number
+    "CREATE TABLE roster (number INTEGER PRIMARY KEY, record BLOB NOT NULL)",
+    # lists that a sealed group's server signed for a round: place 0 is answered, any other is proof against the server
+    """CREATE TABLE round_lists (
+        lineage INTEGER NOT NULL, round INTEGER NOT NULL, place INTEGER NOT NULL, signed BLOB NOT NULL,
+        PRIMARY KEY (lineage, round, place)) WITHOUT ROWID""",
+    # whom a cost is counted against: "server" where it opens each update, "sum" where it learns the sum alone
+    "ALTER TABLE privacy_ledger ADD COLUMN against TEXT NOT NULL DEFAULT 'server'",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS, _PAGE_QUERIES, _SEALED)
 
 
 APPLICATION_ID = 0x464F4C54

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.federation import consent, membership, moving, proof
+from app.federation import consent, membership, moving, people, proof
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError
@@ -54,13 +54,14 @@ class Admission:
         """
         member = self._enrolled(invite)
         with self._talk(member) as server:
+            self._meet(server, invite)
             told = server.announcement(Standing())
             try:
                 member = consent.ask(
                     self.store, member, told.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
                 )
             except ConsentError:
-                server.farewell(forget=True)
+                server.farewell(forget=True, number=self._number(server))
                 membership.erase(self.store)
                 raise ConsentError(
                     "not joined: the server was told to forget this device, its key is erased; the invite is used up"
@@ -80,7 +81,7 @@ class Admission:
         kept = None
         with self._talk(member) as server:
             try:
-                signed, _ = server.farewell(forget=forget)
+                signed, _ = server.farewell(forget=forget, number=self._number(server))
             except Declined as refusal:
                 if refusal.reason not in GONE:
                     raise
@@ -89,6 +90,22 @@ class Admission:
                 membership.save_receipt(self.store, kept)
         membership.erase(self.store)
         return kept
+
+    def _meet(self, server: Correspondence, invite: Invite) -> None:
+        """Verify who is in the group; whoever is shown another one than its inviter's belongs to none afterwards."""
+        try:
+            people.follow(self.store, server, voucher=invite.voucher)
+        except Distrusted:
+            membership.erase(self.store)
+            raise
+
+    def _number(self, server: Correspondence) -> int | None:
+        """Of this device's entry in the roster, which its signature ends; None where none is known."""
+        try:
+            me = people.follow(self.store, server).of_device(server.member.device)
+        except Distrusted:  # whatever the server shows as the roster must not keep anyone from leaving
+            me = people.known(self.store, server.member.group_id).of_device(server.member.device)
+        return me.number if me is not None else None
 
     def forget_locally(self) -> None:
         """Erase the key without telling the server, as when it is gone for good."""

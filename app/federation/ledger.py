@@ -22,8 +22,8 @@ from app.federation.failures import FederationError
 from app.federation.terms import is_share, protection_of
 from app.store import Store
 from foltr.federated.wire import Terms
-from foltr.privacy.accounting import Ledger, Neighbours
-from foltr.privacy.mechanisms import Mechanism
+from foltr.privacy.accounting import Against, Ledger, Neighbours
+from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,29 @@ class LedgerEntry:
     """numbers sent"""
     mechanism: Mechanism
     exact_count: bool
+    against: Against = "server"
+    """ "sum" in a sealed group alone: nobody sees more than the sum of at least `n_clients` honest shares"""
 
 
 def entries(store: Store) -> tuple[LedgerEntry, ...]:
     """All of them, oldest first."""
     rows = store.rows(
-        "SELECT time, group_id, lineage, round, n_params, mechanism, exact_count FROM privacy_ledger ORDER BY id"
+        "SELECT time, group_id, lineage, round, n_params, mechanism, exact_count, against "
+        "FROM privacy_ledger ORDER BY id"
     )
     try:
         return tuple(
-            LedgerEntry(time, group_id, lineage, number, n, msgspec.json.decode(mechanism, type=Mechanism), bool(exact))
-            for time, group_id, lineage, number, n, mechanism, exact in rows
+            LedgerEntry(
+                time,
+                group_id,
+                lineage,
+                number,
+                n,
+                msgspec.json.decode(mechanism, type=Mechanism),
+                bool(exact),
+                "sum" if against == "sum" else "server",
+            )
+            for time, group_id, lineage, number, n, mechanism, exact, against in rows
         )
     except msgspec.MsgspecError as error:
         raise FederationError(
@@ -57,8 +69,8 @@ def entries(store: Store) -> tuple[LedgerEntry, ...]:
         ) from error
 
 
-def plan_entry(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEntry:
-    """What one update under these terms would cost."""
+def plan_entry(terms: Terms, *, lineage: int, round: int, now: int, mechanism: Mechanism | None = None) -> LedgerEntry:
+    """What one update under these terms would cost; `mechanism` is this device's part of a sealed round's noise."""
     protection = protection_of(terms)
     return LedgerEntry(
         time=now,
@@ -66,8 +78,9 @@ def plan_entry(terms: Terms, *, lineage: int, round: int, now: int) -> LedgerEnt
         lineage=lineage,
         round=round,
         n_params=protection.n_params,
-        mechanism=protection.mechanism,
+        mechanism=mechanism or protection.mechanism,
         exact_count=protection.exact_count,
+        against="server" if terms.mode == "open" else "sum",
     )
 
 
@@ -80,22 +93,44 @@ def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
     mechanism = msgspec.json.encode(entry.mechanism).decode()
     db.execute(
-        "INSERT INTO privacy_ledger (time, group_id, lineage, round, n_params, mechanism, exact_count) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (entry.time, entry.group_id, entry.lineage, entry.round, entry.n_params, mechanism, int(entry.exact_count)),
+        "INSERT INTO privacy_ledger (time, group_id, lineage, round, n_params, mechanism, exact_count, against) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            entry.time,
+            entry.group_id,
+            entry.lineage,
+            entry.round,
+            entry.n_params,
+            mechanism,
+            int(entry.exact_count),
+            entry.against,
+        ),
     )
 
 
 def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:
-    """What all entries together guarantee against servers that open each update: exact composition, user level."""
-    if any(entry.exact_count or is_share(entry.mechanism) for entry in spent):
+    """What all entries together guarantee against whoever sees most of each: exact composition, user level.
+
+    That is a server that opens each update, and of a sealed round the sum, with the noise of all honest shares in it.
+    """
+    if any(entry.exact_count or is_share(_seen(entry)) for entry in spent):
         return math.inf
     if not spent:
         return 0.0
     ledger = Ledger(max(entry.n_params for entry in spent))
-    for mechanism, n_rounds in Counter(entry.mechanism for entry in spent).items():
+    for mechanism, n_rounds in Counter(map(_seen, spent)).items():
         ledger = ledger.spend(mechanism, n_rounds)
     return ledger.epsilon(delta, neighbours=neighbours, against="server")
+
+
+def _seen(entry: LedgerEntry) -> Mechanism:
+    """The mechanism as if a device had added all the noise that can be seen.
+
+    Gaussian shares alone: those of Laplace noise are only worth something when every one of them arrives.
+    """
+    if entry.against == "sum" and isinstance(entry.mechanism, Gaussian):
+        return msgspec.structs.replace(entry.mechanism, distributed=False, n_clients=1)
+    return entry.mechanism
 
 
 def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: int, most: int) -> int:

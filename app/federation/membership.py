@@ -118,7 +118,7 @@ def rename(store: Store, name: str) -> str:
 
 def erase(store: Store) -> None:
     """Forget the group and the key; what was spent on it stays in the privacy ledger."""
-    store.erase("membership", "uploads", "group_ranker")
+    store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
     store.set_value("federation standing", None, durable=True)
 
 

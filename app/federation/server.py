@@ -22,20 +22,37 @@ from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, box_public, fingerprint, open_document
-from foltr.federated.roster import enrolment
+from foltr.federated.roster import (
+    INVITE,
+    LEAVE,
+    VOUCH,
+    RosterMember,
+    enrolment,
+    invite_identity,
+    invite_text,
+    leave_text,
+    vouch_text,
+)
 from foltr.federated.wire import (
     Accepted,
     Announcement,
+    CommitteeAnswer,
     Enrolled,
     Farewell,
     Invite,
+    Invited,
+    InviteOffer,
     JournalPage,
     ModelRecord,
     R,
     Receipt,
+    RosterPage,
     Sealed,
+    SharedUpdate,
     Signed,
+    SumTask,
     Terms,
+    Vouching,
     decode,
     decode_vector,
     digest,
@@ -123,7 +140,7 @@ def theta_of(record: ModelRecord) -> FloatVector:
     return theta
 
 
-def read_accepted(answer: bytes, sent: Sealed) -> Accepted:
+def read_accepted(answer: bytes, sent: Sealed | SharedUpdate | CommitteeAnswer) -> Accepted:
     """The server has this update."""
     found = _decode(answer, Accepted)
     if found.round != sent.round:
@@ -150,7 +167,7 @@ def _decode(answer: bytes, kind: type[R]) -> R:
 def _open(
     key: bytes,
     signed: Signed,
-    kind: Literal["enrolled", "announcement", "model", "receipt", "journal"],
+    kind: Literal["enrolled", "announcement", "model", "receipt", "journal", "roster"],
     record: type[R],
 ) -> R:
     try:
@@ -199,9 +216,48 @@ class Correspondence:
         """An update as it is kept in the outbox."""
         return read_accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
 
-    def farewell(self, *, forget: bool) -> tuple[Signed, Receipt]:
-        """Leave the group."""
-        asked = Farewell(group_id=self.member.group_id, forget=forget)
+    def roster(self, after: int) -> RosterPage:
+        """Entries of the roster from this number on, unverified but for the server's signature."""
+        return self._page(self._transport.get(f"/v1/roster?after={after}"))
+
+    def offer_invite(self, token: str) -> Invited:
+        """Have the server take whoever holds this secret, for whom this device vouches."""
+        key, group_id = invite_identity(token).public, self.member.group_id
+        signature = self.member.identity.sign(INVITE, invite_text(group_id, key))
+        asked = InviteOffer(group_id=group_id, invite_key=key, signature=signature)
+        return _decode(self._transport.post("/v1/invites", encode(asked)), Invited)
+
+    def vouch(self, about: RosterMember, *, leaves: bool) -> RosterPage:
+        """Vouch for a member, or take one off the roster who is no longer there."""
+        group_id = self.member.group_id
+        purpose, text = (LEAVE, leave_text(group_id, about.number)) if leaves else (VOUCH, vouch_text(group_id, about))
+        signature = self.member.identity.sign(purpose, text)
+        asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
+        return self._page(self._transport.post("/v1/vouchers", encode(asked)))
+
+    def send_shared(self, body: bytes) -> Accepted:
+        """An answer in shares, as it is kept in the outbox."""
+        return read_accepted(self._transport.post("/v1/shares", body), decode(body, SharedUpdate))
+
+    def list_task(self) -> SumTask:
+        """What the committee is to add up."""
+        return _decode(self._transport.get("/v1/list"), SumTask)
+
+    def send_answer(self, body: bytes) -> Accepted:
+        """What this member of the committee has added up."""
+        return read_accepted(self._transport.post("/v1/answers", body), decode(body, CommitteeAnswer))
+
+    def _page(self, answer: bytes) -> RosterPage:
+        found = _open(self.member.server_key, _decode(answer, Signed), "roster", RosterPage)
+        if found.group_id != self.member.group_id:
+            raise Distrusted("the server sent the roster of another group")
+        return found
+
+    def farewell(self, *, forget: bool, number: int | None = None) -> tuple[Signed, Receipt]:
+        """Leave the group; `number` is that of this device's entry in the roster, which its signature ends."""
+        group_id = self.member.group_id
+        signature = b"" if number is None else self.member.identity.sign(LEAVE, leave_text(group_id, number))
+        asked = Farewell(group_id=group_id, forget=forget, roster_signature=signature)
         answer = self._transport.post("/v1/farewell", encode(asked))
         return read_receipt(answer, self.member.server_key, self.member.group_id)
 

@@ -6,7 +6,8 @@
 
 What the server sees is the same whatever was opened: the same requests over the same two connections, and an answer in
 every round, at a moment that does not depend on the pages (app.federation.answering). In the background the answer of a
-round leaves with a later sync, hours after it was prepared.
+round leaves with a later sync, hours after it was prepared. In a sealed group the roster is followed first, and a
+member of the committee adds up what waits for it (app.federation.sealed_round): one sync may do both.
 
 No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
 """
@@ -18,20 +19,22 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving
+from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, sealed_round
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
 from app.federation.replay import ReplayPages, newest_pages, rounds_left
+from app.federation.sealed_round import Place
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
 from app.wording import count, iso_day, iso_minute
+from foltr.federated.sealed_sums import Occasion
 from foltr.federated.wire import Accepted, Announcement, ModelRecord, encode
 
-ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported")
+ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported", "wrong-phase")
 """refusals after which an update is of no use any more, and the next round is another matter"""
 
 
@@ -64,6 +67,10 @@ class _Errand:
     """why nothing is to be made, "" otherwise"""
     refused: str
     """the same, where the budget says so"""
+    occasion: Occasion | None = None
+    """the round, where the group is sealed and this device takes part"""
+    summed: str = ""
+    """what this device has added up, "" for nothing"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +105,22 @@ class Sync:
             errand = self._errand(server)
         told, upload, newest = errand.told, errand.upload, errand.newest
         if errand.start is not None:
-            upload = self._prepared(member, told, errand.start, now=int(began))
+            upload = self._prepared(member, errand, errand.start, now=int(began))
             if self.at_once:
                 self.sleep(answering.pause(answering.chance(told, member), self.clock() - began))
         sent, sentence = told.received or (upload is not None and upload.state == "sent"), errand.sentence
+        summed = [errand.summed]
         if upload is not None and upload.body is not None:
             if self.at_once or self.clock() >= upload.not_before:
                 with self._talk(member) as server:
                     sent, sentence = self._send(server, told, upload)
+                    summed.append(self._add_up(server, errand))
                     newest = server.newest_model(told)
             else:
                 sentence = f"prepared the answer to round {told.round}; it leaves after {iso_minute(upload.not_before)}"
         verdict = consider(self.store, self.settings, told.terms, newest, now=int(self.clock()))
-        return SyncReport(told.round, sent, tuple(filter(None, (errand.renamed, sentence, verdict))), errand.refused)
+        said = tuple(filter(None, (errand.renamed, *summed, sentence, verdict)))
+        return SyncReport(told.round, sent, said, errand.refused)
 
     def _errand(self, server: Correspondence) -> _Errand:
         """Ask what the present round is, and for all that is needed to answer it."""
@@ -119,18 +129,52 @@ class Sync:
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, told.moved)
         self._catch_up(server.member, told)
+        place, summed = self._place(server, told), ""
+        if told.phase == "sum" and place.occasion is not None:
+            summed = self._answer_list(server, told, place.occasion)
+            told = self._told(server)  # this answer may have been the last one that was needed
+            place = self._place(server, told)
         upload, start, sentence, refused = ledger.find_upload(self.store, told.lineage, told.round), None, "", ""
-        if upload is not None:
+        if told.phase == "sum":
+            sentence = f"round {told.round} is being added up"
+        elif upload is not None:
             sentence = f"round {told.round} was answered before" if upload.body is None else ""
         elif told.received:
             sentence = f"round {told.round} was answered before: this device's update was carried over to it"
         else:
             try:
-                sentence = self._why_not(server.member, told)
+                sentence = self._why_not(server.member, told, place)
                 start = None if sentence else server.announced_model(told)
             except SpentError as error:  # the group's ranker is still of use
                 refused = str(error)
-        return _Errand(told, upload, start, server.newest_model(told), renamed, sentence, refused)
+        newest = server.newest_model(told)
+        return _Errand(told, upload, start, newest, renamed, sentence, refused, place.occasion, summed)
+
+    def _place(self, server: Correspondence, told: Announcement) -> Place:
+        """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
+        if told.terms.mode == "open" or told.phase == "rest":
+            return Place(None)
+        return sealed_round.place(self.store, server, told)
+
+    def _answer_list(self, server: Correspondence, told: Announcement, occasion: Occasion) -> str:
+        """Add up as a member of the committee; a sentence, "" where this device is not in it or was too late."""
+        if occasion.cohort.point(server.member.device) is None:
+            return ""
+        try:
+            return sealed_round.add_up(self.store, server, told, occasion)
+        except Declined as refusal:
+            if refusal.reason not in ROUND_ENDED:
+                raise
+            return f"round {told.round} was added up without this device"
+
+    def _add_up(self, server: Correspondence, errand: _Errand) -> str:
+        """The same right after this device's own answer, which may have been the last one that was awaited."""
+        if errand.occasion is None:
+            return ""
+        told = self._told(server)
+        if told.phase != "sum" or (told.lineage, told.round) != (errand.told.lineage, errand.told.round):
+            return ""
+        return self._answer_list(server, told, errand.occasion)
 
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
@@ -156,11 +200,13 @@ class Sync:
             most = budget.most_missing(spent, planned, self.settings.federation)
             ledger.write_missing(self.store, planned, known=known, counted=told.answered, most=most)
 
-    def _why_not(self, member: Membership, told: Announcement) -> str:
+    def _why_not(self, member: Membership, told: Announcement, place: Place) -> str:
         """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""
         if told.phase == "rest":
             return f"the group rests until {iso_day(told.opens)}: its ranker stays, and nothing is sent"
-        cost, spent = self._cost(member, told), ledger.entries(self.store)
+        if place.why_not:
+            return place.why_not
+        cost, spent = self._cost(member, told, place.occasion), ledger.entries(self.store)
         if ledger.has(spent, cost):
             return f"sat out round {told.round}: it was answered before this device joined again"
         if told.purpose == "forget" and not any(entry.group_id == cost.group_id for entry in spent):
@@ -171,14 +217,18 @@ class Sync:
         budget.check(spent, cost, self.settings.federation)
         return ""
 
-    def _prepared(self, member: Membership, told: Announcement, start: ModelRecord, *, now: int) -> Upload:
+    def _prepared(self, member: Membership, errand: _Errand, start: ModelRecord, *, now: int) -> Upload:
         """This device's answer, on disk with its cost; without new pages it is noise alone."""
+        told, theta = errand.told, theta_of(start)
         pages = self._pages(told)
-        body = encode(answering.sealed_update(told, theta_of(start), pages, member))
+        if errand.occasion is None:
+            body = encode(answering.sealed_update(told, theta, pages, member))
+        else:
+            body = encode(sealed_round.shared_update(errand.occasion, told, theta, pages, member))
         last = 0 if told.purpose == "forget" else pages.last
         delay = 0 if self.at_once else answering.not_before(told, answering.chance(told, member), now)
         upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions), delay)
-        return ledger.write_upload(self.store, upload, self._cost(member, told))
+        return ledger.write_upload(self.store, upload, self._cost(member, told, errand.occasion))
 
     def _pages(self, told: Announcement) -> ReplayPages:
         forgets = told.purpose == "forget"
@@ -187,8 +237,11 @@ class Sync:
         spread = 1 if forgets else rounds_left(told.terms, told.round)
         return newest_pages(self.store, told.terms.manifest_hash, after=after, n=most, n_rounds=spread)
 
-    def _cost(self, member: Membership, told: Announcement) -> LedgerEntry:
-        return ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=self._moment(member))
+    def _cost(self, member: Membership, told: Announcement, occasion: Occasion | None) -> LedgerEntry:
+        """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
+        part = sealed_round.part_of_noise(told.terms, occasion.cohort) if occasion is not None else None
+        now = self._moment(member)
+        return ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=now, mechanism=part)
 
     def _moment(self, member: Membership) -> int:
         """The time that goes into the ledger: a clock that went back must not give anything back."""
@@ -199,7 +252,7 @@ class Sync:
         """Hand the answer over; whether the server has it, and a sentence."""
         assert upload.body is not None
         try:
-            accepted = server.send(upload.body)
+            accepted = (server.send if told.terms.mode == "open" else server.send_shared)(upload.body)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from app.federation import membership
 from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.transport import LARGEST_ANSWER, Patience, Transport
+from federation_server.tls import key_fingerprint, make_self_signed
 from foltr.federated.envelope import Identity
 from tests.app.federation.groups import Group, Person, no_pause, serving
 from tests.ports import free_port
@@ -42,6 +44,102 @@ def test_an_address_without_encryption(group: Group, person: Person) -> None:
         membership.erase(person.store)
 
 
+ODD = (
+    r"http://{evil}\@127.0.0.1", r"http://{evil}\127.0.0.1", "http://{evil}@127.0.0.1", "http://127.0.0.1@{evil}",
+    "http://127.0.0.1;@{evil}", "http://127.0.0.1%40@{evil}", "http://{evil}#@127.0.0.1", "http://{evil}?@127.0.0.1",
+    "http://127.0.0.1#@{evil}", "http://127.0.0.1?@{evil}", "http://127.0.0.1\t@{evil}", "http://{evil}\n@127.0.0.1",
+    " http://{evil}", "http:/{evil}", "http:{evil}", "http:///{evil}", "//{evil}", "{evil}", "HTTP:\\\\{evil}",
+    "http://{evil}%2f@127.0.0.1", "http://{evil}:80@127.0.0.1", "http://localhost@{evil}", "http://[::1]@{evil}",
+    "http://2130706434", "http://0x7f000002", "http://127.0.0.1.example", "http://localhost.example", "http://127.1",
+    "http://localhost%00.example", "https://user:word@{evil}", r"https://{evil}\@127.0.0.1", "https://{evil}/a b",
+    "https://{evil}/?a=b", "https://", "http://", "", "file:///etc/passwd", "unix://127.0.0.1", "http://１２７.0.0.1",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_addresses_are_refused_before_anything_is_sent(odd: str) -> None:
+    """Whatever two programs could read in two ways is no address: a listener that passes for loopback hears nothing."""
+    with raw_server(says(HEAD + b"Content-Length: 2\r\n\r\n{}"), host="127.0.0.2") as (address, asked):
+        with pytest.raises(FederationError, match="must begin with https://"):
+            door(odd.format(evil=address.removeprefix("http://"))).get("/v1/round")
+        assert asked == []
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "https://example.org", "https://a-b.example.org:8421", "https://example.org/group/x", "http://127.0.0.1:1",
+        "http://localhost", "http://[::1]:8421", "http://127.8.9.10", "HTTPS://EXAMPLE.ORG", "https://[2001:db8::1]:1",
+    ],
+)  # fmt: skip
+def test_plain_addresses_are_taken(plain: str) -> None:
+    """Names, addresses, ports and paths in plain letters, encrypted or on this machine."""
+    door(plain).close()
+
+
+@contextmanager
+def tls_server(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
+    """A server of the certificate in this folder, which answers {} to one request a connection."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
+
+    def answer(connection: socket.socket) -> None:
+        connection.sendall(HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
+
+    with raw_server(answer, tls=context) as (address, asked):
+        yield address.replace("http://", "https://"), asked
+
+
+def test_a_renewed_certificate_strands_nobody(tmp_path: Path) -> None:
+    """A device that pinned the key goes on when the certificate is new, and sends nothing where the key is another."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    make_self_signed(certificate, key, names=("localhost",))
+    first, pinned = certificate.read_bytes(), key_fingerprint(certificate)
+    with tls_server(tmp_path) as (address, asked):
+        assert pinned_door(address, pinned).get("/v1/round") == b"{}"
+    make_self_signed(certificate, key, names=("other.example",))
+    assert certificate.read_bytes() != first
+    with tls_server(tmp_path) as (address, asked):
+        assert pinned_door(address, pinned.upper()).get("/v1/round") == b"{}"
+    key.unlink()
+    make_self_signed(certificate, key, names=("localhost",))
+    with tls_server(tmp_path) as (address, asked):
+        with pytest.raises(Distrusted, match="another certificate"):
+            pinned_door(address, pinned).get("/v1/round")
+        assert asked == []
+
+
+def pinned_door(address: str, pinned: str) -> Transport:
+    member = Membership(address=address, fingerprint="", certificate=pinned, seed=Identity.generate().seed)
+    return Transport(member, Patience(120.0, 0), sleep=no_pause)
+
+
+def test_a_private_authority_vouches_where_the_setting_names_it(tmp_path: Path) -> None:
+    """With federation.ca its certificates are believed; without, and with the file of another, nothing is sent."""
+    for name in ("mine", "other"):
+        (tmp_path / name).mkdir()
+        make_self_signed(tmp_path / name / "certificate.pem", tmp_path / name / "key.pem", names=("127.0.0.1",))
+    with tls_server(tmp_path / "mine") as (address, asked):
+        member = Membership(address=address, fingerprint="", certificate="", seed=Identity.generate().seed)
+        for ca in ("", str(tmp_path / "other" / "certificate.pem")):
+            with pytest.raises(Distrusted, match="another certificate"):
+                Transport(member, Patience(120.0, 0, ca=ca), sleep=no_pause).get("/v1/round")
+        assert asked == []
+        believing = Patience(120.0, 0, ca=str(tmp_path / "mine" / "certificate.pem"))
+        assert Transport(member, believing, sleep=no_pause).get("/v1/round") == b"{}"
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no certificate\n"])
+def test_a_file_without_authorities_is_one_line(tmp_path: Path, content: bytes | None) -> None:
+    """A missing, empty or senseless federation.ca names the setting and the file."""
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_bytes(content)
+    member = Membership(address="https://127.0.0.1:1", fingerprint="", certificate="", seed=Identity.generate().seed)
+    with pytest.raises(FederationError, match=r"federation\.ca: wanted a PEM file"):
+        Transport(member, Patience(ca=str(file)))
+
+
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
@@ -66,9 +164,11 @@ def says(answer: bytes) -> Callable[[socket.socket], None]:
 
 
 @contextmanager
-def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[bytes]]]:
+def raw_server(
+    answer: Callable[[socket.socket], None], *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> Iterator[tuple[str, list[bytes]]]:
     """A server of sockets that takes one request a connection; its address, and what it was asked."""
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server((host, 0))
     asked: list[bytes] = []
 
     def serve() -> None:
@@ -78,16 +178,19 @@ def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, l
             except OSError:
                 return
             with connection:
-                asked.append(connection.recv(65536))
                 try:
-                    answer(connection)
+                    speaking = tls.wrap_socket(connection, server_side=True) if tls else connection
+                    said = speaking.recv(65536)
+                    if said or tls is None:
+                        asked.append(said)
+                    answer(speaking)
                 except OSError:
                     continue
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        yield f"http://{host}:{listening.getsockname()[1]}", asked
     finally:
         listening.close()
 

@@ -154,6 +154,6 @@ def _note(store: Store, told: Announcement, signed: Signed) -> None:
     if before and before[0].body != signed.body:
         hashes = ", ".join(hashlib.blake2b(one.body, digest_size=8).hexdigest() for one in (before[0], signed))
         raise Distrusted(
-            f"the server signed two lists for round {told.round} ({hashes}), which an honest one never does: the second "
-            "is not answered, and both are kept as proof"
+            f"the server signed two lists for round {told.round} ({hashes}), which an honest one never does: the "
+            "second is not answered, and both are kept as proof"
         )

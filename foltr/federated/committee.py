@@ -98,7 +98,7 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
         parts=parts,
         threshold=threshold(len(committee)),
         least=least,
-        n_honest=honest_arrivals(counted, mode),
+        n_honest=honest_arrivals(min(least), mode),
     )
 
 

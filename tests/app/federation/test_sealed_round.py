@@ -65,7 +65,7 @@ def kept(group: Group, table: object) -> int:
 
 
 def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Group, make_person: Make) -> None:
-    """All share, the committee adds up, the next round begins from the sum; each ledger has one round of z against it."""
+    """All share, the committee adds up, the next round begins from the sum; each ledger has one round of z."""
     everyone = friends(sealed, make_person)
     before = told_to(everyone[0])
     said = [person.sync().said for person in everyone]

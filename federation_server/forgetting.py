@@ -123,8 +123,8 @@ def _forget(
     if here is not None:
         rounds.recount(connection, here)
     method = _possible(connection, forgetter.settings, touched, kept, again=stone is not None) if touched else "none"
-    place = first or (None, None)
-    fresh = Tombstone(hash_of_member(device), *place, method, request, now)
+    lineage, number = first or (None, None)
+    fresh = Tombstone(hash_of_member(device), lineage, number, method, request, now)
     tombstones.note(connection, forgetter.file, stone or fresh)
     _write_request(connection, request, method, erased, now=now)
     _erase_traces(connection, learned_with)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from federation_server import group
 from federation_server.tables import rounds
-from foltr.federated.committee import PART, least_arrivals
+from foltr.federated.committee import PART, honest_arrivals, least_arrivals
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism

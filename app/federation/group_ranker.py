@@ -86,15 +86,6 @@ class CommonRanker:
         self._revision: bytes | None = None
         self._blend: Blend | None = None
 
-    @property
-    def theta(self) -> FloatVector:
-        """What it ranks by, `[n_params]`."""
-        record = self.record
-        theta = decode_vector(record.theta, make_ranker(record.ranker, len(NAMES)).n_params)
-        if self.tested or record.ranker != "linear":
-            return theta
-        return believed(theta_prior(), theta, record.noise, NAMES)
-
     def blend(self) -> Blend | None:
         """None where there is no group, or nothing was adopted yet."""
         with self._store.lock:

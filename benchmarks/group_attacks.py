@@ -149,8 +149,7 @@ def played(
     assert noise is not None
     group = Group(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
     outcomes = [
-        run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, np.random.default_rng([n, seed]))
-        for seed in range(seeds)
+        run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, seed) for seed in range(seeds)
     ]
     return float(np.mean([known.ndcg(outcome.theta) for outcome in outcomes])), outcomes
 
@@ -164,6 +163,9 @@ def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
     for name in ATTACKS:
         cells: list[object] = []
         for silent in (False, True):
+            if not silent and plan.n_local == 0:
+                cells += ["-"] * 6
+                continue
             value, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
             if name == "none":
                 base[silent] = value

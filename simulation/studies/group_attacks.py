@@ -201,15 +201,19 @@ def run(
     target: FloatVector,
     pages: Sequence[Page],
     users: Users,
-    rng: np.random.Generator,
+    seed: int,
 ) -> Outcome:
-    """All rounds from theta `start` `[n_params]`, joined as the server joins them; the last members are malicious."""
+    """All rounds from theta `start` `[n_params]`, joined as the server joins them; the last members are malicious.
+
+    Each member has a stream of its own, so that the honest ones draw the same whatever the others do.
+    """
     method, model = group.method, Model(start)
+    rng, *own = (np.random.default_rng([seed, number]) for number in range(group.n_clients + 1))
     n_malicious = group.n_malicious if attack else 0
     n_honest, left_out, alarms = group.n_clients - n_malicious, set[int](), 0
     for number in range(1, group.n_rounds + 1):
         begun = method.sent(model.theta)
-        rows = np.array([honest_update(group, model, pages, users, i, rng) for i in range(n_honest)])
+        rows = np.array([honest_update(group, model, pages, users, i, own[i]) for i in range(n_honest)])
         if attack:
             longest_taken = largest_update(method, begun)
             scene = Scene(group.noise, longest_taken, rows, target, number, n_malicious, rng)

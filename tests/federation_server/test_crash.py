@@ -21,6 +21,7 @@ from federation_server.serve import Installation, open_installation
 from federation_server.tables import models, rounds, updates
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, make_server, member, reason, running
+from tests.federation_server.round_robin import balanced
 from tests.ports import free_port
 
 CHANGES = (0.25, 0.5, 1.5)
@@ -157,6 +158,38 @@ def test_two_processes_close_a_round_once(tmp_path: Path, postgresql: str) -> No
             assert {row[0]: row[1] for row in closed} == {1: 8, 2: 8, 3: 8, 4: 8}
             assert connection.execute(select(func.count()).select_from(models)).scalar_one() == 5
             assert connection.execute(select(func.count()).where(rounds.c.state == "open")).scalar_one() == 1
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_either_of_two_processes_behind_a_proxy_may_die(tmp_path: Path, postgresql: str, victim: int) -> None:
+    """Members know the proxy alone; whichever server is killed, the other goes on, and each update counts once."""
+    made = make_server(tmp_path / "server", database=fresh(postgresql), quorum=4)
+    other = second(made, tmp_path / "other")
+    processes = [ServerProcess(one).start().wait_until_ready() for one in (made, other)]
+    try:
+        with balanced(made.settings.server.port, other.settings.server.port) as address:
+            members = [member(made) for _ in range(4)]
+            for client in members:
+                client.address = address
+            told = members[0].announcement()
+            first = members[0].theta()[0]
+            assert all(client.update(0.5, told).ok for client in members[:2])
+            killed = processes[victim].process
+            assert killed is not None
+            killed.kill()
+            killed.wait()
+            for client in members:
+                client.session.close()  # the connections through the proxy died with the server
+            assert all(client.update(0.5, told).ok for client in members)
+            while {client.announcement().round for client in members} != {2}:
+                time.sleep(0.02)
+            assert members[0].theta()[0] == first + 0.5
+    finally:
+        for process in processes:
+            process.stop()
+    assert counted(made) == {1: 4}
+    for one in (made, other):
+        one.engine.dispose()
 
 
 def test_two_processes_upgrade_an_empty_database_at_once(postgresql: str) -> None:

@@ -61,7 +61,7 @@ def outcome(attack: Attack | None, n_rounds: int = 20) -> Outcome:
     method = FPDGD(Linear(10), weighting="equal", guard=True, privacy=Gaussian(clip=0.1, noise_multiplier=4.0))
     group = Group(method, NOISE, 10, 2, n_rounds, 0)
     users = make_users("perfect", top_grade=1)
-    return run(group, attack, np.zeros(10), np.eye(10)[0], [], users, np.random.default_rng(1))
+    return run(group, attack, np.zeros(10), np.eye(10)[0], [], users, 1)
 
 
 def test_who_knows_the_bounds_is_never_found_and_moves_no_more_than_its_share() -> None:

@@ -77,5 +77,6 @@ def _print_ledger(*, spent_rounds: int, summary: dict[str, object]) -> None:
         click.echo("  Nothing is guaranteed: a server could work out which results were opened.")
         return
     click.echo(
-        "  This holds against the servers themselves, for all that this device sent in that time, taken together."
+        "  This holds for all that this device sent in that time, taken together: against the servers themselves, in a "
+        "sealed group also together with fewer members than can open a note."
     )

@@ -129,9 +129,9 @@ def _forget(
     _write_request(connection, request, method, erased, now=now)
     _erase_traces(connection, learned_with)
     if touched is not None and method not in KEEPS_RANKER:
-        lineage = _new_lineage(connection, forgetter, method, touched, kept, now=now)
+        begun = _new_lineage(connection, forgetter, method, touched, kept, now=now)
         _erase_models(connection, learned_with)
-        _follow(connection, request, lineage, len(kept) if method == "federaser" else 0)
+        _follow(connection, request, begun, len(kept) if method == "federaser" else 0)
     found = receipt(connection, request)
     if found is None:
         raise GroupError("the request to forget was not stored")

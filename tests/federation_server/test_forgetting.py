@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import Engine, delete, select
+from sqlalchemy import Engine, delete, select, text
 
 from federation_server import database, enrolment, forgetting, group, rounds
 from federation_server.closing import close_due
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import roll_back
-from federation_server.tables import models, updates
+from federation_server.tables import invites, models, updates
 from foltr.federated.wire import Receipt
 from tests.federation_server.groups import (
     NOW,
@@ -327,3 +327,33 @@ def test_no_length_of_the_members_rounds_remains(engine: Engine, forget: Forget,
     else:
         assert (row.lineage, row.n_updates) == (1, 1)
         assert (row.guard, row.verdict, row.update_norm, row.agreement) == (None, None, None, None)
+
+
+def test_no_note_and_no_pseudonym_stays_in_a_table_of_postgresql(
+    postgresql: str, engine: Engine, tmp_path: Path
+) -> None:
+    """After scrubbing, the files of every table and index of the database hold neither; before, they hold both."""
+    if engine.dialect.name != "postgresql":
+        pytest.skip("PostgreSQL's own way of keeping dead rows")
+    make_group(engine, settings=OPEN, n_members=2)
+    with writing(engine) as connection:
+        noted = select(invites.c.used).order_by(invites.c.created).limit(1).scalar_subquery()
+        connection.execute(invites.update().where(invites.c.used == noted).values(note="for the widow Bolte"))
+    run_round(engine, {0: EAST, 1: UP})
+    sought = (b"for the widow Bolte", device(1).encode())
+    assert all(one in on_disk(engine) for one in sought)
+    with writing(engine) as connection:
+        forgetting.forget(connection, forgetter(tmp_path), device(1), now=NOW)
+    database.scrub(engine)
+    after = on_disk(engine)
+    assert not any(one in after for one in sought)
+    assert device(0).encode() in after
+
+
+def on_disk(engine: Engine) -> bytes:
+    """Every file of the engine's own database."""
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text("CHECKPOINT"))
+        folder = connection.execute(text("SHOW data_directory")).scalar_one()
+        own = connection.execute(text("SELECT oid FROM pg_database WHERE datname = current_database()")).scalar_one()
+    return b"".join(path.read_bytes() for path in Path(folder, "base", str(own)).iterdir())

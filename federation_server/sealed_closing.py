@@ -13,6 +13,8 @@ round had of single members is deleted with its end.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +31,7 @@ from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.committee import Cohort, CohortError
 from foltr.federated.envelope import sign_document
 from foltr.federated.joining import Joining, join_what_is_left
-from foltr.federated.sealed_sums import Occasion, combined, make_list, mean_change
+from foltr.federated.sealed_sums import Occasion, combined, make_list, mean_change, mechanism_of
 from foltr.federated.secret_sharing import SharingError
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
 from foltr.privacy.mechanisms import Gaussian
@@ -154,16 +156,24 @@ def _close(
     if not isinstance(privacy, Gaussian):
         raise group.GroupError("a sealed group needs Gaussian noise")
     start, devices = method.shared_part(before), sorted(sealed_intake.message_hashes(connection, here))
+    counts = [len(part.intersection(devices)) for part in where.cohort.parts]
     thetas = [
-        start.theta + mean_change(privacy, where.cohort, one, len(part.intersection(devices)))
-        for part, one in zip(where.cohort.parts, steps, strict=True)
+        start.theta + mean_change(privacy, where.cohort, one, count) for count, one in zip(counts, steps, strict=True)
     ]
     joined = join_what_is_left(joining_of(policy, agreed), start, np.array(thetas), np.ones(len(thetas)))
-    group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
+    noise = math.hypot(before.noise, noise_in_means(mechanism_of(privacy, where.cohort), counts))
+    group.publish(connection, agreed, here.lineage, replace(method.whole(before, joined.model), noise=noise), now=now)
     told = f"; {len(liars)} of the committee answered falsely: {', '.join(liars)}" if liars else ""
     summary = f"not judged: the server learns sums alone{told}"
     rule = "sum" if agreed.mode == "sealed" else joined.rule
     return _ended(connection, here, devices, rule, summary, float(np.linalg.norm(joined.delta)), now=now)
+
+
+def noise_in_means(mechanism: Gaussian, counts: Sequence[int]) -> float:
+    """Standard deviation in each weight of the mean of the means of so many devices, each with its share of noise."""
+    shares = mechanism.n_clients if mechanism.distributed else 1
+    one = mechanism.noise_multiplier * mechanism.clip / math.sqrt(shares)
+    return one * math.sqrt(sum(1.0 / count for count in counts if count)) / len(counts)
 
 
 def joining_of(policy: Policy, agreed: Terms) -> Joining:

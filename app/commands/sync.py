@@ -18,8 +18,8 @@ def command(yes: bool) -> int:
     """Send this round's update to the group and fetch its newest ranker.
 
     The update is learned from result pages that came since the last one, is noised, and is written into the privacy
-    ledger before it leaves. The ranker is adopted unless it would serve you significantly worse. Exit code 2 when the
-    privacy budget forbids sending, 3 when the server cannot be reached.
+    ledger before it leaves. The ranker is adopted where your own pages show that it serves you no worse. Exit code 2
+    when the privacy budget forbids sending, 3 when the server cannot be reached.
     """
     from app.commands.command import ask_server
     from app.commands.join import asking

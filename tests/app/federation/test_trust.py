@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.federation.trust import AGE, DOUBT, KINDS, believed
+from app.federation.trust import AGE, DOUBT, DOUBT_OF_KINDS, KINDS, believed
 
 NAMES = ("bm25f", *AGE, "size", *KINDS)
 SHIPPED = np.arange(10.0)
@@ -32,10 +32,10 @@ def test_what_is_no_more_than_noise_stays_as_shipped() -> None:
 
 
 def test_a_number_common_to_all_kinds_says_nothing() -> None:
-    """All five kinds raised alike, and one by 5 more: only what differs from their mean counts, in four dimensions."""
+    """All five kinds raised alike, and one by 5 more: only what differs from their mean counts, by its largest."""
     theta = moved(**{**dict.fromkeys(KINDS, 2.0), "is_mail": 7.0})
     part = np.array([-1.0, -1.0, -1.0, -1.0, 4.0])
-    share = 1.0 - DOUBT * 4 / 20
+    share = 1.0 - DOUBT_OF_KINDS / 16
     np.testing.assert_allclose(believed(SHIPPED, theta, 1.0, NAMES)[5:], SHIPPED[5:] + share * part)
 
 

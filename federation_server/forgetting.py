@@ -114,7 +114,7 @@ def _forget(
     """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     if sealed_closing.withdraw(connection, here, device, now=now):
-        here = rounds.open_next(connection, means.vault, means.policy.schedule, now=now)
+        here = rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
     touched = last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = influence_of(connection, first) if first else {}

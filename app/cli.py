@@ -34,6 +34,8 @@ COMMANDS: Mapping[str, str] = {
     "stats": "app.commands.stats",
     "history": "app.commands.history",
     "join": "app.commands.join",
+    "invite": "app.commands.invite",
+    "vouch": "app.commands.vouch",
     "sync": "app.commands.sync",
     "federation": "app.commands.federation",
     "privacy": "app.commands.privacy",

@@ -101,6 +101,8 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "group", f"{group['name']} at {group['address']}"
     yield "member", f"{group['member']}, since {_moment(group['joined'])}"
     yield "round", _round(found)
+    if found["sealed"] is not None:
+        yield from _sealed(found["sealed"])
     sent = [update for update in found["updates"] if update["state"] == "sent"]
     waiting = len([update for update in found["updates"] if update["state"] == "waiting"])
     yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
@@ -136,6 +138,30 @@ def _round(found: dict[str, Any]) -> str:
     if found["phase"] == "rest":
         return f"none: the group rests until {_moment(found['opens'])}; its ranker stays, and nothing is sent"
     return f"{where}, until {_moment(found['deadline'])}"
+
+
+def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Who adds up what nobody opens."""
+    yield (
+        "people",
+        f"{count(sealed['members'], 'person')} vouched for by {sealed['vouchers']:,}".replace("persons", "people")
+        + (f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""),
+    )
+    if not sealed["vouched"]:
+        yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
+    yield "fingerprint", sealed["fingerprint"]
+    yield "sums", sums_in_words(sealed)
+
+
+def sums_in_words(sealed: dict[str, Any]) -> str:
+    """Who could open what, and how long the noise is beside the longest signal."""
+    if sealed["committee"] is None:
+        return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
+    noise = "" if sealed["noise_over_signal"] is None else f"; noise {sealed['noise_over_signal']:.1f} times the signal"
+    return (
+        f"{sealed['mode']}: nobody opens an update; {sealed['threshold']} of {sealed['committee']} members together "
+        f"with the server could{noise}"
+    )
 
 
 def _left(privacy: dict[str, Any]) -> str:

@@ -23,8 +23,12 @@ def command(link: str, yes: bool) -> int:
     Shows what will leave this device and with what protection, and asks. Until you agree the server gets nothing but
     the invite and a fresh key. Exit code 3 when the server cannot be reached.
     """
+    import time
+
     from app.commands.command import ask_server
+    from app.commands.federation import sums_in_words
     from app.federation.joining import Admission
+    from app.federation.overview import overview
     from app.store import Store
     from foltr.federated.invite_link import from_link
 
@@ -34,6 +38,11 @@ def command(link: str, yes: bool) -> int:
     def join() -> int:
         with Store(context.paths.state) as store:
             member = Admission(store, context.settings).join(invite, agrees=asking(yes=yes))
+            sealed = overview(store, context.settings.federation, now=int(time.time()))["sealed"]
+        if sealed is not None:
+            say(sums_in_words(sealed))
+            if not sealed["vouched"]:
+                say(f"a member must vouch for this device: `foltr-search vouch`; compare {sealed['fingerprint']}")
         say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
         return 0
 

@@ -65,6 +65,14 @@ def waiting(
     return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
 
 
+def find(
+    store: Store, settings: Settings, device: str, *, by: Connect = connect, clock: Callable[[], float] = time.time
+) -> RosterMember:
+    """The member whose pseudonym begins so."""
+    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+        return people.chosen(people.follow(store, server), device)
+
+
 def vouch(
     store: Store, settings: Settings, device: str, *, gone: bool = False, by: Connect = connect,
     clock: Callable[[], float] = time.time,

@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from app.federation import budget, group_ranker, ledger, membership
+from app.federation import budget, group_ranker, ledger, membership, people
 from app.federation.failures import FederationError
 from app.federation.ledger import LedgerEntry
+from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
+from foltr.errors import RecordError
+from foltr.federated.committee import CohortError, cohort_of
+from foltr.federated.sealed_sums import noise_over_signal
+from foltr.privacy.mechanisms import Gaussian
 
 
 def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[str, Any]:
@@ -25,6 +30,7 @@ def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[st
         "lineage": seen.lineage,
         "round": seen.round,
         "phase": seen.phase,
+        "sealed": _sealed(store, member, seen),
         "deadline": seen.deadline,
         "opens": seen.opens,
         "last_sync": seen.synced,
@@ -67,6 +73,34 @@ def _group(member: membership.Membership | None) -> dict[str, Any] | None:
         "name": member.group, "id": member.group_id, "address": member.address, "member": member.device,
         "joined": member.joined, "server_fingerprint": member.fingerprint,
     }  # fmt: skip
+
+
+def _sealed(store: Store, member: membership.Membership | None, seen: membership.Standing) -> dict[str, Any] | None:
+    """Who adds up what nobody opens, by the roster as last verified; None where the group is open, or unknown."""
+    terms = seen.agreed_terms
+    if member is None or terms is None or terms.mode == "open":
+        return None
+    roster = people.known(store, member.group_id)
+    me = roster.of_device(member.device)
+    found: dict[str, Any] = {
+        "mode": terms.mode,
+        "fingerprint": people.own_print(member),
+        "vouched": me is not None and me.vouched,
+        "members": len(roster.vouched),
+        "vouchers": len({one.voucher for one in roster.vouched if one.voucher >= 0}),
+        "waiting": [one.device for one in roster.members.values() if not one.vouched],
+        "committee": None, "threshold": None, "noise_over_signal": None,
+    }  # fmt: skip
+    try:
+        cohort = cohort_of(roster, seen.round, terms.mode)
+        privacy = protection_of(terms)
+    except (RecordError, FederationError, CohortError):  # too few yet, or terms that cannot be followed
+        return found
+    found |= {"committee": len(cohort.committee), "threshold": cohort.threshold}
+    if isinstance(privacy.mechanism, Gaussian):
+        noise = noise_over_signal(privacy.mechanism, cohort, cohort.n_least, privacy.n_params)
+        found["noise_over_signal"] = noise
+    return found
 
 
 def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:

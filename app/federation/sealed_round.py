@@ -4,8 +4,8 @@ collect     the roster is followed, cohort and committee are drawn from it as it
             answer is cut into shares that only the committee can add up
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
-A list that was noted is answered with the same bytes however often; of a second one the proof is kept, and the device
-answers neither that nor anything else of the round.
+A list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
+sums that differ by one member would open that member's update. It is kept beside the first, as proof.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,17 +14,21 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from app.federation import inviting, ledger, membership, people
-from app.federation.server import corresponding, theta_of
+from app.federation import inviting, ledger, membership, people, sealed_round
+from app.federation.failures import Distrusted
+from app.federation.server import Correspondence, corresponding, theta_of
 from federation_server import group as the_group
 from federation_server.database import reading, writing
-from federation_server.tables import rounds, shares
-from foltr.federated.wire import Announcement
+from federation_server.tables import answers, rounds, shares
+from foltr.federated import roster as chain
+from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document
+from foltr.federated.wire import Announcement, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests.app.federation.groups import Group, Person, hasty, serving
 
+ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
 SEALED = 'mode = "sealed"'
 
@@ -65,14 +73,15 @@ def kept(group: Group, table: object) -> int:
 
 
 def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Group, make_person: Make) -> None:
-    """All share, the committee adds up, the next round begins from the sum; each ledger has one round of z."""
+    """All share, the committee adds up, the next round begins from the sum; the ledger has one round of z."""
     everyone = friends(sealed, make_person)
     before = told_to(everyone[0])
     said = [person.sync().said for person in everyone]
     assert all("answered round 1" in " ".join(lines) for lines in said)
     assert "added up round 1 of 5 members, unread" in said[-1]  # the last to answer adds up in the same sync
-    for person in everyone[:3]:
+    for person in everyone[:4]:
         assert any(line.startswith("added up round 1 of 5") for line in person.sync().said)
+    sealed.service.tick()
     assert closed_rounds(sealed) == 1
     after = told_to(everyone[4])
     assert (after.round, after.phase) == (2, "collect")
@@ -122,7 +131,8 @@ def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make
     assert told_to(everyone[0]).phase == "collect"
     after_deadline(sealed)
     assert told_to(everyone[0]).phase == "sum"
-    assert "round 1 is being added up" in everyone[4].sync().said[-2:][0] or ledger.entries(everyone[4].store) == ()
+    assert everyone[4].sync().said[:2] == ("added up round 1 of 4 members, unread", "round 1 is being added up")
+    assert ledger.entries(everyone[4].store) == ()
     for person in everyone[:4]:
         person.sync()
     assert told_to(everyone[0]).round == 2
@@ -140,6 +150,7 @@ def test_a_newcomer_of_the_administrator_waits_until_a_member_vouches(sealed: Gr
     assert "no member has vouched for this device yet" in report.said[0]
     assert people.own_print(member) in report.said[0]
     assert ledger.entries(newcomer.store) == ()
+    everyone[0].sync()  # from now on the round's members stand fast
     waiting = inviting.waiting(everyone[0].store, everyone[0].settings, by=hasty)
     assert [(one.device, people.print_of(one.device_key, one.box_key)) for one in waiting] == [
         (member.device, people.own_print(member))
@@ -159,3 +170,143 @@ def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_per
         assert "needs 5 members that are vouched for" in person.sync().said[0]
         assert ledger.entries(person.store) == ()
     assert kept(sealed, shares) == 0
+
+
+def test_a_second_list_for_a_round_is_never_answered(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that signs a second list, without one member, after the first was answered gets nothing; both are kept."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    store, told = everyone[0].store, told_to(everyone[0])
+    with corresponding(membership.member(store), everyone[0].settings.federation, by=hasty) as server:
+        occasion = sealed_round.place(store, server, told).occasion
+        assert occasion is not None
+        task = server.list_task()
+        assert sealed_round.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
+        first = decode(task.signed_list.body, ShareList)
+        fewer = msgspec.structs.replace(first, messages=dict(list(first.messages.items())[:4]))
+        signed = sign_document(sealed.installation.vault.identity, "list", fewer)
+        monkeypatch.setattr(server, "list_task", lambda: SumTask(signed_list=signed, boxes=task.boxes[:4]))
+        lying = msgspec.structs.replace(told, list_hash=digest(fewer))
+        n_answers = kept(sealed, answers)
+        for _ in range(2):
+            with pytest.raises(Distrusted, match="two lists for round 1"):
+                sealed_round.add_up(store, server, lying, occasion)
+    assert kept(sealed, answers) == n_answers
+    assert [one.body for one in sealed_round.noted_lists(store, 1, 1)] == [task.signed_list.body, signed.body]
+
+
+def test_strangers_on_the_roster_are_not_believed(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that no member signed, and a chain that went back, end the sync before anything is prepared."""
+    everyone = friends(sealed, make_person)
+    person = everyone[2]
+    roster = people.known(person.store, membership.member(person.store).group_id)
+    with corresponding(membership.member(person.store), person.settings.federation, by=hasty) as server:
+        people.follow(person.store, server)
+    roster = people.known(person.store, roster.group_id)
+    stranger = chain.enrolment(roster.group_id, "made up", Identity.generate(), box_public(new_box_key()))
+    forged = chain.joined(roster, stranger, voucher=0, signature=bytes(64))
+    longer = RosterPage(
+        group_id=roster.group_id, number=roster.number + 1, head=chain.entry_hash(forged), entries=(forged,)
+    )
+    shorter = RosterPage(group_id=roster.group_id, number=roster.number - 1, head="", entries=())
+    for page, said in ((longer, "nobody vouched for it"), (shorter, "went back")):
+        monkeypatch.setattr(Correspondence, "roster", lambda self, after, page=page: page)
+        with pytest.raises(Distrusted, match=said):
+            person.sync()
+    assert people.known(person.store, roster.group_id) == roster
+    assert ledger.entries(person.store) == ()
+
+
+def test_a_newcomer_is_shown_the_group_of_its_inviter(sealed: Group, make_person: Make) -> None:
+    """With an invite whose word is of another chain nobody joins, and nothing of the membership stays."""
+    everyone, newcomer = friends(sealed, make_person, 2), make_person()
+    invite = inviting.invite(everyone[1].store, everyone[1].settings, by=hasty).invite
+    assert invite.voucher is not None
+    other = msgspec.structs.replace(invite.voucher, roster_head="0" * 64)
+    with pytest.raises(Distrusted, match="another group than the member who invited is in"):
+        newcomer.joining().join(msgspec.structs.replace(invite, voucher=other), agrees=lambda lines: True)
+    assert membership.load(newcomer.store) is None
+    assert people.entries(newcomer.store) == ()
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from tests.app.federation.groups import hasty
+from app.federation import ledger, sealed_round
+from app.federation.server import Correspondence
+from app.settings import Settings
+from app.store import Store
+from app.federation.sync import Sync
+
+def die(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def after(work):
+    def both(*arguments, **named):
+        work(*arguments, **named)
+        die()
+    return both
+
+{point}
+Sync(Store(Path({state!r})), Settings(), lambda lines: True, by=hasty, sleep=lambda seconds: None).run()
+"""
+SHARING = {
+    "before the share is durable": "ledger.write_upload = die",
+    "between disk and sending": "Correspondence.send_shared = die",
+    "between sending and noting that it was sent": "Correspondence.send_shared = after(Correspondence.send_shared)",
+}
+ADDING = {
+    "before the list is noted": "sealed_round._note = die",
+    "between the note and the answer": "Correspondence.send_answer = die",
+    "after the answer": "Correspondence.send_answer = after(Correspondence.send_answer)",
+}
+
+
+def kill(person: Person, point: str) -> None:
+    """A sync of this device in a process of its own that dies at the point."""
+    command = [sys.executable, "-c", KILLED.format(point=point, state=str(person.store.path))]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+@pytest.mark.parametrize("point", SHARING)
+def test_killed_while_sharing_nothing_is_sent_twice(sealed: Group, make_person: Make, point: str) -> None:
+    """Wherever the device dies of its share, the next sync sends the same bytes, once, and the ledger has one entry."""
+    everyone = friends(sealed, make_person)
+    for person in everyone[1:]:
+        person.sync()
+    kill(everyone[0], SHARING[point])
+    before = ledger.find_upload(everyone[0].store, 1, 1)
+    everyone[0].sync()
+    assert len(ledger.entries(everyone[0].store)) == 1
+    assert before is None or before.state == "waiting"
+    for person in everyone:
+        person.sync()
+    sealed.service.tick()
+    assert closed_rounds(sealed) == 1
+    with reading(sealed.installation.engine) as connection:
+        n_updates = connection.execute(select(rounds.c.n_updates).where(rounds.c.state == "closed")).scalar_one()
+    assert n_updates == 5
+
+
+@pytest.mark.parametrize("point", ADDING)
+def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_person: Make, point: str) -> None:
+    """Wherever a member of the committee dies of its answer, one list is noted and the round is closed by one sum."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    kill(everyone[0], ADDING[point])
+    for person in everyone[:4]:
+        person.sync()
+    sealed.service.tick()
+    assert closed_rounds(sealed) == 1
+    assert len(sealed_round.noted_lists(everyone[0].store, 1, 1)) == 1
+    rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
+    assert rounds_paid == [(1, 1)]

@@ -1,0 +1,51 @@
+"""`foltr-search vouch`: a member's word for one whom the operator let in, or that one is gone."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import NOTHING_FOUND, Command, load, say
+
+EXAMPLES = """
+foltr-search vouch                            who waits, with fingerprints to compare
+foltr-search vouch 3fa9c1                     asks, then vouches
+foltr-search vouch 3fa9c1 --gone              takes a member off who lost the device
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("member", default="")
+@click.option("--gone", is_flag=True, help="Sign that the member is no longer there, instead.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(member: str, gone: bool, yes: bool) -> int:
+    """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody has invited; without one, list who waits.
+
+    Compare the fingerprint with what that person's `foltr-search federation` shows, over another way than the server:
+    whoever is vouched for takes part in sealed rounds, and may be asked to add them up.
+    """
+    from app.commands.command import ask_server
+    from app.federation import inviting, people
+    from app.store import Store
+
+    context = load()
+    context.paths.create_data_dir()
+
+    def vouch() -> int:
+        with Store(context.paths.state) as store:
+            if not member:
+                found = inviting.waiting(store, context.settings)
+                for one in found:
+                    click.echo(f"{one.device}  {people.print_of(one.device_key, one.box_key)}")
+                if not found:
+                    say("nobody waits for being vouched for")
+                return 0 if found else NOTHING_FOUND
+            about = inviting.find(store, context.settings, member)
+            if not yes:
+                question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
+                shown = people.print_of(about.device_key, about.box_key)
+                click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
+            inviting.vouch(store, context.settings, about.device, gone=gone)
+        say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
+        return 0
+
+    return ask_server(vouch)

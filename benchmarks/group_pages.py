@@ -13,6 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -122,17 +123,18 @@ def _files(documents: list[str], grades: dict[str, int], what: dict[str, tuple[i
 
 def save(asked: list[AskedQuery], path: Path) -> None:
     """As one file of arrays; `load` reads it."""
+    judged: dict[str, Any] = {
+        f"{side}_{field}": np.concatenate([getattr(getattr(one, side), field) for one in asked])
+        for side in ("found", "judged")
+        for field in ("grades", "kinds", "is_recent")
+    }
     np.savez_compressed(
         path,
         names=np.array([one.name for one in asked]),
         features=np.concatenate([one.features for one in asked]).astype(np.float32),
         n_found=np.array([len(one.features) for one in asked]),
         n_judged=np.array([len(one.judged.grades) for one in asked]),
-        **{
-            f"{side}_{field}": np.concatenate([getattr(getattr(one, side), field) for one in asked])
-            for side in ("found", "judged")
-            for field in ("grades", "kinds", "is_recent")
-        },
+        **judged,
     )
 
 

@@ -175,7 +175,7 @@ def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_per
 def test_a_second_list_for_a_round_is_never_answered(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that signs a second list, without one member, after the first was answered gets nothing; both are kept."""
+    """A server that signs a second list, without one member, after the first was answered gets nothing."""
     everyone = friends(sealed, make_person)
     for person in everyone:
         person.sync()

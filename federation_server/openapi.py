@@ -52,8 +52,11 @@ ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], 
 @cache
 def description() -> bytes:
     """The JSON of the description."""
-    bodies = {record for _, _, _, body, answer, _ in ADDRESSES for record in (body, answer) if record is not None}
-    records = sorted({*bodies, Refusal}, key=lambda record: record.__name__)
+    bodies: set[type[Record]] = {
+        record for _, _, _, body, answer, _ in ADDRESSES for record in (body, answer) if record is not None
+    }
+    bodies.add(Refusal)
+    records = sorted(bodies, key=lambda record: record.__name__)
     _, components = msgspec.json.schema_components(records, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for path, verb, summary, body, answer, signed in ADDRESSES:

@@ -41,7 +41,7 @@ from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from indexer.retrieval.features import NAMES
 from simulation.click_models import Users, make_users
-from simulation.studies.group_attacks import ATTACKS, Group, Outcome, Page, Scene, reach, run
+from simulation.studies.group_attacks import ATTACKS, AttackedGroup, AttackOutcome, Page, Scene, reach, run
 
 COLLECTIONS = ("cranfield", "cisi", "medline")
 MALICIOUS = {5: 1, 20: 4, 50: 10}
@@ -143,11 +143,11 @@ def direction(known: World, plan: Plan, n: int) -> FloatVector:
 
 def played(
     known: World, plan: Plan, n: int, name: str, target: FloatVector, *, silent: bool, seeds: int
-) -> tuple[float, list[Outcome]]:
+) -> tuple[float, list[AttackOutcome]]:
     """Mean nDCG, and each run."""
     noise = noise_of(plan.method.privacy)
     assert noise is not None
-    group = Group(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
+    group = AttackedGroup(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
     outcomes = [
         run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, seed) for seed in range(seeds)
     ]

@@ -101,7 +101,7 @@ def listen(address: str, port: int, crowd: Crowd) -> Listener:
     return found
 
 
-class Patience(H11Protocol):
+class PatientProtocol(H11Protocol):
     """uvicorn's protocol, which hangs up on a request that does not arrive."""
 
     _deadline: asyncio.TimerHandle | None = None

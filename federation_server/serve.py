@@ -23,7 +23,7 @@ from sqlalchemy.engine import make_url
 from federation_server import forgetting, group, tombstones
 from federation_server.application import Server
 from federation_server.closed import Closed
-from federation_server.connections import Crowd, Patience, listen
+from federation_server.connections import Crowd, PatientProtocol, listen
 from federation_server.counters import Counters
 from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
@@ -212,7 +212,7 @@ def _configuration(installation: Installation, server: Server) -> uvicorn.Config
         proxy_headers=False,
         timeout_graceful_shutdown=settings.server.shutdown_seconds,
         loop="asyncio",  # asks the listener for each connection
-        http=Patience,  # over h11, which bounds the headers; the faster parser, where it is installed, does not
+        http=PatientProtocol,  # over h11, which bounds the headers; the faster parser, where it is installed, does not
         ws="none",
         h11_max_incomplete_event_size=64 * 1024,
     )

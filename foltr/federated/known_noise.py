@@ -93,7 +93,7 @@ def nats_of(n_cases: float, n_judged: int) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class JudgedRound:
     """One round, member by member."""
 
     state: GuardState
@@ -104,7 +104,7 @@ class Judged:
     """[n_clients] who is not left out"""
 
 
-def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> Judged:
+def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> JudgedRound:
     """Judge `updates` `[n_clients, d]`, whose rows are the members that `state` remembers, in its order.
 
     ShapeError where they are not as many; ValueRangeError for a row that is not finite.
@@ -123,7 +123,7 @@ def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> J
     counted = _within(noise, sums, u, kept)
     sums = replace(sums, counted=before.counted + counted)
     after = GuardState(alert=not kept.all(), n_judged=state.n_judged + 1, sums=sums)
-    return Judged(after, _verdict(evidence, kept), counted, kept)
+    return JudgedRound(after, _verdict(evidence, kept), counted, kept)
 
 
 def join_known(

@@ -154,7 +154,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Group:
+class AttackedGroup:
     """Who is in it, and by what terms."""
 
     method: FPDGD
@@ -167,7 +167,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class AttackOutcome:
     """What an attack came to."""
 
     theta: FloatVector
@@ -181,7 +181,7 @@ class Outcome:
 
 
 def honest_update(
-    group: Group, model: Model, pages: Sequence[Page], users: Users, client: int, rng: np.random.Generator
+    group: AttackedGroup, model: Model, pages: Sequence[Page], users: Users, client: int, rng: np.random.Generator
 ) -> FloatVector:
     """What an honest member sends `[d]`, less what it began from: it reads the pages in the order of the ranker."""
     method, local = group.method, group.method.begin(model, rng)
@@ -195,14 +195,14 @@ def honest_update(
 
 
 def run(
-    group: Group,
+    group: AttackedGroup,
     attack: Attack | None,
     start: FloatVector,
     target: FloatVector,
     pages: Sequence[Page],
     users: Users,
     seed: int,
-) -> Outcome:
+) -> AttackOutcome:
     """All rounds from theta `start` `[n_params]`, joined as the server joins them; the last members are malicious.
 
     Each member has a stream of its own, so that the honest ones draw the same whatever the others do.
@@ -223,4 +223,4 @@ def run(
         alarms += joined.verdict.alert
         model = joined.model
     found = sum(row >= n_honest for row in left_out)
-    return Outcome(model.theta, alarms, found, len(left_out) - found)
+    return AttackOutcome(model.theta, alarms, found, len(left_out) - found)

@@ -12,8 +12,8 @@ from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users
 from simulation.studies.group_attacks import (
     Attack,
-    Group,
-    Outcome,
+    AttackedGroup,
+    AttackOutcome,
     Scene,
     fang,
     inner,
@@ -57,9 +57,9 @@ def test_a_steady_push_has_an_honest_length() -> None:
     assert not np.allclose(sent[0], sent[1])
 
 
-def outcome(attack: Attack | None, n_rounds: int = 20) -> Outcome:
+def outcome(attack: Attack | None, n_rounds: int = 20) -> AttackOutcome:
     method = FPDGD(Linear(10), weighting="equal", guard=True, privacy=Gaussian(clip=0.1, noise_multiplier=4.0))
-    group = Group(method, NOISE, 10, 2, n_rounds, 0)
+    group = AttackedGroup(method, NOISE, 10, 2, n_rounds, 0)
     users = make_users("perfect", top_grade=1)
     return run(group, attack, np.zeros(10), np.eye(10)[0], [], users, 1)
 

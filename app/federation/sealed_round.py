@@ -40,7 +40,7 @@ from foltr.privacy.noise import keyed_generator
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RoundPlace:
     """Where this device stands in the open round."""
 
     occasion: Occasion | None
@@ -52,16 +52,16 @@ class Part:
         return self.occasion is not None and self.occasion.cohort.point(device) is not None
 
 
-def place(store: Store, server: Correspondence, told: Announcement) -> Part:
+def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlace:
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, told.terms.mode
     assert mode != "open"
     now = people.follow(store, server)
     me = now.of_device(member.device)
     if me is None:
-        return Part(None, "this device is not on the group's roster: it must join by a new invite")
+        return RoundPlace(None, "this device is not on the group's roster: it must join by a new invite")
     if not me.vouched:
-        return Part(
+        return RoundPlace(
             None,
             f"waiting: no member has vouched for this device yet (`foltr-search vouch {member.device[:8]}` on a "
             f"member's device; compare {people.own_print(member)})",
@@ -70,12 +70,14 @@ def place(store: Store, server: Correspondence, told: Announcement) -> Part:
     try:
         cohort = cohort_of(then, told.round, mode)
     except CohortError as error:
-        return Part(None, f"sat out round {told.round}: {error}")
+        return RoundPlace(None, f"sat out round {told.round}: {error}")
     except RecordError as error:
         raise Distrusted(f"the server's roster does not hold: {error}") from error
     if member.device not in cohort.by_device:
-        return Part(None, f"round {told.round} opened before this device was vouched for; it takes part in the next")
-    return Part(occasion_of(told, cohort))
+        return RoundPlace(
+            None, f"round {told.round} opened before this device was vouched for; it takes part in the next"
+        )
+    return RoundPlace(occasion_of(told, cohort))
 
 
 def occasion_of(told: Announcement, cohort: Cohort) -> Occasion:

@@ -26,7 +26,7 @@ from app.federation.failures import Declined, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
 from app.federation.replay import ReplayPages, newest_pages, rounds_left
-from app.federation.sealed_round import Part
+from app.federation.sealed_round import RoundPlace
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
@@ -150,10 +150,10 @@ class Sync:
         newest = server.newest_model(told)
         return _Errand(told, upload, start, newest, renamed, sentence, refused, place.occasion, summed)
 
-    def _place(self, server: Correspondence, told: Announcement) -> Part:
+    def _place(self, server: Correspondence, told: Announcement) -> RoundPlace:
         """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
         if told.terms.mode == "open" or told.phase == "rest":
-            return Part(None)
+            return RoundPlace(None)
         return sealed_round.place(self.store, server, told)
 
     def _answer_list(self, server: Correspondence, told: Announcement, occasion: Occasion) -> str:
@@ -200,7 +200,7 @@ class Sync:
             most = budget.most_missing(spent, planned, self.settings.federation)
             ledger.write_missing(self.store, planned, known=known, counted=told.answered, most=most)
 
-    def _why_not(self, member: Membership, told: Announcement, place: Part) -> str:
+    def _why_not(self, member: Membership, told: Announcement, place: RoundPlace) -> str:
         """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""
         if told.phase == "rest":
             return f"the group rests until {iso_day(told.opens)}: its ranker stays, and nothing is sent"

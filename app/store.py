@@ -90,11 +90,6 @@ _EVIDENCE = (
         steps BLOB NOT NULL, PRIMARY KEY (ranker, query)) WITHOUT ROWID""",
 )
 
-_MOMENTS = (
-    # when a prepared update may be sent, in seconds since 1970
-    "ALTER TABLE uploads ADD COLUMN not_before INTEGER NOT NULL DEFAULT 0",
-)
-
 _PAGE_QUERIES = (
     # the query that a page answered, as in picks: pages of one query are one voice; empty for pages of before
     "ALTER TABLE interactions ADD COLUMN query BLOB NOT NULL DEFAULT x''",
@@ -111,7 +106,7 @@ _SEALED = (
     "ALTER TABLE privacy_ledger ADD COLUMN against TEXT NOT NULL DEFAULT 'server'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _MOMENTS, _PAGE_QUERIES, _SEALED)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _PAGE_QUERIES, _SEALED)
 
 
 APPLICATION_ID = 0x464F4C54

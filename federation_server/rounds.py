@@ -44,6 +44,7 @@ class Round:
     lineage: int
     number: int
     purpose: Purpose
+    opened: int
     deadline: int
     public_key: bytes
     sealed_key: bytes | None
@@ -68,6 +69,7 @@ def open_next(
         lineage=start.record.lineage,
         number=start.record.round + 1,
         purpose=purpose,
+        opened=now,
         deadline=now + schedule.seconds,
         public_key=box_public(private),
         sealed_key=vault.encrypt(private),
@@ -82,7 +84,7 @@ def open_next(
             round=fresh.number,
             purpose=purpose,
             state="open",
-            opened=now,
+            opened=fresh.opened,
             deadline=fresh.deadline,
             public_key=fresh.public_key,
             private_key=fresh.sealed_key,
@@ -112,6 +114,7 @@ def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> 
         model_hash=open_round.model_hash,
         round_key=open_round.public_key,
         deadline=open_round.deadline,
+        opened=open_round.opened,
         server_time=now,
         wanted=wanted,
         phase=open_round.phase,
@@ -134,6 +137,7 @@ def announced_rest(connection: Connection, agreed: Terms, *, now: int) -> Announ
         model_hash=newest.hash,
         round_key=b"",
         deadline=opens,
+        opened=opens,
         server_time=now,
         phase="rest",
         opens=opens,
@@ -182,6 +186,7 @@ def _round(row: Any) -> Round:
         lineage=row.lineage,
         number=row.round,
         purpose=row.purpose,
+        opened=row.opened,
         deadline=row.deadline,
         public_key=bytes(row.public_key),
         sealed_key=bytes(row.private_key) if row.private_key is not None else None,

@@ -8,16 +8,19 @@ from app.commands.command import FAILED, Command, load, say
 
 EXAMPLES = """
 foltr-search sync
+foltr-search sync --now                       answers now, with what was opened so far
 foltr-search sync --yes                       agrees to terms that the group has changed
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--yes", is_flag=True, help="Agree to changed terms without being asked.")
-def command(yes: bool) -> int:
-    """Send this round's update to the group and fetch its newest ranker.
+@click.option("--now", is_flag=True, help="Answer the round at once, not in the later part of its time.")
+def command(yes: bool, now: bool) -> int:
+    """Answer the group's round when its time has come, and fetch its newest ranker.
 
-    The update is learned from result pages that came since the last one, is noised, and is written into the privacy
+    A device answers at a moment of its own in the later half of a round, so that what is opened until then counts. The
+    update is learned from result pages that came since the last one, is noised, and is written into the privacy
     ledger before it leaves. The ranker is adopted where your own pages show that it serves you no worse. Exit code 2
     when the privacy budget forbids sending, 3 when the server cannot be reached.
     """
@@ -31,7 +34,7 @@ def command(yes: bool) -> int:
 
     def sync() -> int:
         with Store(context.paths.state) as store:
-            report = Sync(store, context.settings, asking(yes=yes)).run()
+            report = Sync(store, context.settings, asking(yes=yes), at_once=now).run()
         for line in report.said:
             say(line)
         if report.refused:

@@ -24,8 +24,8 @@ from foltr.privacy.noise import keyed_generator
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
 """seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
-LONGEST_DELAY = 6 * 3600
-"""seconds by which a sync in the background spreads its answers"""
+EARLY = 0.15
+"""of a round's time: left for devices that sync once a day to answer a round of a week"""
 
 
 def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
@@ -70,6 +70,9 @@ def pause(chance: float, taken: float) -> float:
     return moment - taken
 
 
-def not_before(told: Announcement, chance: float, now: int) -> int:
-    """When a sync in the background sends, in seconds since 1970: spread over the first half of what is left."""
-    return now + int(chance * min(LONGEST_DELAY, max(told.deadline - now, 0) / 2))
+def moment(told: Announcement, chance: float) -> int:
+    """When this device answers the round, in seconds since 1970: from half of its time to EARLY of it before its end.
+
+    Answers that leave as soon as a round opens would use up the rounds of a period before anything was opened.
+    """
+    return told.opened + int((0.5 + chance * (0.5 - EARLY)) * max(told.deadline - told.opened, 0))

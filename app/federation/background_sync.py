@@ -65,7 +65,7 @@ class BackgroundSync:
         with Store(self._paths.state) as store:
             member = membership.load(store)
             agreed = member is not None and member.agreed and member.background == "yes"
-            if not agreed or self._clock() < _due(store, every):
+            if not agreed or self._clock() < membership.load_standing(store).synced + every:
                 return None
             self._not_before = self._clock() + RETRY_SECONDS
             return self._sync(store)
@@ -82,11 +82,3 @@ class BackgroundSync:
         if report.refused:
             return News(report.refused, important=True)
         return News("; ".join(report.said) or "synced", important=report.sent)
-
-
-def _due(store: Store, every: int) -> float:
-    """When to sync next: after the usual time, or when the answer to the round may leave."""
-    seen = membership.load_standing(store)
-    upload = ledger.find_upload(store, seen.lineage, seen.round)
-    next_sync = seen.synced + every
-    return min(next_sync, upload.not_before) if upload is not None and upload.body is not None else next_sync

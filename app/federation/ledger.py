@@ -151,7 +151,7 @@ def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: in
 
 
 State = Literal["waiting", "sent", "late"]
-COLUMNS = "lineage, round, body, state, last_page, n_interactions, not_before"
+COLUMNS = "lineage, round, body, state, last_page, n_interactions"
 """of an Upload, in the order of its fields"""
 
 
@@ -167,8 +167,6 @@ class Upload:
     last_page: int
     """the newest interaction in it, 0 when its pages do not count as used"""
     n_interactions: int
-    not_before: int = 0
-    """when it may be sent, in seconds since 1970; see app.federation.answering"""
 
 
 def find_upload(store: Store, lineage: int, round: int) -> Upload | None:
@@ -201,7 +199,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
             return present
         write_entry(db, cost)
         db.execute(
-            f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
             dataclasses.astuple(upload),
         )
     return upload

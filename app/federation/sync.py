@@ -84,7 +84,7 @@ class Sync:
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     at_once: bool = True
-    """whether the answer leaves now, after seconds, or with a sync hours later: nobody waits for the screen's"""
+    """whether to answer now, or with a sync in the later part of the round's time (app.federation.answering)"""
 
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
@@ -105,19 +105,15 @@ class Sync:
             errand = self._errand(server)
         told, upload, newest = errand.told, errand.upload, errand.newest
         if errand.start is not None:
-            upload = self._prepared(member, errand, errand.start, now=int(began))
-            if self.at_once:
-                self.sleep(answering.pause(answering.chance(told, member), self.clock() - began))
+            upload = self._prepared(member, errand, errand.start)
+            self.sleep(answering.pause(answering.chance(told, member), self.clock() - began))
         sent, sentence = told.received or (upload is not None and upload.state == "sent"), errand.sentence
         summed = [errand.summed]
         if upload is not None and upload.body is not None:
-            if self.at_once or self.clock() >= upload.not_before:
-                with self._talk(member) as server:
-                    sent, sentence = self._send(server, told, upload)
-                    summed.append(self._add_up(server, errand))
-                    newest = server.newest_model(told)
-            else:
-                sentence = f"prepared the answer to round {told.round}; it leaves after {iso_minute(upload.not_before)}"
+            with self._talk(member) as server:
+                sent, sentence = self._send(server, told, upload)
+                summed.append(self._add_up(server, errand))
+                newest = server.newest_model(told)
         verdict = consider(self.store, self.settings, told.terms, newest, now=int(self.clock()))
         said = tuple(filter(None, (errand.renamed, *summed, sentence, verdict)))
         return SyncReport(told.round, sent, said, errand.refused)
@@ -215,9 +211,12 @@ class Sync:
             return f"sat out round {told.round}: no new pages, and the group's terms tell their number anyway"
         budget.check_period(spent, cost, told.terms)
         budget.check(spent, cost, self.settings.federation)
+        moment = answering.moment(told, answering.chance(told, member))
+        if not self.at_once and self.clock() < moment:
+            return f"answers round {told.round} after {iso_minute(moment)}; `sync --now` does at once"
         return ""
 
-    def _prepared(self, member: Membership, errand: _Errand, start: ModelRecord, *, now: int) -> Upload:
+    def _prepared(self, member: Membership, errand: _Errand, start: ModelRecord) -> Upload:
         """This device's answer, on disk with its cost; without new pages it is noise alone."""
         told, theta = errand.told, theta_of(start)
         pages = self._pages(told)
@@ -226,8 +225,7 @@ class Sync:
         else:
             body = encode(sealed_round.shared_update(errand.occasion, told, theta, pages, member))
         last = 0 if told.purpose == "forget" else pages.last
-        delay = 0 if self.at_once else answering.not_before(told, answering.chance(told, member), now)
-        upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions), delay)
+        upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions))
         return ledger.write_upload(self.store, upload, self._cost(member, told, errand.occasion))
 
     def _pages(self, told: Announcement) -> ReplayPages:

@@ -133,6 +133,8 @@ class Announcement(Record, frozen=True):
     """X25519 public key [32]; its private half is destroyed when the round closes"""
     deadline: int
     """seconds since 1970"""
+    opened: int
+    """seconds since 1970; with the deadline it says when a device answers"""
     server_time: int
     """seconds since 1970"""
     phase: Literal["collect", "sum", "rest"] = "collect"

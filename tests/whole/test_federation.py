@@ -191,7 +191,7 @@ def test_a_device_without_clicks_gains_from_the_others(server: Path, tmp_path: P
         for home, topics in zip(homes[:3], shares, strict=False):
             for _ in range(3):
                 use(home, topics)
-            assert f"answered round {number}" in device(home, "sync")
+            assert f"answered round {number}" in device(home, "sync", "--now")
     device(homes[3], "join", invite(server), "--yes")
     closed, theta = newest_theta(server)
     before = quality(homes[3], shares[3], np.array([WEAK.get(name, 0.0) for name in NAMES]))
@@ -209,17 +209,17 @@ def test_five_friends_bring_one_another_in_and_add_up_what_nobody_opens(sealed: 
     for home in homes[1:5]:
         link = device(homes[0], "invite").split()[0]
         assert "joined" in device(home, "join", link, "--yes")
-    told = [device(home, "sync") for home in homes[:5]]
+    told = [device(home, "sync", "--now") for home in homes[:5]]
     assert all("answered round 1, with noise alone" in said for said in told)
     assert "added up round 1 of 5 members, unread" in told[-1]
     for home in homes[:4]:
-        assert "added up round 1 of 5 members, unread" in device(home, "sync")
+        assert "added up round 1 of 5 members, unread" in device(home, "sync", "--now")
     assert newest_theta(sealed)[0] == 1
     status = json.loads(device(homes[4], "federation", "status", "--json"))
     assert (status["sealed"]["members"], status["sealed"]["committee"], status["sealed"]["threshold"]) == (5, 5, 4)
     assert "4 of 5 members together" in device(homes[4], "federation")
     assert "vouch" in device(homes[5], "join", invite(sealed), "--yes")
     pseudonym, _, compare = device(homes[1], "vouch").partition("  ")
-    assert compare.strip() in device(homes[5], "sync")
+    assert compare.strip() in device(homes[5], "sync", "--now")
     assert "is vouched for" in device(homes[1], "vouch", pseudonym[:8], "--yes")
     assert json.loads(device(homes[1], "federation", "status", "--json"))["sealed"]["members"] == 6

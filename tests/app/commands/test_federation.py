@@ -35,7 +35,7 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     assert joined.stdout == ""
     assert "One round costs epsilon 0.93" in joined.stderr
     assert "joined the group herons" in joined.stderr
-    synced = device.run("sync")
+    synced = device.run("sync", "--now")
     assert synced.returncode == 0, synced.stderr
     assert "answered round 1, learned from 30 pages" in synced.stderr
     status = json.loads(device.run("federation", "status", "--json").stdout)
@@ -92,7 +92,7 @@ def test_a_spent_budget_is_exit_code_2(device: Device, group: Group) -> None:
     """A sync that the privacy ledger forbids to send is an error that names the setting."""
     see_pages(device, 30)
     assert device.run("join", group.link(), "--yes").returncode == 0
-    done = device.run("sync", "--set", "federation.epsilon_budget=0.5")
+    done = device.run("sync", "--now", "--set", "federation.epsilon_budget=0.5")
     assert done.returncode == 2
     assert "federation.epsilon_budget" in done.stderr
 

@@ -25,7 +25,7 @@ def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_pat
         assert "can work out from an update which results you opened" in joined.stderr
         assert "10 numbers without any noise" in joined.stderr
         assert "AUC" not in joined.stderr
-        device.run("sync", "--set", "federation.allow_unprotected=true")
+        device.run("sync", "--now", "--set", "federation.allow_unprotected=true")
     shown = device.run("privacy").stdout
     assert "epsilon is infinite after 1 round" in shown
     assert "Nothing is guaranteed" in shown

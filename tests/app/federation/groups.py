@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +148,11 @@ class Person:
     def join(self, group: Group) -> Membership:
         return self.joining().join(group.invite(), agrees=lambda lines: True)
 
-    def sync(self, *, agrees: bool = True, sleep: Callable[[float], None] = no_pause) -> SyncReport:
-        return Sync(self.store, self.settings, lambda lines: agrees, by=self.by, clock=self.clock, sleep=sleep).run()
+    def sync(
+        self, *, agrees: bool = True, sleep: Callable[[float], None] = no_pause, at_once: bool = True
+    ) -> SyncReport:
+        made = Sync(self.store, self.settings, lambda lines: agrees, by=self.by, clock=self.clock, sleep=sleep)
+        return replace(made, at_once=at_once).run()
 
     def see_pages(self, n: int, *, seed: int = 0, feature: str = "recent_week") -> None:
         """Store pages on which the user opened the result that is strongest in one feature."""

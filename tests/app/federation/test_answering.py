@@ -197,13 +197,21 @@ def test_the_pause_makes_up_for_what_preparing_took() -> None:
     assert answering.pause(0.25, 6.0) == pytest.approx(3.75)
 
 
-def test_in_the_background_answers_spread_over_what_is_left_of_the_round(group: Group, person: Person) -> None:
-    """At most six hours, and at most half of the time until the deadline, of which `chance` is the share."""
+def test_a_device_answers_in_the_later_part_of_a_round(group: Group, person: Person) -> None:
+    """Of 100,000 seconds after the first 50,000, at a chance of .5 after 67,500, and before the last 15,000."""
     person.join(group)
-    told = msgspec.structs.replace(told_to(person), deadline=100_000)
-    assert answering.not_before(told, 0.5, 0) == 3 * 3600
-    assert answering.not_before(told, 0.5, 90_000) == 92_500
-    assert answering.not_before(told, 0.5, 200_000) == 200_000
+    told = msgspec.structs.replace(told_to(person), opened=1_000, deadline=101_000)
+    assert answering.moment(told, 0.0) == 51_000
+    assert answering.moment(told, 0.5) == 68_500
+    assert answering.moment(told, 1.0) == 86_000
+
+
+def test_before_its_moment_a_device_prepares_nothing_unless_asked_to(group: Group, person: Person) -> None:
+    """In a round of a week that just opened a sync spends nothing and says when; at once it answers."""
+    person.join(group)
+    assert "answers round 1 after" in person.sync(at_once=False).said[0]
+    assert ledger.entries(person.store) == ()
+    assert person.sync().sent
 
 
 def test_a_restored_state_is_charged_what_the_server_had(group: Group, person: Person, make_person: Make) -> None:

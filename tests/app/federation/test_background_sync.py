@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 import msgspec
+import pytest
 
-from app.federation import ledger, membership
-from app.federation.answering import LONGEST_DELAY
+from app.federation import answering, ledger, membership
 from app.federation.background_sync import RETRY_SECONDS, BackgroundSync
 from app.settings import Paths
 from tests.app.federation.groups import Group, Person, hasty
@@ -21,8 +21,8 @@ def background(person: Person, clock: Callable[[], float]) -> BackgroundSync:
     return BackgroundSync(person.settings, Paths(folder, folder), by=hasty, clock=clock)
 
 
-def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person) -> None:
-    """Unasked it asks and does not sync; after a yes it prepares its answer, and sends it when its moment has come."""
+def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unasked it asks and does not sync; after a yes it answers, once the moment for it has come."""
     person.set(sync="hourly")
     person.join(group)
     moment = [time.time()]
@@ -36,26 +36,16 @@ def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person) -
     news = syncing.sync_when_due()
     assert news is not None
     assert not news.important
-    assert "prepared the answer to round 1; it leaves after" in news.text
-    (upload,) = ledger.all_uploads(person.store)
-    assert moment[0] < upload.not_before < moment[0] + LONGEST_DELAY
+    assert "answers round 1 after" in news.text
+    assert ledger.entries(person.store) == ()
     assert syncing.sync_when_due() is None
-    assert len(ledger.entries(person.store)) == 1
-    ready(person)
-    syncing = background(person, lambda: moment[0])
-    news = syncing.sync_when_due()
+    monkeypatch.setattr(answering, "moment", lambda told, chance: told.opened)
+    membership.note_standing(person.store, synced=0)
+    news = background(person, lambda: moment[0]).sync_when_due()
     assert news is not None
     assert news.important
     assert "answered round 1" in news.text
-    moment[0] += 200
-    assert syncing.sync_when_due() is None
     assert len(ledger.entries(person.store)) == 1
-
-
-def ready(person: Person) -> None:
-    """Let the moment of what is prepared be past, for the server takes no request of another day."""
-    with person.store.transaction() as db:
-        db.execute("UPDATE uploads SET not_before = 0")
 
 
 def test_no_means_no(group: Group, person: Person) -> None:

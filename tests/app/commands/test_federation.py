@@ -33,7 +33,7 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     joined = device.run("join", group.link(), "--yes")
     assert joined.returncode == 0, joined.stderr
     assert joined.stdout == ""
-    assert "One round costs epsilon 0.93" in joined.stderr
+    assert "One note reveals at most epsilon 0.93" in joined.stderr
     assert "joined the group herons" in joined.stderr
     synced = device.run("sync", "--now")
     assert synced.returncode == 0, synced.stderr

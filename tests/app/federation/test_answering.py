@@ -19,7 +19,6 @@ from app.federation.failures import Unreachable
 from app.federation.membership import Membership
 from app.federation.replay import newest_pages
 from app.federation.server import Correspondence, corresponding
-from app.federation.sync import Sync
 from app.federation.terms import method_of
 from app.federation.transport import Patience, Transport
 from app.learning.learner import theta_prior
@@ -55,9 +54,14 @@ def opened(group: Group, body: bytes | None) -> bytes:
 
 
 def prepare(person: Person) -> bytes | None:
-    """The answer to the open round, prepared and not sent."""
-    Sync(person.store, person.settings, lambda lines: True, by=hasty, at_once=False).run()
+    """The answer to the open round, on disk and not sent: the device stops while it waits for the moment to send."""
+    with contextlib.suppress(KeyboardInterrupt):
+        person.sync(sleep=_stop)
     return ledger.all_uploads(person.store)[-1].body
+
+
+def _stop(seconds: float) -> None:
+    raise KeyboardInterrupt
 
 
 def clone(person: Person, make_person: Make) -> Person:

@@ -72,7 +72,7 @@ def test_every_command_of_the_readme_runs(home: Path) -> None:
 
 def elsewhere(line: str) -> bool:
     """Lines of the laboratory and of groups have tests of their own below, and in tests/whole."""
-    return shlex.split(line, comments=True)[1] in ("--simulate", "join", "sync", "privacy")
+    return shlex.split(line, comments=True)[1] in ("--simulate", "join", "invite", "sync", "privacy")
 
 
 def test_every_simulation_of_the_readme_runs(home: Path) -> None:

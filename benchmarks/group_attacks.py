@@ -14,6 +14,7 @@ former terms what they could say is small beside the noise, and they are always 
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,45 +144,49 @@ def direction(known: World, plan: Plan, n: int) -> FloatVector:
 
 def played(
     known: World, plan: Plan, n: int, name: str, target: FloatVector, *, silent: bool, seeds: int
-) -> tuple[float, list[AttackOutcome]]:
-    """Mean nDCG, and each run."""
+) -> tuple[FloatVector, list[AttackOutcome]]:
+    """nDCG of each seed `[seeds]`, and each run."""
     noise = noise_of(plan.method.privacy)
     assert noise is not None
     group = AttackedGroup(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
     outcomes = [
         run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, seed) for seed in range(seeds)
     ]
-    return float(np.mean([known.ndcg(outcome.theta) for outcome in outcomes])), outcomes
+    return np.array([known.ndcg(outcome.theta) for outcome in outcomes]), outcomes
+
+
+def with_error(losses: FloatVector) -> str:
+    """Mean and standard error of the paired differences `[seeds]`."""
+    error = losses.std(ddof=1) / math.sqrt(len(losses)) if len(losses) > 1 else math.nan
+    return f"{losses.mean():+.3f} +- {error:.3f}"
 
 
 def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
     """One table: the attacks in rows."""
     m, target = MALICIOUS[n], direction(known, plan, n)
     table = Table(("attack", "nDCG@10", "loss", f"aim <= {AIMS[n]}", "rounds with alarm", f"found of {m}",
-                   "wronged", "silent: nDCG@10", "loss", "found", "wronged"))  # fmt: skip
-    base: dict[bool, float] = {}
+                   "wronged", "silent: nDCG@10", "loss", "aim", "rounds with alarm", "found", "wronged"))  # fmt: skip
+    base: dict[bool, FloatVector] = {}
     for name in ATTACKS:
         cells: list[object] = []
         for silent in (False, True):
             if not silent and plan.n_local == 0:
                 cells += ["-"] * 6
                 continue
-            value, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
-            if name == "none":
-                base[silent] = value
-            loss = base[silent] - value
+            values, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
+            losses = base.setdefault(silent, values) - values
             found = sum(one.found for one in outcomes) / seeds
             wronged = sum(one.wronged for one in outcomes) / seeds
             alarms = f"{sum(one.alarms for one in outcomes) / seeds:g} of {plan.n_rounds}"
             cells += [
-                value,
-                loss,
-                *([] if silent else [verdict(loss <= AIMS[n]), alarms]),
+                float(values.mean()),
+                with_error(losses),
+                verdict(losses.mean() <= AIMS[n]),
+                alarms,
                 f"{found:g}",
                 f"{wronged:g}",
             ]
         table.add(name, *cells)
-        print(f"  {name}: {cells}", flush=True)
     return table
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, sealed_round
+from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, people, sealed_round
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
@@ -175,7 +175,11 @@ class Sync:
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
         before = membership.load_standing(self.store)
-        told = server.announcement(before)
+        try:
+            told = server.announcement(before)
+        except Declined as refusal:
+            people.readmit(self.store, server, refusal)
+            told = server.announcement(before)
         with self.store.transaction():
             # Another sync may have seen more in the meantime.
             present = membership.load_standing(self.store)

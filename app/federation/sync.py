@@ -120,6 +120,9 @@ class Sync:
 
     def _errand(self, server: Correspondence) -> _Errand:
         """Ask what the present round is, and for all that is needed to answer it."""
+        agreed = membership.load_standing(self.store).agreed_terms
+        if agreed is not None and agreed.mode != "open":
+            people.follow(self.store, server)  # a restored server has its roster back before it says who is in a round
         told = self._told(server)
         renamed, now = membership.rename(self.store, told.group), int(self.clock())
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)

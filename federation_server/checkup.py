@@ -63,9 +63,15 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         active = enrolment.count_active(connection, now=now)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits = awaited(connection, here, schedule, floor=agreed.floor, now=now) if here is not None else None
+        gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    if agreed.mode != "open":
+        text = "nobody on it who is gone"
+        if gone:
+            text = f"{', '.join(gone)} gone, but on it until a member runs `foltr-search vouch DEVICE --gone`"
+        yield Check("roster", not gone, text)
     yield _guard(last)
     if waits is None and today.name == "rest":
         yield Check("round", True, f"{today.sentence}: {why_it_rests(agreed)}")

@@ -191,6 +191,12 @@ def active_devices(connection: Connection, *, now: int) -> frozenset[str]:
     return frozenset(connection.execute(select(members.c.device).where(is_active(now))).scalars())
 
 
+def ghosts(connection: Connection, *, now: int) -> tuple[str, ...]:
+    """Who is on the roster without being a member any more: only another member can sign that one is gone."""
+    listed = {one.device for one in roster_book.state(connection).members.values()}
+    return tuple(sorted(listed - active_devices(connection, now=now)))
+
+
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
     """Take no more updates from this device; whether it was a member."""
     connection.execute(delete(guarded).where(guarded.c.device == device))

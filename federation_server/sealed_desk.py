@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 
 from federation_server import enrolment, group, roster_book, rounds, sealed_intake, tombstones
 from federation_server.authentication import active_member
+from federation_server.database import note_erasure
 from federation_server.refusals import Refused
 from federation_server.tombstones import hash_of_member
 from federation_server.vault import Vault
@@ -90,6 +91,8 @@ def vouch(connection: Connection, vault: Vault, device: str, asked: Vouching, *,
         raise Refused("wrong-group")
     group.lock(connection)
     roster_book.vouch(connection, device, asked)
+    if asked.leaves and roster_book.erase_bodies(connection):
+        note_erasure(connection)
     return roster(connection, vault, after=asked.about)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from federation_server.commands.installation import now, open_here, the_member, when
+from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
 
 
 @click.command()
@@ -45,6 +45,7 @@ def command(device: str | None, yes: bool, method: str | None) -> int:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
     with writing(installation.engine) as connection:
         receipt = forgetting.forget(connection, forgetter, member, now=now())
+        tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
     click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
     if method and receipt.method not in (method, "none"):

@@ -51,6 +51,21 @@ def the_member(connection: Connection, beginning: str) -> str:
     return found[0]
 
 
+def tell_of_ghosts(connection: Connection, *, now: int) -> None:
+    """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
+    from federation_server import group
+    from federation_server.enrolment import ghosts
+
+    if group.terms(connection).mode == "open":
+        return
+    for device in ghosts(connection, now=now):
+        click.echo(
+            f"{device} is on the roster still, and each round counts it as missing: a member takes it off by "
+            f"`foltr-search vouch {device[:8]} --gone`",
+            err=True,
+        )
+
+
 def warn_of_loopback(installation: Installation) -> None:
     """Say on stderr that an invite names an address that other machines do not reach."""
     if urlsplit(installation.public_address).hostname in LOOPBACK:

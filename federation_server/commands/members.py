@@ -6,7 +6,7 @@ import json
 
 import click
 
-from federation_server.commands.installation import now, open_here, the_member, when
+from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
 
 
 @click.group(invoke_without_command=True)
@@ -21,6 +21,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
 
     with reading(open_here().engine) as connection:
         found = all_members(connection)
+        tell_of_ghosts(connection, now=now())
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)
         if as_json:
@@ -45,6 +46,7 @@ def revoke(device: str) -> int:
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
+        tell_of_ghosts(connection, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")
     return 0
 
@@ -67,6 +69,7 @@ def remove(device: str, yes: bool) -> int:
         click.confirm(f"remove member {member}, and leave the ranker as it is?", abort=True)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
+        tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
     click.echo(f"{member}: removed, {receipt.erased}; the ranker was not changed")
     return 0

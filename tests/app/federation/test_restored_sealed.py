@@ -11,17 +11,20 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from app.federation import inviting, ledger, membership, people, sealed_round
+from app.federation import inviting, ledger, membership, moving, people, sealed_round
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.server import corresponding
 from federation_server import backup, enrolment, roster_book, setup
 from federation_server import rounds as the_rounds
+from federation_server.checkup import checks
+from federation_server.cli import main
 from federation_server.database import reading
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.invite_link import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
 from tests.app.federation.groups import Person, hasty
+from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored
 from tests.federation_server.client import Running, running
 from tests.federation_server.sealed_members import make_sealed
@@ -242,3 +245,48 @@ def test_two_are_forgotten_in_a_round(tmp_path: Path, make_person: Make, phase: 
             assert len(state.vouched) == n_left
         found = entries(made)
         assert sum(entry.body is None for entry in found if entry.kind == "join") == 2
+
+
+def test_a_ghost_waits_for_a_members_signature(
+    tmp_path: Path, make_person: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Removed by the operator it is on the roster still: `members remove`, `members` and doctor name what a member has
+    to do, and once that is done its keys are gone and nobody speaks of it any more."""
+    made = make_sealed(tmp_path / "first")
+    with running(made) as live:
+        everyone = friends(made, make_person, 6)
+        ghost = device(everyone.pop())
+        assert command(made, ["members", "remove", ghost, "--yes"]) == 0
+        assert f"foltr-search vouch {ghost[:8]} --gone" in capsys.readouterr().err
+        assert command(made, ["members"]) == 0
+        assert ghost in capsys.readouterr().err
+        (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
+        assert not check.good
+        assert ghost in check.text
+        inviting.vouch(everyone[0].store, everyone[0].settings, ghost[:8], gone=True, by=hasty)
+        assert command(made, ["members"]) == 0
+        assert capsys.readouterr().err == ""
+        (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
+        assert check.good
+        assert entries(made)[5].body is None
+        hold_round(live, everyone)
+
+
+def command(made: Installation, arguments: list[str]) -> int:
+    return main(["--folder", str(made.folder), *arguments])
+
+
+def test_a_sealed_group_moves_in_the_midst_of_a_round(tmp_path: Path, make_person: Make) -> None:
+    """Told of another port after two had answered: all go there by themselves, and the round is added up there."""
+    made = make_sealed(tmp_path / "first")
+    with running(made):
+        everyone = friends(made, make_person, 5)
+        there = elsewhere(made)
+        announce(made, there)
+        for person in everyone[:2]:
+            person.sync()
+        for person in everyone[2:]:
+            moving.note(person.store, told_to(person).moved)
+    with running(there) as live:
+        assert hold_round(live, everyone) == (1, 1)
+        assert {membership.member(person.store).address for person in everyone} == {there.public_address}

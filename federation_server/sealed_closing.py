@@ -64,7 +64,7 @@ def is_due(connection: Connection, agreed: Terms, here: Round, *, now: int) -> b
     except CohortError:
         return False
     if here.phase == "sum":
-        return len(sealed_intake.answers_of(connection, here)) >= _checked_threshold(cohort)
+        return sealed_intake.n_answers(connection, here) >= _checked_threshold(cohort)
     arrived = frozenset(sealed_intake.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
     return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
 

@@ -10,12 +10,25 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
+from federation_server import enrolment
 from federation_server.database import reading, writing
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.roster import LEAVE, leave_text
 from foltr.federated.sealed_sums import mean_change, mechanism_of
-from foltr.federated.wire import Accepted, Farewell, Receipt, ShareList, Signed, SumTask, decode, digest, encode
+from foltr.federated.wire import (
+    Accepted,
+    Farewell,
+    Invite,
+    Receipt,
+    ShareList,
+    Signed,
+    SumTask,
+    Vouching,
+    decode,
+    digest,
+    encode,
+)
 from foltr.privacy.clipping import l2_norm
 from tests.federation_server.client import Client, Running, document, invite, opened, reason, running
 from tests.federation_server.sealed_members import (
@@ -311,6 +324,27 @@ def test_members_vouch_and_take_ghosts_off(sqlite: Running) -> None:
     assert state.number == 7
     stranger = Client(people[0].address, identity=Identity(b"?" * 32))
     assert reason(stranger.send("GET", "/v1/roster")) == "unknown-device"
+    for about in (7, -1, 2**70):
+        asked = Vouching(group_id=state.group_id, about=about, leaves=True, signature=b"x" * 64)
+        assert reason(people[0].send("POST", "/v1/vouchers", encode(asked))) in ("bad-vouching", "malformed")
+
+
+def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
+    """Who comes by the invite of a member that was taken off waits as if by the administrator's; a member that was
+    taken off invites nobody, and another has a hundred open invites at most."""
+    people = members(sqlite.made, 3)
+    group_id = people[0].announcement().terms.group_id
+    assert offer(people[1], "of a ghost", group_id).ok
+    assert vouch(people[0], people[1], leaves=True).ok
+    late = Client(people[0].address)
+    link = Invite(address=late.address, fingerprint="", token="of a ghost", group_id=group_id)
+    assert late.join(link).ok
+    assert [one.vouched for one in roster_of(late).members.values()] == [True, True, False]
+    assert reason(offer(people[1], "another", group_id)) == "not-in-roster"
+    for number in range(enrolment.MOST_OPEN):
+        assert offer(people[2], f"invite {number}", group_id).ok
+    assert offer(people[2], "invite 0", group_id).ok
+    assert reason(offer(people[2], "one more", group_id)) == "too-many"
 
 
 def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:

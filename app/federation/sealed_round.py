@@ -156,5 +156,5 @@ def _note(store: Store, told: Announcement, signed: Signed) -> None:
         hashes = ", ".join(hashlib.blake2b(one.body, digest_size=8).hexdigest() for one in (before[0], signed))
         raise Distrusted(
             f"the server signed two lists for round {told.round} ({hashes}), which an honest one never does: the "
-            "second is not answered, and both are kept as proof"
+            "later one is not answered, and two are kept as proof"
         )

@@ -12,12 +12,15 @@ from sqlalchemy import func, select, update
 
 from federation_server import enrolment
 from federation_server.database import reading, writing
+from federation_server.rounds import present
+from federation_server.sealed_closing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.roster import LEAVE, leave_text
-from foltr.federated.sealed_sums import mean_change, mechanism_of
+from foltr.federated.sealed_sums import ANSWER, Occasion, mean_change, mechanism_of
 from foltr.federated.wire import (
     Accepted,
+    CommitteeAnswer,
     Farewell,
     Invite,
     Receipt,
@@ -160,6 +163,39 @@ def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> 
     assert "0 of the committee's 5 answered; 4 are needed" in row.guard
 
 
+def falsified(client: Client, occasion: Occasion, said: CommitteeAnswer) -> CommitteeAnswer:
+    """The same answer with another sum, signed by the same member."""
+    false = bytes([said.sums[0] ^ 1]) + said.sums[1:]
+    text = f"{occasion.context(client.device)}\n{said.list_hash}\n".encode() + false
+    return msgspec.structs.replace(said, sums=false, signature=client.identity.sign(ANSWER, text))
+
+
+def test_answers_that_contradict_one_another_are_tried_once(sqlite: Running) -> None:
+    """Five members of whom one lies: nobody can tell who, so the server waits for the deadline and then ends the round
+    without a sum; it does not try again every second."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    assert told.wanted == 5
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    occasion = occasion_of(people[0], told)
+    for one in people:
+        said = the_answer(one, told)
+        assert one.send("POST", "/v1/answers", encode(falsified(one, occasion, said) if one is people[3] else said)).ok
+    with reading(sqlite.made.engine) as connection:
+        here = present(connection)
+        assert here is not None
+        assert here.phase == "sum"
+        assert not is_due(connection, told.terms, here, now=here.deadline - 1)
+        assert is_due(connection, told.terms, here, now=here.deadline)
+    with writing(sqlite.made.engine) as connection:
+        connection.execute(update(lists).values(fixed=1))
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), first)
+
+
 def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     """Seven members, all answer, one falsely: it is named in the round's report, and the sum is right."""
     people = members(sqlite.made, 7)
@@ -171,10 +207,7 @@ def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     for one in people:
         said = the_answer(one, told)
         if one is people[3]:
-            false = bytes([said.sums[0] ^ 1]) + said.sums[1:]
-            context = occasion.context(one.device)
-            signature = one.identity.sign(b"foltr answer 1", f"{context}\n{said.list_hash}\n".encode() + false)
-            said = msgspec.structs.replace(said, sums=false, signature=signature)
+            said = falsified(one, occasion, said)
         assert one.send("POST", "/v1/answers", encode(said)).ok
     assert people[0].announcement().round == 2
     with reading(sqlite.made.engine) as connection:

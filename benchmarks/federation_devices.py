@@ -46,8 +46,10 @@ database = "{database}"
 quorum = {quorum}
 floor = 1
 hours = {hours}
+in_period = 0
 [method]
 mode = "open"
+shared = []
 privacy = {{ mechanism = "gaussian", clip = 0.5, noise_multiplier = 1.0 }}
 [limits]
 device_per_minute = 1000000000
@@ -122,11 +124,13 @@ class ServerProcess:
     folder: Path
     port: int
     process: subprocess.Popen[bytes] | None = None
+    command: tuple[str, ...] = ()
+    """another program than `foltr-server serve`"""
 
     def start(self) -> None:
         """Start it and wait until it is ready."""
         with open(self.folder / "server.log", "ab") as log:
-            command = [*PROGRAM, "--folder", str(self.folder), "serve"]
+            command = self.command or (*PROGRAM, "--folder", str(self.folder), "serve")
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
         _wait(self.port, self.process)
 
@@ -136,6 +140,19 @@ class ServerProcess:
             return 0.0
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_megabytes(self) -> float:
+        """The most memory that it ever had at once (Linux)."""
+        return self._told("status", "VmHWM") / 1024
+
+    def written_bytes(self) -> int:
+        """What it has had written to disk so far (Linux)."""
+        return self._told("io", "write_bytes")
+
+    def _told(self, file: str, name: str) -> int:
+        assert self.process is not None
+        lines = Path(f"/proc/{self.process.pid}/{file}").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name + ":"))
 
     def kill(self) -> None:
         """End it without warning."""
@@ -150,12 +167,27 @@ class ServerProcess:
             self.process.wait(30)
 
 
+def free_port() -> int:
+    """Of loopback."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+def beside(made: Installation, server: ServerProcess, folder: Path) -> ServerProcess:
+    """Another process on the same database, with the same keys and a port of its own."""
+    folder.mkdir()
+    port = free_port()
+    settings = (server.folder / "server.toml").read_text(encoding="utf-8")
+    (folder / "server.toml").write_text(settings.replace(f"port = {server.port}", f"port = {port}", 1), "utf-8")
+    made.vault.write(folder / "keys.json")
+    return ServerProcess(folder, port)
+
+
 def make_server(
     folder: Path, *, n_devices: int, quorum: int, hours: float = 24.0, database: str = "sqlite:///group.sqlite"
 ) -> tuple[Installation, ServerProcess, list[Device]]:
     """A group of 136 features with its members, ready to be started."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = int(probe.getsockname()[1])
+    port = free_port()
     folder.mkdir(parents=True)
     text = SETTINGS.format(port=port, database=database, quorum=quorum, hours=hours)
     (folder / "server.toml").write_text(text, encoding="utf-8")

@@ -1,12 +1,16 @@
 """How many updates a second one server process takes: 1,000 devices over loopback, SQLite and PostgreSQL.
 
-    python -m benchmarks.federation_load [--devices 1000] [--rounds 5] [--connections 32] [--rate 0]
+    python -m benchmarks.federation_load [--devices 1000] [--rounds 5] [--connections 32] [--rate 0] [--processes 1]
 
 Each round every device fetches the announcement, then sends one update of 136 parameters; the quorum is all of them, so
 that each round closes inside the measured time. Signatures and seals are real and made before the clock runs: the
 generator, which shares the machine with the server, only writes bytes and reads answers. `--rate` offers so many
 requests a second instead of as many as the connections carry. Nothing may be lost: the rows in the database must be as
 many as the acknowledgements.
+
+A machine that others use answers later and not with more work, so requests are also counted by the second of the
+server's own processor; and the same bytes go to benchmarks.bare_server right after each round. `--processes 2`: two
+servers on one PostgreSQL, half of the connections to each.
 """
 
 from __future__ import annotations
@@ -14,9 +18,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +32,9 @@ from sqlalchemy import func, select
 from benchmarks.federation_devices import (
     Connection,
     Device,
+    ServerProcess,
+    beside,
+    free_port,
     make_server,
     percentile,
     present_round,
@@ -45,19 +53,29 @@ class Timing:
     seconds: list[float] = field(default_factory=list)
     """of each request, from the moment at which it was due"""
     wall: float = 0.0
+    cpu: float = 0.0
+    """seconds of the processes that answered"""
+    written: int = 0
+    """bytes that they had written to disk"""
     refused: int = 0
 
     def add(self, other: Timing) -> None:
         self.seconds += other.seconds
         self.wall += other.wall
+        self.cpu += other.cpu
+        self.written += other.written
         self.refused += other.refused
 
+    @property
+    def answered(self) -> int:
+        return len(self.seconds) - self.refused
+
     def line(self, name: str) -> str:
-        ok = len(self.seconds) - self.refused
         return (
-            f"{name:14} {ok / self.wall:7.0f} /s   p50 {percentile(self.seconds, 50):6.1f} ms   "
-            f"p99 {percentile(self.seconds, 99):6.1f} ms   worst {max(self.seconds) * 1000:6.1f} ms   "
-            f"{ok} answered, {self.refused} refused"
+            f"  {name:14} {self.answered / self.wall:7.0f} /s of the clock, {self.answered / self.cpu:7.0f} /s of the "
+            f"server's processor, p50 {percentile(self.seconds, 50):6.1f} ms, p99 {percentile(self.seconds, 99):6.1f} "
+            f"ms, worst {max(self.seconds) * 1000:6.1f} ms, {self.written / 1e6:.1f} MB written; "
+            f"{self.answered} answered, {self.refused} refused"
         )
 
 
@@ -79,23 +97,51 @@ async def send_all(connections: list[Connection], requests: Iterable[bytes], rat
     return found
 
 
-async def measure(
-    port: int, server_key: bytes, devices: list[Device], *, n_rounds: int, n_connections: int, rate: float
-) -> tuple[Timing, Timing]:
-    """Announcements and updates of whole rounds."""
-    connections = [Connection(port) for _ in range(n_connections)]
-    rng, fetched, sent = np.random.default_rng(1), Timing(), Timing()
-    for _ in range(n_rounds):
-        asks = [device.request("GET", "/v1/round") for device in devices]
-        fetched.add(await send_all(connections, asks, rate))
-        told, start = await present_round(connections[0], server_key, devices[0])
-        thetas = start + rng.normal(scale=0.1, size=(len(devices), len(start)))
-        bodies = [sealed_update(told, theta, d) for theta, d in zip(thetas, devices, strict=True)]
-        posts = [d.request("POST", "/v1/updates", b) for d, b in zip(devices, bodies, strict=True)]
-        sent.add(await send_all(connections, posts, rate))
+async def timed(servers: Sequence[ServerProcess], asked: Iterable[bytes], n_connections: int, rate: float) -> Timing:
+    """`send_all` over fresh connections, which are shared out among the servers, and what it cost these."""
+    connections = [Connection(servers[number % len(servers)].port) for number in range(n_connections)]
+    before = [(one.cpu_seconds(), one.written_bytes()) for one in servers]
+    found = await send_all(connections, asked, rate)
+    for one, (cpu, written) in zip(servers, before, strict=True):
+        found.cpu += one.cpu_seconds() - cpu
+        found.written += one.written_bytes() - written
     for connection in connections:
         connection.close()
-    return fetched, sent
+    return found
+
+
+@dataclass(slots=True, eq=False)
+class Load:
+    """Whole rounds, to one process or to several at once."""
+
+    servers: list[ServerProcess]
+    bare: ServerProcess
+    server_key: bytes
+    devices: list[Device]
+    n_connections: int
+    rate: float
+    fetched: Timing = field(default_factory=Timing)
+    sent: Timing = field(default_factory=Timing)
+    least: Timing = field(default_factory=Timing)
+    """of the bare server"""
+
+    async def run(self, n_rounds: int) -> None:
+        """Announcements, updates, and the same updates to the bare server."""
+        rng = np.random.default_rng(1)
+        for _ in range(n_rounds):
+            asks = [device.request("GET", "/v1/round") for device in self.devices]
+            self.fetched.add(await timed(self.servers, asks, self.n_connections, self.rate))
+            posts = await self._updates(rng)
+            self.sent.add(await timed(self.servers, posts, self.n_connections, self.rate))
+            self.least.add(await timed([self.bare], posts, self.n_connections, self.rate))
+
+    async def _updates(self, rng: np.random.Generator) -> list[bytes]:
+        connection = Connection(self.servers[0].port)
+        told, start = await present_round(connection, self.server_key, self.devices[0])
+        connection.close()
+        thetas = start + rng.normal(scale=0.1, size=(len(self.devices), len(start)))
+        bodies = [sealed_update(told, theta, d) for theta, d in zip(thetas, self.devices, strict=True)]
+        return [d.request("POST", "/v1/updates", b) for d, b in zip(self.devices, bodies, strict=True)]
 
 
 def stored(installation: Installation) -> tuple[int, int]:
@@ -120,29 +166,39 @@ def database(kind: str) -> Iterator[str]:
 
 def run(kind: str, options: argparse.Namespace) -> bool:
     """Measure one kind of database; whether nothing was lost."""
-    with tempfile.TemporaryDirectory(prefix="foltr-load-") as folder, database(kind) as address:
-        n = options.devices
-        made, server, devices = make_server(Path(folder) / "server", n_devices=n, quorum=n, database=address)
-        server.start()
+    with tempfile.TemporaryDirectory(prefix="foltr-load-") as name, database(kind) as address:
+        n, folder = options.devices, Path(name)
+        made, server, devices = make_server(folder / "server", n_devices=n, quorum=n, database=address)
+        others = [beside(made, server, folder / f"other-{number}") for number in range(1, options.processes)]
+        port = free_port()
+        bare = ServerProcess(folder, port, command=(sys.executable, "-m", "benchmarks.bare_server", str(port)))
+        load = Load([server, *others], bare, made.vault.identity.public, devices, options.connections, options.rate)
+        started = [*load.servers, bare]
         try:
-            fetched, sent = asyncio.run(
-                measure(
-                    server.port, made.vault.identity.public, devices,
-                    n_rounds=options.rounds, n_connections=options.connections, rate=options.rate,
-                )
-            )  # fmt: skip
-            cpu = server.cpu_seconds() / (len(fetched.seconds) + len(sent.seconds))
+            for one in started:
+                one.start()
+            asyncio.run(load.run(options.rounds))
+            peak = max(one.peak_megabytes() for one in load.servers)
         finally:
-            server.stop()
+            for one in started:
+                one.stop()
         kept, closed = stored(made)
         made.engine.dispose()
-    print(kind)
-    print(fetched.line("  announcements"))
-    print(sent.line("  updates"))
-    acknowledged = len(sent.seconds) - sent.refused
-    print(f"  {cpu * 1000:.2f} ms of the server's processor a request, its start included")
-    print(f"  rows {kept}, acknowledged {acknowledged}, rounds closed {closed} of {options.rounds}")
-    return kept == acknowledged and closed == options.rounds and sent.refused == 0
+    return report(kind, options, load, peak, kept, closed)
+
+
+def report(kind: str, options: argparse.Namespace, load: Load, peak: float, kept: int, closed: int) -> bool:
+    """Print it; whether nothing was lost."""
+    sent, least = load.sent, load.least
+    print(f"{kind}, {options.processes} server processes, load average {os.getloadavg()[0]:.1f}")
+    print(load.fetched.line("announcements"))
+    print(sent.line("updates"))
+    print(least.line("bare POST"))
+    ratio = sent.cpu / sent.answered / (least.cpu / least.answered)
+    print(f"  an update costs {ratio:.2f} times the processor of a bare POST of the same bytes")
+    print(f"  at most {peak:.0f} MB of memory; rows {kept}, acknowledged {sent.answered}, ", end="")
+    print(f"rounds closed {closed} of {options.rounds}", flush=True)
+    return kept == sent.answered and closed == options.rounds and sent.refused == 0
 
 
 def main() -> int:
@@ -152,9 +208,12 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--rate", type=float, default=0.0, help="requests offered a second; 0: as many as go")
+    parser.add_argument("--processes", type=int, default=1, help="servers on one PostgreSQL")
     parser.add_argument("--database", choices=("sqlite", "postgresql"), action="append")
     options = parser.parse_args()
     kinds = options.database or ["sqlite", *(["postgresql"] if binaries() else [])]
+    if options.processes > 1 and "sqlite" in kinds:
+        parser.error("several processes need --database postgresql alone")
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {options.connections} connections")
     good = [run(kind, options) for kind in kinds]
     print("nothing was lost" if all(good) else "FAILED: updates were lost or doubled")

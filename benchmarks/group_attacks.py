@@ -1,19 +1,19 @@
 """What a fifth of a group that means harm can do to the common ranker, and whether the server notices.
 
-    python -m benchmarks.group_attacks [--seeds 2] [--clients 5 20 50] [--terms former default long] [--wire]
+    python -m benchmarks.group_attacks [--seeds 8] [--clients 5 20 50] [--terms former default long]
 
 Members search three collections whose documents became files with types and dates by lot (benchmarks.preferences); an
 honest one opens what is relevant. The figure is nDCG@10 of the common ranker after the last round, on queries that
 nobody searched. The attackers push in the direction that costs most, of those that were tried on these very queries.
 In the columns "silent" honest members have nothing to say and send noise alone, so that nobody pushes back; with the
-former terms what they could say is small beside the noise, and they are always silent.
-
-`--wire` plays the default terms as real requests: a server on loopback, devices' own verbs, seals, signatures.
+former terms what they could say is small beside the noise, and they are always silent. +- is the standard error of a
+loss over the seeds, each of which is played with and without the attack: honest members draw the same in both.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,52 +143,56 @@ def direction(known: World, plan: Plan, n: int) -> FloatVector:
 
 def played(
     known: World, plan: Plan, n: int, name: str, target: FloatVector, *, silent: bool, seeds: int
-) -> tuple[float, list[AttackOutcome]]:
-    """Mean nDCG, and each run."""
+) -> tuple[FloatVector, list[AttackOutcome]]:
+    """nDCG of each seed `[seeds]`, and each run."""
     noise = noise_of(plan.method.privacy)
     assert noise is not None
     group = AttackedGroup(plan.method, noise, n, MALICIOUS[n], plan.n_rounds, 0 if silent else plan.n_local)
     outcomes = [
         run(group, ATTACKS[name], theta_prior(), target, known.pages, known.users, seed) for seed in range(seeds)
     ]
-    return float(np.mean([known.ndcg(outcome.theta) for outcome in outcomes])), outcomes
+    return np.array([known.ndcg(outcome.theta) for outcome in outcomes]), outcomes
+
+
+def with_error(losses: FloatVector) -> str:
+    """Mean and standard error of the paired differences `[seeds]`."""
+    error = losses.std(ddof=1) / math.sqrt(len(losses)) if len(losses) > 1 else math.nan
+    return f"{losses.mean():+.3f} +- {error:.3f}"
 
 
 def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
     """One table: the attacks in rows."""
     m, target = MALICIOUS[n], direction(known, plan, n)
     table = Table(("attack", "nDCG@10", "loss", f"aim <= {AIMS[n]}", "rounds with alarm", f"found of {m}",
-                   "wronged", "silent: nDCG@10", "loss", "found", "wronged"))  # fmt: skip
-    base: dict[bool, float] = {}
+                   "wronged", "silent: nDCG@10", "loss", "aim", "rounds with alarm", "found", "wronged"))  # fmt: skip
+    base: dict[bool, FloatVector] = {}
     for name in ATTACKS:
         cells: list[object] = []
         for silent in (False, True):
             if not silent and plan.n_local == 0:
                 cells += ["-"] * 6
                 continue
-            value, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
-            if name == "none":
-                base[silent] = value
-            loss = base[silent] - value
+            values, outcomes = played(known, plan, n, name, target, silent=silent, seeds=seeds)
+            losses = base.setdefault(silent, values) - values
             found = sum(one.found for one in outcomes) / seeds
             wronged = sum(one.wronged for one in outcomes) / seeds
             alarms = f"{sum(one.alarms for one in outcomes) / seeds:g} of {plan.n_rounds}"
             cells += [
-                value,
-                loss,
-                *([] if silent else [verdict(loss <= AIMS[n]), alarms]),
+                float(values.mean()),
+                with_error(losses),
+                verdict(losses.mean() <= AIMS[n]),
+                alarms,
                 f"{found:g}",
                 f"{wronged:g}",
             ]
         table.add(name, *cells)
-        print(f"  {name}: {cells}", flush=True)
     return table
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=8)
     parser.add_argument("--clients", type=int, nargs="+", choices=tuple(MALICIOUS), default=list(MALICIOUS))
     parser.add_argument("--terms", nargs="+", choices=tuple(plans()), default=list(plans()))
     wanted, known = parser.parse_args(), world()

@@ -33,6 +33,8 @@ Answer = Callable[[HttpRequest], Awaitable[Response]]
 TICK_SECONDS = 1.0
 BODY_SECONDS = 30.0
 """for a whole body to arrive"""
+LARGEST_ROSTER = 2_000_000
+"""bytes of a roster that is handed back: of more than a thousand entries"""
 CLEAN_EVERY = 60
 """ticks between looking for rows to drop"""
 JSON = "application/json"
@@ -62,6 +64,7 @@ class Server:
             self.route("/v1/models/{hash:str}", "GET", self.model),
             self.route("/v1/updates", "POST", self.update),
             self.route("/v1/roster", "GET", self.roster),
+            self.route("/v1/roster", "POST", self.take_back),
             self.route("/v1/invites", "POST", self.invite),
             self.route("/v1/vouchers", "POST", self.vouch),
             self.route("/v1/shares", "POST", self.shared),
@@ -114,6 +117,10 @@ class Server:
         if not (after.isdecimal() and len(after) < 10):
             raise Refused("malformed", "after is a number")
         return _json(await run_in_threadpool(self.service.roster, await self._signed(http), int(after)))
+
+    async def take_back(self, http: HttpRequest) -> Response:
+        request = await self._signed(http, largest=LARGEST_ROSTER)
+        return _json(await run_in_threadpool(self.service.take_back, request))
 
     async def invite(self, http: HttpRequest) -> Response:
         return _json(await run_in_threadpool(self.service.invite, await self._signed(http)))
@@ -178,15 +185,15 @@ class Server:
         answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
         return answer
 
-    async def _signed(self, http: HttpRequest) -> Request:
+    async def _signed(self, http: HttpRequest, *, largest: int = 0) -> Request:
         """The request with its body, no larger than the server takes, once its device has requests left."""
-        declared = http.headers.get("content-length", "")
-        if declared.isdecimal() and int(declared[:20]) > self.largest_body:
-            raise _too_large(self.largest_body)
+        declared, largest = http.headers.get("content-length", ""), largest or self.largest_body
+        if declared.isdecimal() and int(declared[:20]) > largest:
+            raise _too_large(largest)
         claimed = credentials(http.headers)
         # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
         self.devices.spend(f"{claimed.device} {self.address(http)}")
-        return Request(claimed, http.method, _path(http), await self.body(http, largest=self.largest_body))
+        return Request(claimed, http.method, _path(http), await self.body(http, largest=largest))
 
     async def body(self, http: HttpRequest, *, largest: int) -> bytes:
         """All of it; Refused("too-large") or Refused("too-slow") as soon as that is known."""

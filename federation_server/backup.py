@@ -2,7 +2,8 @@
 
 A backup is gzip-compressed MessagePack: a header, then every row of every table from one consistent view, then a
 BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
-are worth nothing on another day. The open round is left out with them: a restored server opens a new one.
+are worth nothing on another day. The open round is left out with them, and all that a sealed one has of its members: a
+restored server opens a new one.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
 from federation_server.database import known_revisions, reading, writing
-from federation_server.tables import metadata, nonces, rounds, updates
+from federation_server.tables import answers, lists, metadata, nonces, rounds, shares, updates
 from foltr.errors import FoltrError
 
-LEFT_OUT = (updates.name, nonces.name)
+LEFT_OUT = tuple(table.name for table in (updates, nonces, shares, lists, answers))
 FORMAT = 1
 
 

@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, update
 
-from federation_server import forgetting, group, remembered, rounds, sealed_closing
+from federation_server import forgetting, group, remembered, roster_book, rounds, sealed_closing
 from federation_server.awaited import awaited
 from federation_server.closed import Closed, note_participation
+from federation_server.database import note_erasure
 from federation_server.received import Received, agreement, read_received
 from federation_server.rounds import Policy, Round
 from federation_server.tables import updates
@@ -43,6 +44,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
     if agreed.mode != "open":
         summed = sealed_closing.advance(connection, vault, policy, agreed, here, now=now, asked=asked)
         if summed is not None:
+            _erase_withheld(connection)
             rounds.open_next(connection, vault, policy.schedule, now=now)
         return summed
     if rounds.is_overdue(here, floor=agreed.floor, now=now):
@@ -54,6 +56,12 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
     purpose = forgetting.next_purpose(connection, here, now=now)
     rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
     return closed
+
+
+def _erase_withheld(connection: Connection) -> None:
+    """Of members who were forgotten while the round went by their keys."""
+    if roster_book.erase_bodies(connection):
+        note_erasure(connection)
 
 
 def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, here: Round, *, now: int) -> Closed:

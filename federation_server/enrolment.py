@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +142,17 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
     except RosterError as error:
         raise Refused("bad-invite", str(error)) from error
     return fresh
+
+
+def readmit(connection: Connection, keys: Mapping[bytes, bytes], *, now: int) -> None:
+    """Make members of devices that were members before a restore: invite key by device key. Their invites are used."""
+    known = members_of(connection, [pseudonym(key) for key in keys])
+    for device_key, invite_key in keys.items():
+        if pseudonym(device_key) not in known:
+            row = {"device": pseudonym(device_key), "device_key": device_key, "joined": now}
+            connection.execute(insert(members).values(**row))
+            used = update(invites).where(invites.c.key_hash == key_hash(invite_key), invites.c.used.is_(None))
+            connection.execute(used.values(used=now))
 
 
 def member(connection: Connection, device: str) -> Member | None:

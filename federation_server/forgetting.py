@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
-from federation_server import enrolment, group, journal, rounds, sealed_closing, tombstones
+from federation_server import enrolment, group, journal, roster_book, rounds, sealed_closing, tombstones
 from federation_server.branches import Place, first_place, influence_of, last_before
 from federation_server.database import note_erasure
 from federation_server.group import GroupError
@@ -120,8 +120,8 @@ def _forget(
     learned_with = influence_of(connection, first) if first else {}
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
-    if here is not None:
-        rounds.recount(connection, here)
+    if here is not None and not rounds.recount(connection, here):
+        roster_book.follow(connection)
     method = _possible(connection, forgetter.settings, touched, kept, again=stone is not None) if touched else "none"
     lineage, number = first or (None, None)
     fresh = Tombstone(hash_of_member(device), lineage, number, method, request, now)
@@ -275,6 +275,7 @@ def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
     """End the open round without a model: its key is destroyed, and what devices sent for it is deleted."""
     if here is not None:
         rounds.end(connection, here, now=now, state="abandoned")
+        roster_book.erase_bodies(connection)
         connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
 
 

@@ -33,6 +33,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "wrong-shares": (400, "the message does not hold together"),
     "wrong-list": (409, "the answer adds up another list than the round's"),
     "not-in-roster": (403, "this device takes no part in this"),
+    "wrong-roster": (409, "these entries do not continue the group's roster"),
     "bad-vouching": (400, "the signature for a member does not hold"),
     "too-large": (413, "the body is larger than the server takes"),
     "too-slow": (408, "the body did not arrive in time"),

@@ -7,6 +7,8 @@ nobody has answered it, it follows the roster, so that a new group need not wait
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server import group
@@ -100,21 +102,60 @@ def leave(connection: Connection, device: str, signature: bytes) -> None:
 
 
 def erase_bodies(connection: Connection) -> int:
-    """Erase what tells of members that left and vouched for nobody who is here; how many entries."""
+    """Erase what tells of members that left and vouched for nobody who is here; how many entries.
+
+    Whoever is in the cohort of a round that somebody has answered stays until it is over (`closing` asks again): the
+    messages are bound to the keys of all.
+    """
     found = entries(connection)
-    numbers = chain.erasable(found)
+    answered = (rounds.c.state == "open", rounds.c.n_updates > 0, rounds.c.roster_head != "")
+    numbers = chain.erasable(found, before=connection.execute(select(rounds.c.roster_number).where(*answered)).scalar())
     for number in numbers:
         blank = encode(chain.erase(found[number]))
         connection.execute(update(roster).where(roster.c.number == number).values(entry=blank))
     return len(numbers)
 
 
-def _append(connection: Connection, here: Roster, entry: RosterEntry) -> None:
-    """Write an entry that members will accept; the open round follows it while nobody has answered."""
-    after = chain.extended(here, [entry])
-    connection.execute(insert(roster).values(number=entry.number, entry=encode(entry)))
+def take_back(connection: Connection, seen: RosterPage, returned: Sequence[RosterEntry]) -> tuple[Roster, Roster]:
+    """Append what a restored roster lacks, up to a page that this server has signed; the states before and after.
+
+    The page proves that the server took these entries once, erased ones and those of the administrator's invites among
+    them. Refused("wrong-roster") where the server has gone on otherwise meanwhile.
+    """
+    here = state(connection)
+    if seen.number <= here.number:
+        if state(connection, seen.number).head != seen.head:
+            raise Refused("wrong-roster", f"the server's are others before entry {seen.number}")
+        return here, here
+    try:
+        fresh = [entry for entry in returned if here.number <= entry.number < seen.number]
+        after = chain.extended(here, fresh)
+        chain.check_settled(after)
+    except RosterError as error:
+        raise Refused("wrong-roster", str(error)) from error
+    if (after.number, after.head) != (seen.number, seen.head):
+        raise Refused("wrong-roster", f"they lead to entry {after.number}, and the page to {seen.number}")
+    _write(connection, fresh)
+    erase_bodies(connection)
+    return here, after
+
+
+def follow(connection: Connection) -> None:
+    """The open round goes by the roster of now while nobody has answered it."""
+    number, head = end(connection)
     waiting = (rounds.c.state == "open", rounds.c.n_updates == 0, rounds.c.roster_head != "")
-    connection.execute(update(rounds).where(*waiting).values(roster_number=after.number, roster_head=after.head))
+    connection.execute(update(rounds).where(*waiting).values(roster_number=number, roster_head=head))
+
+
+def _append(connection: Connection, here: Roster, entry: RosterEntry) -> None:
+    """Write an entry that members will accept."""
+    chain.extended(here, [entry])
+    _write(connection, [entry])
+
+
+def _write(connection: Connection, fresh: Sequence[RosterEntry]) -> None:
+    connection.execute(insert(roster), [{"number": entry.number, "entry": encode(entry)} for entry in fresh])
+    follow(connection)
 
 
 def _group_id(connection: Connection) -> str:

@@ -67,7 +67,7 @@ def is_due(connection: Connection, agreed: Terms, here: Round, *, now: int) -> b
         return False
     if here.phase == "sum":
         n_answers = sealed_intake.n_answers(connection, here)
-        if n_answers < _checked_threshold(cohort):
+        if n_answers < _checked_threshold(connection, cohort, now=now):
             return False
         return (sealed_intake.list_hash(connection, here), n_answers) not in _contradictory
     arrived = frozenset(sealed_intake.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
@@ -123,9 +123,11 @@ def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozen
     return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
 
 
-def _checked_threshold(cohort: Cohort) -> int:
-    """Answers of which one may be false and is named; in a small committee, all."""
-    return min(cohort.threshold + 2, len(cohort.committee))
+def _checked_threshold(connection: Connection, cohort: Cohort, *, now: int) -> int:
+    """Answers of which one may be false and is named; in a small committee those of all who are still members."""
+    able = _could_answer(connection, cohort, now=now)
+    n_able = sum(member.device in able for member in cohort.committee)
+    return max(cohort.threshold, min(cohort.threshold + 2, n_able))
 
 
 def _summed(
@@ -134,7 +136,7 @@ def _summed(
     """Add up when enough of the committee have answered."""
     cohort, answers = where.cohort, sealed_intake.answers_of(connection, here)
     late = now >= here.deadline or asked
-    wanted = cohort.threshold if late else _checked_threshold(cohort)
+    wanted = cohort.threshold if late else _checked_threshold(connection, cohort, now=now)
     if len(answers) >= wanted:
         try:
             found = combined(where, answers)

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from federation_server import enrolment, group, roster_book, rounds, sealed_intake
+from federation_server import enrolment, group, roster_book, rounds, sealed_intake, tombstones
 from federation_server.authentication import active_member
 from federation_server.refusals import Refused
+from federation_server.tombstones import hash_of_member
 from federation_server.vault import Vault
-from foltr.federated.envelope import SignatureError, sign_document, verify
+from foltr.errors import RecordError
+from foltr.federated.envelope import SignatureError, open_document, sign_document, verify
 from foltr.federated.roster import INVITE, invite_text
 from foltr.federated.wire import (
     Accepted,
     CommitteeAnswer,
     Invited,
     InviteOffer,
+    RosterPage,
+    RosterReturn,
     SharedUpdate,
     Signed,
     SumTask,
@@ -34,6 +38,34 @@ DAY = 86_400
 def roster(connection: Connection, vault: Vault, *, after: int) -> Signed:
     """The entries of the roster from number `after` on."""
     return sign_document(vault.identity, "roster", roster_book.page(connection, after=after))
+
+
+def take_back(connection: Connection, vault: Vault, device: str, asked: RosterReturn, *, now: int) -> Signed:
+    """After a restore a device hands back what the roster lacks; the entries from the first one on that were handed.
+
+    They make members of those who enrolled since the backup, but for who was forgotten, and end the membership of those
+    who left. Refused("unknown-device") for a sender that neither is a member nor is one by these entries.
+    """
+    group_id = group.terms(connection).group_id
+    try:
+        seen = open_document(vault.identity.public, asked.seen, "roster", RosterPage)
+    except (SignatureError, RecordError) as error:
+        raise Refused("wrong-roster", f"the page that they lead to is not this server's: {error}") from error
+    if (asked.group_id, seen.group_id) != (group_id, group_id):
+        raise Refused("wrong-group")
+    group.lock(connection)
+    before, after = roster_book.take_back(connection, seen, asked.entries)
+    if after.of_device(device) is None and enrolment.member(connection, device) is None:
+        raise Refused("unknown-device")
+    forgotten = {stone.member for stone in tombstones.in_database(connection)}
+    fresh = [entry for entry in asked.entries if before.number <= entry.number < after.number]
+    joined = {e.body.device_key: e.body.invite_key for e in fresh if e.kind == "join" and e.body is not None}
+    present = {one.device_key for one in after.members.values() if hash_of_member(one.device) not in forgotten}
+    enrolment.readmit(connection, {key: joined[key] for key in joined.keys() & present}, now=now)
+    for one in before.members.values():
+        if one.number not in after.members:
+            enrolment.end_membership(connection, one.device, now=now)
+    return roster(connection, vault, after=asked.entries[0].number if asked.entries else seen.number)
 
 
 def invite(connection: Connection, device: str, asked: InviteOffer, *, now: int) -> Invited:

@@ -68,6 +68,8 @@ def keep_shared(connection: Connection, vault: Vault, here: Round | None, sent: 
     agreed = group.terms(connection)
     round_ = _same_round(here, agreed, sent)
     where = _occasion_or_refused(connection, round_, agreed)
+    if sent.roster_head != round_.roster_head:
+        raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
     if sent.device not in where.cohort.by_device:
         raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
     try:

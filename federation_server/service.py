@@ -66,6 +66,7 @@ from foltr.federated.wire import (
     Invited,
     InviteOffer,
     R,
+    RosterReturn,
     Sealed,
     SharedUpdate,
     Signed,
@@ -279,6 +280,18 @@ class Service:
         with reading(self.engine) as connection:
             active_member(connection, request.credentials.device, now=self.clock())
             return sealed_desk.roster(connection, self.vault, after=after)
+
+    def take_back(self, request: Request) -> Signed:
+        """Take entries of the roster that a restored database lacks; the sender may be a member by them alone."""
+        asked, device = _decoded(request.body, RosterReturn), request.credentials.device
+        if device != pseudonym(asked.device_key):
+            raise Refused("bad-signature", "the pseudonym is not that of the key")
+        self._check(request, asked.device_key)
+        with writing(self.engine) as connection:
+            found = sealed_desk.take_back(connection, self.vault, device, asked, now=self.clock())
+        with reading(self.engine) as connection:  # who was forgotten has handed back what is true, and stays so
+            active_member(connection, device, now=self.clock())
+        return found
 
     def invite(self, request: Request) -> Invited:
         """Take a member's invite."""

@@ -119,7 +119,8 @@ def rename(store: Store, name: str) -> str:
 def erase(store: Store) -> None:
     """Forget the group and the key; what was spent on it stays in the privacy ledger."""
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
-    store.set_value("federation standing", None, durable=True)
+    store.set_value(STANDING_KEY, None, durable=True)
+    store.set_value(ROSTER_SEEN, None, durable=True)
 
 
 class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -187,6 +188,8 @@ def receipt_in_words(receipt: Receipt) -> str:
 
 
 STANDING_KEY = "federation standing"
+ROSTER_SEEN = "federation roster seen"
+"""the JSON of the Signed page at whose end the verified roster stands"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -3,6 +3,10 @@
 The kept entries are the pin: only what continues them is taken, and a server that shows fewer, or others, is not
 believed. Each entry was verified before it was stored (foltr.federated.roster), so that reading them again needs no
 signatures. A newcomer compares what it is shown with where its inviter stood.
+
+A server that was restored from a backup knows fewer of the same entries. They are handed back to it, with the page by
+which it signed once that they are its own; so it also learns again of a member who enrolled after that backup. Of who
+left meanwhile nothing is handed back but hashes.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from app.federation.failures import Distrusted, FederationError
+from app.federation import membership
+from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
 from app.store import Store
@@ -18,7 +23,7 @@ from foltr.errors import RecordError
 from foltr.federated import roster as chain
 from foltr.federated.envelope import Identity, box_public
 from foltr.federated.roster import Roster, RosterMember
-from foltr.federated.wire import InviteVoucher, RosterEntry, decode, encode
+from foltr.federated.wire import InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
 
 
 def entries(store: Store) -> tuple[RosterEntry, ...]:
@@ -41,12 +46,15 @@ def known(store: Store, group_id: str, number: int | None = None) -> Roster:
 def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | None = None) -> Roster:
     """The roster of now: what is new is fetched, verified and kept; Distrusted when it does not continue what was seen.
 
-    With `voucher`, as at joining, it must be the chain in which the inviter stood.
+    With `voucher`, as at joining, it must be the chain in which the inviter stood. A server that knows fewer entries of
+    this chain gets them back.
     """
     found = known(store, server.member.group_id)
     states = [found]
     while True:
-        page = server.roster(found.number)
+        signed, page = _page(store, server, found.number)
+        if page.number < found.number:
+            signed, page = _returned(store, server, page)
         if page.number < found.number or (page.number > found.number and not page.entries):
             raise Distrusted(f"the server's roster went back: {page.number} entries after {found.number}")
         try:
@@ -55,11 +63,61 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
                 states.append(found)
         except RecordError as error:
             raise Distrusted(f"the server's roster does not hold: {error}") from error
-        _keep(store, page.entries)
+        _keep(store, page.entries, signed if (found.number, found.head) == (page.number, page.head) else None)
         if found.number >= page.number:
             break
     _check_end(found, states, page.head, voucher)
     return found
+
+
+def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[Signed, RosterPage] | None:
+    """Give the server the verified entries from this number on; its roster from there, None where none can be given."""
+    stored = store.value(membership.ROSTER_SEEN)
+    if stored is None:
+        return None
+    held = entries(store)
+    gone = chain.erasable(held)
+    told = tuple(chain.erase(entry) if entry.number in gone else entry for entry in held[after:])
+    return server.hand_back(decode(stored, Signed), told)
+
+
+def readmit(store: Store, server: Correspondence, refusal: Declined) -> None:
+    """Have a server that does not know this device any more, as after a restore, take it back by the roster's entries.
+
+    Raises the refusal where that is not what it was about.
+    """
+    if refusal.reason != "unknown-device":
+        raise refusal
+    try:
+        answer = hand_back(store, server)
+    except Declined as again:
+        if again.reason != "wrong-roster":
+            raise
+        raise FederationError(
+            "the server does not know this device, and has gone on with other members than it had: "
+            "`foltr-search leave --local`, then join by a new invite"
+        ) from again
+    if answer is None:
+        raise refusal
+
+
+def _page(store: Store, server: Correspondence, number: int) -> tuple[Signed, RosterPage]:
+    try:
+        return server.roster(number)
+    except Declined as refusal:
+        readmit(store, server, refusal)
+    return server.roster(number)
+
+
+def _returned(store: Store, server: Correspondence, page: RosterPage) -> tuple[Signed, RosterPage]:
+    """The server's roster once it has the entries back that it lacks; Distrusted when it shows another chain."""
+    pinned = known(store, server.member.group_id, page.number)
+    if pinned.head != page.head:
+        raise Distrusted(f"the server's roster is another than this device has verified, before entry {page.number}")
+    answer = hand_back(store, server, after=page.number)
+    if answer is None:
+        raise Distrusted(f"the server's roster went back to {page.number} entries")
+    return answer
 
 
 def at_opening(store: Store, group_id: str, number: int, head: str) -> Roster:
@@ -89,10 +147,13 @@ def chosen(roster: Roster, prefix: str) -> RosterMember:
     return found[0]
 
 
-def _keep(store: Store, fresh: Sequence[RosterEntry]) -> None:
+def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> None:
+    """The verified entries, and the page at whose end they stand."""
     with store.transaction() as db:
         rows = [(entry.number, encode(entry)) for entry in fresh]
         db.executemany("INSERT OR IGNORE INTO roster VALUES (?, ?)", rows)
+        if signed is not None and store.value(membership.ROSTER_SEEN) != encode(signed):
+            store.set_value(membership.ROSTER_SEEN, encode(signed), durable=True)
 
 
 def _check_end(found: Roster, states: Sequence[Roster], head: str, voucher: InviteVoucher | None) -> None:

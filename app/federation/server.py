@@ -46,7 +46,9 @@ from foltr.federated.wire import (
     ModelRecord,
     R,
     Receipt,
+    RosterEntry,
     RosterPage,
+    RosterReturn,
     Sealed,
     SharedUpdate,
     Signed,
@@ -216,9 +218,15 @@ class Correspondence:
         """An update as it is kept in the outbox."""
         return read_accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
 
-    def roster(self, after: int) -> RosterPage:
+    def roster(self, after: int) -> tuple[Signed, RosterPage]:
         """Entries of the roster from this number on, unverified but for the server's signature."""
         return self._page(self._transport.get(f"/v1/roster?after={after}"))
+
+    def hand_back(self, seen: Signed, entries: tuple[RosterEntry, ...]) -> tuple[Signed, RosterPage]:
+        """Give a restored server the entries that lead to a page which it signed; as `roster` from the first on."""
+        key, group_id = self.member.identity.public, self.member.group_id
+        asked = RosterReturn(group_id=group_id, device_key=key, seen=seen, entries=entries)
+        return self._page(self._transport.post("/v1/roster", encode(asked)))
 
     def offer_invite(self, token: str) -> Invited:
         """Have the server take whoever holds this secret, for whom this device vouches."""
@@ -228,12 +236,12 @@ class Correspondence:
         return _decode(self._transport.post("/v1/invites", encode(asked)), Invited)
 
     def vouch(self, about: RosterMember, *, leaves: bool) -> RosterPage:
-        """Vouch for a member, or take one off the roster who is no longer there."""
+        """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on."""
         group_id = self.member.group_id
         purpose, text = (LEAVE, leave_text(group_id, about.number)) if leaves else (VOUCH, vouch_text(group_id, about))
         signature = self.member.identity.sign(purpose, text)
         asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
-        return self._page(self._transport.post("/v1/vouchers", encode(asked)))
+        return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
 
     def send_shared(self, body: bytes) -> Accepted:
         """An answer in shares, as it is kept in the outbox."""
@@ -247,11 +255,12 @@ class Correspondence:
         """What this member of the committee has added up."""
         return read_accepted(self._transport.post("/v1/answers", body), decode(body, CommitteeAnswer))
 
-    def _page(self, answer: bytes) -> RosterPage:
-        found = _open(self.member.server_key, _decode(answer, Signed), "roster", RosterPage)
+    def _page(self, answer: bytes) -> tuple[Signed, RosterPage]:
+        signed = _decode(answer, Signed)
+        found = _open(self.member.server_key, signed, "roster", RosterPage)
         if found.group_id != self.member.group_id:
             raise Distrusted("the server sent the roster of another group")
-        return found
+        return signed, found
 
     def farewell(self, *, forget: bool, number: int | None = None) -> tuple[Signed, Receipt]:
         """Leave the group; `number` is that of this device's entry in the roster, which its signature ends."""

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, sealed_round
+from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, people, sealed_round
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
@@ -120,6 +120,9 @@ class Sync:
 
     def _errand(self, server: Correspondence) -> _Errand:
         """Ask what the present round is, and for all that is needed to answer it."""
+        agreed = membership.load_standing(self.store).agreed_terms
+        if agreed is not None and agreed.mode != "open":
+            people.follow(self.store, server)  # a restored server has its roster back before it says who is in a round
         told = self._told(server)
         renamed, now = membership.rename(self.store, told.group), int(self.clock())
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)
@@ -175,7 +178,11 @@ class Sync:
     def _told(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
         before = membership.load_standing(self.store)
-        told = server.announcement(before)
+        try:
+            told = server.announcement(before)
+        except Declined as refusal:
+            people.readmit(self.store, server, refusal)
+            told = server.announcement(before)
         with self.store.transaction():
             # Another sync may have seen more in the meantime.
             present = membership.load_standing(self.store)

@@ -211,12 +211,13 @@ def left(roster: Roster, about: int, signer: int, signature: bytes) -> RosterEnt
     return _entry(roster, "leave", about, vouched=False, body=RosterBody(voucher=signer, signature=signature))
 
 
-def erasable(entries: Sequence[RosterEntry]) -> frozenset[int]:
+def erasable(entries: Sequence[RosterEntry], *, before: int | None = None) -> frozenset[int]:
     """Numbers of entries whose bodies nobody needs: joins of members that left, and vouches for them.
 
-    The join of a member who signed for someone whose entry stays is needed, whether or not it has left.
+    The join of a member who signed for someone whose entry stays is needed, whether or not it has left. With `before`
+    only those count as gone whose leaving is one of the first so many entries: a round may still go by these.
     """
-    gone = {entry.about for entry in entries if entry.kind == "leave"}
+    gone = {entry.about for entry in entries[:before] if entry.kind == "leave"}
     needed: set[int] = set()
     for entry in reversed(entries):  # who rests on a body is seen before it
         if entry.body is None:

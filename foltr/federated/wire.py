@@ -256,6 +256,19 @@ class RosterPage(Record, frozen=True):
     """from the one that was asked for; some of many"""
 
 
+class RosterReturn(Record, frozen=True):
+    """A device hands entries back that a restored server does not know; its own may be among them."""
+
+    group_id: str
+    """the group's random name"""
+    device_key: bytes
+    """Ed25519 public key [32] of the sender"""
+    seen: Signed
+    """the server's own RosterPage, whose number and head these entries lead to"""
+    entries: tuple[RosterEntry, ...]
+    """in order, at least from the first that the server lacks; bodies of members that left may be missing"""
+
+
 class InviteOffer(Record, frozen=True):
     """A member invites someone: the public half of the invite, so that the server takes whoever holds its secret."""
 
@@ -490,6 +503,7 @@ DEVICE_RECORDS: tuple[type[Record], ...] = (
     CommitteeAnswer,
     InviteOffer,
     Vouching,
+    RosterReturn,
     Farewell,
 )
 """everything that a device sends, besides the signature headers"""

@@ -94,5 +94,13 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         seen.add(wanted)
     # The others have tests of their own: replays, floods, slow bodies, a database that is away, the dashboard's, and
     # those of sealed groups (test_sealed_rounds).
-    sealed = {"wrong-mode", "wrong-phase", "wrong-shares", "wrong-list", "not-in-roster", "bad-vouching"}
+    sealed = {
+        "wrong-mode",
+        "wrong-phase",
+        "wrong-shares",
+        "wrong-list",
+        "not-in-roster",
+        "wrong-roster",
+        "bad-vouching",
+    }
     assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "not-admin"} | sealed

@@ -322,7 +322,7 @@ def test_refusals_of_a_sealed_group(sqlite: Running) -> None:
         ({"group_id": "other"}, "wrong-group"),
         ({"device": people[1].device}, "wrong-device"),
         ({"model_hash": "other"}, "wrong-shares"),
-        ({"roster_head": "other"}, "wrong-shares"),
+        ({"roster_head": "other"}, "wrong-phase"),
         ({"boxes": good.boxes[:-4] + b"!!!!"}, "wrong-shares"),
     ):
         bad = msgspec.structs.replace(good, **changes)

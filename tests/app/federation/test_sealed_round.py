@@ -217,8 +217,8 @@ def test_strangers_on_the_roster_are_not_believed(
         group_id=roster.group_id, number=roster.number + 1, head=chain.entry_hash(forged), entries=(forged,)
     )
     shorter = RosterPage(group_id=roster.group_id, number=roster.number - 1, head="", entries=())
-    for page, said in ((longer, "nobody vouched for it"), (shorter, "went back")):
-        monkeypatch.setattr(Correspondence, "roster", lambda self, after, page=page: page)
+    for page, said in ((longer, "nobody vouched for it"), (shorter, "another than this device")):
+        monkeypatch.setattr(Correspondence, "roster", lambda self, after, page=page: (None, page))
         with pytest.raises(Distrusted, match=said):
             person.sync()
     assert people.known(person.store, roster.group_id) == roster

@@ -1,0 +1,244 @@
+"""Sealed groups and the rest of life: restored from an older backup, with members who enrolled, left or were forgotten
+since. Devices hand the roster back, and nobody hears of an error."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from sqlalchemy import select
+
+from app.federation import inviting, ledger, membership, people, sealed_round
+from app.federation.failures import Declined, Distrusted, FederationError
+from app.federation.server import corresponding
+from federation_server import backup, enrolment, roster_book, setup
+from federation_server import rounds as the_rounds
+from federation_server.database import reading
+from federation_server.serve import Installation
+from federation_server.tables import answers, lists, rounds, shares
+from foltr.federated.invite_link import from_link
+from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
+from tests.app.federation.groups import Person, hasty
+from tests.app.federation.test_restored_server import place, restored
+from tests.federation_server.client import Running, running
+from tests.federation_server.sealed_members import make_sealed
+
+Make = Callable[..., Person]
+
+
+def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int) -> Person:
+    """A new member, invited by another, or the founder by the operator."""
+    person = make_person()
+    person.see_pages(20, seed=seed)
+    if by is None:
+        invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+    else:
+        invite = inviting.invite(by.store, by.settings, by=hasty).invite
+    person.joining().join(invite, agrees=lambda lines: True)
+    return person
+
+
+def friends(made: Installation, make_person: Make, n: int) -> list[Person]:
+    """The founder invites the second, who invites the third, and so on."""
+    everyone: list[Person] = []
+    for seed in range(n):
+        everyone.append(welcome(made, make_person, everyone[-1] if everyone else None, seed=seed))
+    return everyone
+
+
+def device(person: Person) -> str:
+    return membership.member(person.store).device
+
+
+def told_to(person: Person) -> Announcement:
+    member = membership.member(person.store)
+    with corresponding(member, person.settings.federation, by=hasty) as server:
+        return server.announcement(membership.load_standing(person.store))
+
+
+def hold_round(live: Running, everyone: list[Person], *, n: int = 0) -> tuple[int, int]:
+    """All sync until the open round is added up, without a word of error; its lineage and number.
+
+    `n` of them are in its cohort; without it, all.
+    """
+    live.server.service.tick()
+    with reading(live.made.engine) as connection:
+        here = the_rounds.present(connection)
+    assert here is not None
+    key = (rounds.c.lineage == here.lineage, rounds.c.round == here.number)
+    query = select(rounds.c.state, rounds.c.rule, rounds.c.n_updates).where(*key)
+    for person in everyone * 3:
+        with reading(live.made.engine) as connection:
+            row = connection.execute(query).one()
+        if row.state == "closed":
+            break
+        person.sync()
+        assert place(person) >= (here.lineage, here.number)
+    assert row == ("closed", "sum", n or len(everyone))
+    return here.lineage, here.number
+
+
+def entries(made: Installation) -> tuple[RosterEntry, ...]:
+    with reading(made.engine) as connection:
+        return roster_book.entries(connection)
+
+
+@pytest.mark.parametrize("phase", ["collect", "sum"])
+@pytest.mark.parametrize("first", ["known", "unknown"])
+def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str, first: str) -> None:
+    """A backup within a round, two members and a round later: after the restore all sync, and the next round has all
+    seven, whether the first to come is one that the backup knows or not."""
+    made = make_sealed(tmp_path / "first")
+    with running(made) as live:
+        everyone = friends(made, make_person, 5)
+        for person in everyone[: 5 if phase == "sum" else 2]:
+            person.sync()
+        assert told_to(everyone[0]).phase == phase
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        hold_round(live, everyone)
+        everyone.append(welcome(made, make_person, everyone[4], seed=5))
+        everyone.append(welcome(made, make_person, everyone[5], seed=6))
+        hold_round(live, everyone, n=5)  # somebody had answered it already
+        hold_round(live, everyone)
+        for person in everyone:
+            person.sync()  # so that all know the roster's end
+    before = entries(made)
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    assert len(entries(again)) == 5
+    if first == "unknown":
+        everyone.reverse()
+    with running(again) as live:
+        everyone[0].sync()
+        assert entries(again) == before
+        where = hold_round(live, everyone)
+        assert where[0] > 1
+        assert hold_round(live, everyone) == (where[0], 2)
+        assert [place(person)[0] for person in everyone] == [where[0]] * 7
+        with reading(again.engine) as connection:
+            members = enrolment.all_members(connection)
+        assert {member.device for member in members} == {device(person) for person in everyone}
+        assert {member.expires for member in members} == {None}
+    noted = sealed_round.noted_lists(everyone[0].store, where[0], 1)
+    assert len(noted) == 1
+
+
+def test_a_backup_holds_no_message_of_a_sealed_round(tmp_path: Path, make_person: Make) -> None:
+    """Made in phase sum, it can be restored, and neither shares nor the list nor answers are in it."""
+    made = make_sealed(tmp_path / "first")
+    with running(made):
+        for person in friends(made, make_person, 5):
+            person.sync()
+        counts = backup.write(made.engine, tmp_path / "backup", now=int(time.time())).counts
+    assert not {table.name for table in (shares, lists, answers)} & counts.keys()
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with reading(again.engine) as connection:
+        assert connection.execute(select(rounds)).all() == []
+
+
+def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make_person: Make) -> None:
+    """The others hand back that it left: its row and its keys are gone, and it is in no later cohort. Who joined
+    and was forgotten after the backup comes back as hashes alone."""
+    made = make_sealed(tmp_path / "first")
+    with running(made) as live:
+        everyone = friends(made, make_person, 6)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        guest = welcome(made, make_person, everyone[0], seed=9)
+        everyone[1].sync()  # knows the guest's entry whole
+        leaving = everyone.pop()
+        keys = [membership.member(one.store).identity.public for one in (guest, leaving)]
+        for one in (guest, leaving):
+            assert one.joining().leave(forget=True) is not None
+        hold_round(live, everyone)
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again) as live:
+        hold_round(live, everyone)
+        with reading(again.engine) as connection:
+            known = {member.device_key for member in enrolment.all_members(connection)}
+        assert len(known) == 5
+        assert not known & set(keys)
+    found = entries(again)
+    assert [entry.body is None for entry in found if entry.kind == "join"] == [False] * 5 + [True, True]
+    files = b"".join(path.read_bytes() for path in again.folder.glob("group.sqlite*"))
+    assert not any(key in files for key in keys[:1])
+
+
+def test_a_server_that_went_on_otherwise_is_not_believed(tmp_path: Path, make_person: Make) -> None:
+    """A newcomer got the number at which the others had pinned another entry: each says so plainly, nothing is sent."""
+    made = make_sealed(tmp_path / "first")
+    with running(made):
+        everyone = friends(made, make_person, 5)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        late = welcome(made, make_person, everyone[4], seed=5)
+        everyone[0].sync()
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    spent = len(ledger.entries(everyone[0].store))
+    with running(again):
+        welcome(again, make_person, None, seed=8)
+        with pytest.raises(Distrusted, match="otherwise than this device has verified"):
+            everyone[0].sync()
+        with pytest.raises(FederationError, match="has gone on with other members"):
+            late.sync()
+        assert everyone[1].sync().sent  # had not seen further than the backup
+    assert len(ledger.entries(everyone[0].store)) == spent
+
+
+def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make_person: Make) -> None:
+    """One that is missing, a page that this server did not sign, and a stranger: each has its code, nothing is kept."""
+    made = make_sealed(tmp_path / "first")
+    with running(made):
+        everyone = friends(made, make_person, 3)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        late = [welcome(made, make_person, everyone[2], seed=5 + n) for n in range(2)]
+        stored = late[1].store.value(membership.ROSTER_SEEN)
+        assert stored is not None
+    again, seen, held = restored(made, tmp_path / "backup", tmp_path / "second"), decode(stored, Signed), entries(made)
+    forged = msgspec.structs.replace(seen, signature=bytes(64))
+    stranger = make_person()
+    with running(again):
+        for page, told, wanted in (
+            (seen, held[:4], "wrong-roster"),
+            (seen, held[4:], "wrong-roster"),
+            (forged, held, "wrong-roster"),
+        ):
+            member = membership.member(late[1].store)
+            with corresponding(member, late[1].settings.federation, by=hasty) as server, pytest.raises(Declined) as no:
+                server.hand_back(page, told)
+            assert no.value.reason == wanted
+        member = msgspec.structs.replace(membership.member(late[1].store), seed=bytes(range(32)))
+        with corresponding(member, stranger.settings.federation, by=hasty) as server, pytest.raises(Declined) as no:
+            server.hand_back(seen, held)
+        assert no.value.reason == "unknown-device"
+        assert len(entries(again)) == 3
+        late[1].sync()
+        assert entries(again) == held
+
+
+@pytest.mark.parametrize("phase", ["collect", "sum", "rest"])
+def test_two_are_forgotten_in_a_round(tmp_path: Path, make_person: Make, phase: str) -> None:
+    """Wherever the round is, twice: the receipt says "noise", the journal keeps to it, the roster's entry is blanked
+    when no message rests on it any more, and the others' next rounds hold them alone."""
+    made = make_sealed(tmp_path / "first")
+    with running(made) as live:
+        everyone = friends(made, make_person, 7)
+        hold_round(live, everyone)
+        for n_left in (6, 5):
+            leaving = everyone.pop()
+            me, number = device(leaving), told_to(everyone[0]).round
+            others = {"collect": everyone[:2], "sum": everyone, "rest": []}[phase]
+            for person in [*others, *([leaving] if phase != "rest" else [])]:
+                person.sync()
+            kept = leaving.joining().leave(forget=True)
+            assert kept is not None
+            assert kept.receipt.method == "noise"
+            assert told_to(everyone[0]).round == number + (phase == "sum")  # a list that holds the leaver is void
+            for _ in range(2):
+                hold_round(live, everyone)
+            assert [finding.holds for finding in leaving.joining().findings()] == [True]
+            state = people.known(everyone[0].store, membership.member(everyone[0].store).group_id)
+            assert state.of_device(me) is None
+            assert len(state.vouched) == n_left
+        found = entries(made)
+        assert sum(entry.body is None for entry in found if entry.kind == "join") == 2

@@ -183,7 +183,14 @@ HEADERS = {
 """what signs a request; besides these, Host, User-Agent (foltr-search), Accept-Encoding, Connection, Content-Type and
 Content-Length"""
 
-TYPES = {"str": "text", "bytes": "bytes", "int": "number", "bool": "yes or no"}
+TYPES = {
+    "str": "text",
+    "bytes": "bytes",
+    "int": "number",
+    "bool": "yes or no",
+    "Signed": "what the server signed",
+    "tuple[RosterEntry, ...]": "entries of the roster",
+}
 
 
 @dataclass(frozen=True, slots=True)

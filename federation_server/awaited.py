@@ -113,7 +113,7 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms,
     except CohortError as error:
         return replace(found, other=str(error))
     if here.phase == "sum":
-        n_answers = len(sealed_intake.answers_of(connection, here))
+        n_answers = sealed_intake.n_answers(connection, here)
         listed, answered = _counted(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
         needed = f"at least {cohort.threshold} are needed"
         return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")

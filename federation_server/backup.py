@@ -56,7 +56,7 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
     try:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb") as file:
-            with _snapshot(engine) as connection:
+            with reading(engine) as connection:
                 header = _header(connection, now)
                 for block in _blocks(connection, header):
                     digest.update(block)
@@ -110,13 +110,6 @@ def _count(connection: Connection, report: BackupContents) -> None:
         found = connection.execute(select(func.count()).select_from(metadata.tables[name])).scalar_one()
         if found != wanted:
             raise BackupError(f"table {name} has {found} rows after restoring, wanted {wanted}")
-
-
-def _snapshot(engine: Engine) -> Any:
-    """One consistent view of all tables, while others go on writing."""
-    if engine.dialect.name == "postgresql":
-        return reading(engine.execution_options(isolation_level="REPEATABLE READ"))
-    return reading(engine)
 
 
 def _header(connection: Connection, now: int) -> _Header:

@@ -84,8 +84,9 @@ def writing(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """One consistent view."""
-    with engine.connect() as connection, connection.begin():
+    """One consistent view: what others commit meanwhile is not in it."""
+    view = {} if is_sqlite(engine) else {"isolation_level": "REPEATABLE READ"}
+    with engine.connect().execution_options(**view) as connection, connection.begin():
         yield connection
 
 

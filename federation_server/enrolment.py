@@ -18,6 +18,8 @@ from foltr.federated.roster import RosterError, check_enrolment, invite_identity
 from foltr.federated.wire import Enrolment, Invited, InviteOffer
 
 TOKEN_BYTES = 24
+MOST_OPEN = 100
+"""invites of one member that are neither used nor expired"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,17 @@ def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
 
 
 def offer(connection: Connection, asked: InviteOffer, *, voucher: int, lifetime: int, now: int) -> Invited:
-    """Take a member's invite; the same again changes nothing. `voucher` is the number of its entry in the roster."""
+    """Take a member's invite; the same again changes nothing. `voucher` is the number of its entry in the roster.
+
+    Refused("too-many") while MOST_OPEN of this member's wait to be used: a row each, kept for days.
+    """
     row = {"note": "", "created": now, "expires": now + lifetime, "voucher": voucher, "signature": asked.signature}
     known = select(invites.c.expires, invites.c.voucher).where(invites.c.key_hash == key_hash(asked.invite_key))
     found = connection.execute(known).first()
     if found is None:
+        waiting = (invites.c.voucher == voucher, invites.c.used.is_(None), invites.c.expires > now)
+        if connection.execute(select(func.count()).select_from(invites).where(*waiting)).scalar_one() >= MOST_OPEN:
+            raise Refused("too-many", f"{MOST_OPEN} of this member's invites wait to be used", wait=lifetime)
         connection.execute(insert(invites).values(key_hash=key_hash(asked.invite_key), **row))
     elif found.voucher != voucher:
         raise Refused("bad-vouching", "somebody else has made this invite")
@@ -94,8 +102,8 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
     """Make the holder of this key a member, once for each invite.
 
     The same device redeeming its own invite again (its first answer was lost) is a member already and gets the same
-    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked, or its secret was not
-    there to prove it.
+    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked, its secret was not
+    there to prove it, or the roster knows it as used, as after a restore.
     """
     device_key = asked.device_key
     try:
@@ -129,7 +137,10 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
         insert(members).values(device=fresh.device, device_key=device_key, joined=now, expires=fresh.expires)
     )
     by = connection.execute(select(invites.c.voucher, invites.c.signature).where(this)).one()
-    roster_book.join(connection, asked, voucher=by.voucher, signature=by.signature)
+    try:
+        roster_book.join(connection, asked, voucher=by.voucher, signature=by.signature)
+    except RosterError as error:
+        raise Refused("bad-invite", str(error)) from error
     return fresh
 
 

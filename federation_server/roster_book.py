@@ -77,6 +77,8 @@ def vouch(connection: Connection, device: str, asked: Vouching) -> None:
     done = about is None if asked.leaves else about is not None and about.vouched
     if signer is None:
         raise Refused("bad-vouching", "who signs is not on the roster")
+    if not 0 <= asked.about < here.number:
+        raise Refused("bad-vouching", f"the roster has entries 0 to {here.number - 1}, not {asked.about}")
     if done:
         return
     make = chain.left if asked.leaves else chain.vouched_for

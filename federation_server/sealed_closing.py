@@ -38,6 +38,8 @@ from foltr.privacy.mechanisms import Gaussian
 
 PATIENCE = 3
 """times the committee's time until the round is void"""
+_contradictory: set[tuple[str, int]] = set()
+"""hash of the list and number of the answers that gave no sum: it takes another one, or the deadline, to try again"""
 
 
 def advance(
@@ -64,9 +66,21 @@ def is_due(connection: Connection, agreed: Terms, here: Round, *, now: int) -> b
     except CohortError:
         return False
     if here.phase == "sum":
-        return len(sealed_intake.answers_of(connection, here)) >= _checked_threshold(connection, cohort, now=now)
+        n_answers = sealed_intake.n_answers(connection, here)
+        if n_answers < _checked_threshold(connection, cohort, now=now):
+            return False
+        return (sealed_intake.list_hash(connection, here), n_answers) not in _contradictory
     arrived = frozenset(sealed_intake.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
     return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
+
+
+def n_wanted(connection: Connection, agreed: Terms, here: Round, *, now: int) -> int:
+    """Updates with which the open round's list is fixed at once; 0 while its cohort is too small."""
+    try:
+        cohort = sealed_intake.occasion(connection, here, agreed).cohort
+    except CohortError:
+        return 0
+    return len(_could_answer(connection, cohort, now=now) | sealed_intake.message_hashes(connection, here).keys())
 
 
 def withdraw(connection: Connection, here: Round | None, device: str, *, now: int) -> bool:
@@ -128,6 +142,8 @@ def _summed(
             found = combined(where, answers)
         except SharingError as error:
             why = str(error)
+            _contradictory.clear()
+            _contradictory.add((sealed_intake.list_hash(connection, here), len(answers)))
         else:
             return _close(connection, policy, where, here, agreed, found.steps, found.liars, now=now)
     else:

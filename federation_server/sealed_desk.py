@@ -66,7 +66,7 @@ def take_back(connection: Connection, vault: Vault, device: str, asked: RosterRe
     for one in before.members.values():
         if one.number not in after.members:
             enrolment.end_membership(connection, one.device, now=now)
-    return roster(connection, vault, after=asked.entries[0].number if asked.entries else seen.number)
+    return roster(connection, vault, after=min((seen.number, *(entry.number for entry in asked.entries[:1]))))
 
 
 def invite(connection: Connection, device: str, asked: InviteOffer, *, now: int) -> Invited:

@@ -163,8 +163,14 @@ def keep_answer(connection: Connection, here: Round | None, sent: CommitteeAnswe
     if known is None:
         row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
         connection.execute(insert(answers).values(answer=body, **row))
-    count = connection.execute(select(func.count()).select_from(answers).where(*key)).scalar_one()
-    return Accepted(round=round_.number, received=int(count))
+    return Accepted(round=round_.number, received=n_answers(connection, round_))
+
+
+def n_answers(connection: Connection, here: Round) -> int:
+    """How many of the committee have answered."""
+    query = select(func.count()).select_from(answers)
+    counted = query.where(answers.c.lineage == here.lineage, answers.c.round == here.number)
+    return int(connection.execute(counted).scalar_one())
 
 
 def answers_of(connection: Connection, here: Round) -> tuple[CommitteeAnswer, ...]:

@@ -71,6 +71,7 @@ from foltr.federated.wire import (
     SharedUpdate,
     Signed,
     SumTask,
+    Terms,
     Vouching,
     decode,
 )
@@ -226,27 +227,33 @@ class Service:
         """The open round, or that the group rests, for one device."""
         here, agreed = rounds.present(connection), group.terms(connection)
         if here is not None:
-            wanted = max(self._least, agreed.floor)
-            announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
-            if agreed.mode == "open":
-                received = intake.has_update(connection, here, device)
-            else:
-                received = sealed_intake.has_shared(connection, here, device)
-                listed = sealed_intake.list_hash(connection, here)
-                announced = msgspec.structs.replace(announced, list_hash=listed)
+            announced = self._of_round(connection, agreed, here, device)
         else:
             resting = rounds.announced_rest(connection, agreed, now=self.clock())
             if resting is None:
                 raise Refused("unavailable", "no round is open")
-            announced, received = resting, False
+            announced = resting
         return msgspec.structs.replace(
             announced,
             group=group.fact(connection, "group") or "",
-            received=received,
             answered=enrolment.answered(connection, device),
             carried=carried_by(connection, announced.lineage),
             moved=moving.current(connection),
         )
+
+    def _of_round(self, connection: Connection, agreed: Terms, here: Round, device: str) -> Announcement:
+        """The open round, and whether it has this device's update."""
+        if agreed.mode == "open":
+            wanted, listed = max(self._least, agreed.floor), ""
+            received = intake.has_update(connection, here, device)
+        else:
+            wanted = sealed_closing.n_wanted(connection, agreed, here, now=self.clock())
+            received, listed = (
+                sealed_intake.has_shared(connection, here, device),
+                sealed_intake.list_hash(connection, here),
+            )
+        announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
+        return msgspec.structs.replace(announced, received=received, list_hash=listed)
 
     def model(self, request: Request, model_hash: str) -> Signed:
         """A published common ranker by its hash, or the newest."""

@@ -49,7 +49,7 @@ class Admission:
     def join(self, invite: Invite, *, agrees: Ask) -> Membership:
         """Become a member, learn the group's terms, and stay if the user agrees to them; then fetch its ranker.
 
-        The server gets the invite's token and a fresh key before the user is asked: only members are told the terms.
+        The server gets fresh keys and a proof of the invite before the user is asked: only members are told the terms.
         Raises ConsentError after leaving again when the user does not agree.
         """
         member = self._enrolled(invite)

@@ -5,9 +5,9 @@
     -> bytes sent -> newest ranker | hang up -> tested on this device's own pages -> adopted or not -> blended
 
 What the server sees is the same whatever was opened: the same requests over the same two connections, and an answer in
-every round, at a moment that does not depend on the pages (app.federation.answering). In the background the answer of a
-round leaves with a later sync, hours after it was prepared. In a sealed group the roster is followed first, and a
-member of the committee adds up what waits for it (app.federation.sealed_round): one sync may do both.
+every round, at a moment that does not depend on the pages (app.federation.answering). In the background a round is
+answered by the first sync after that moment. In a sealed group the roster is followed first, and a member of the
+committee adds up what waits for it (app.federation.sealed_round): one sync may do both.
 
 No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
 """

@@ -115,15 +115,6 @@ class Protection:
         in_the_sum = found if is_share(self.mechanism) else found * math.sqrt(self.floor)
         return relative_noise(in_the_sum, n_params=self.n_params, n_clients=self.floor)
 
-    @property
-    def members_needed(self) -> int | None:
-        """The smallest number of updates whose mean has noise no longer than the longest possible signal."""
-        found = noise_multiplier(self.mechanism)
-        if found is None:
-            return None
-        squared = found**2 * self.n_params
-        return math.ceil(math.sqrt(squared) if is_share(self.mechanism) else squared)
-
 
 def method_of(terms: Terms) -> FPDGD:
     """The method as the group's terms set it; FederationError for one that this program cannot take part in."""
@@ -192,7 +183,14 @@ HEADERS = {
 """what signs a request; besides these, Host, User-Agent (foltr-search), Accept-Encoding, Connection, Content-Type and
 Content-Length"""
 
-TYPES = {"str": "text", "bytes": "bytes", "int": "number", "bool": "yes or no"}
+TYPES = {
+    "str": "text",
+    "bytes": "bytes",
+    "int": "number",
+    "bool": "yes or no",
+    "Signed": "what the server signed",
+    "tuple[RosterEntry, ...]": "entries of the roster",
+}
 
 
 @dataclass(frozen=True, slots=True)

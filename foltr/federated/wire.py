@@ -6,7 +6,7 @@ lists them from these definitions, and a test compares the two.
 A device sends Enrolment (once) and Farewell (leave, or leave and be forgotten); in an open group one Update a round,
 sealed to the server; in a sealed one SharedUpdate, in boxes that members of the committee open, and for the committee
 CommitteeAnswer. InviteOffer and Vouching say whom its owner knows. A server sends Enrolled, Announcement, ModelRecord,
-RosterPage, ShareList, Receipt (each as Signed), SumTask and Refusal.
+RosterPage, ShareList, Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited, Accepted and Refusal.
 """
 
 from __future__ import annotations
@@ -470,7 +470,7 @@ class ServerMove(Record, frozen=True):
     address: str
     """where the server answers from now on"""
     certificate: str
-    """lower-case hex of the SHA-256 of its self-signed certificate, "" when the usual authorities vouch"""
+    """lower-case hex of the SHA-256 of its self-signed certificate's public key, "" when the usual authorities vouch"""
     serial: int
     """rises with every move: an older record is worth nothing"""
 

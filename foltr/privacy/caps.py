@@ -73,11 +73,6 @@ class Caps:
         return self.clip if neighbours == "zero-out" else 2 * self.clip
 
     @property
-    def hold_a_query(self) -> bool:
-        """Whether a habit shows less than everything together: one query replaced moves less than one device does."""
-        return self.query("replace") < self.device("replace")
-
-    @property
     def _query(self) -> float:
         """How far the pages of one query move the update together: each at most L, where Lq does not hold them."""
         return self.longest_query if self.n_pages is None else min(self.longest_query, self.n_pages * self.longest_step)

@@ -10,12 +10,28 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
+from federation_server import enrolment
 from federation_server.database import reading, writing
+from federation_server.rounds import present
+from federation_server.sealed_closing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.roster import LEAVE, leave_text
-from foltr.federated.sealed_sums import mean_change, mechanism_of
-from foltr.federated.wire import Accepted, Farewell, Receipt, ShareList, Signed, SumTask, decode, digest, encode
+from foltr.federated.sealed_sums import ANSWER, Occasion, mean_change, mechanism_of
+from foltr.federated.wire import (
+    Accepted,
+    CommitteeAnswer,
+    Farewell,
+    Invite,
+    Receipt,
+    ShareList,
+    Signed,
+    SumTask,
+    Vouching,
+    decode,
+    digest,
+    encode,
+)
 from foltr.privacy.clipping import l2_norm
 from tests.federation_server.client import Client, Running, document, invite, opened, reason, running
 from tests.federation_server.sealed_members import (
@@ -147,6 +163,39 @@ def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> 
     assert "0 of the committee's 5 answered; 4 are needed" in row.guard
 
 
+def falsified(client: Client, occasion: Occasion, said: CommitteeAnswer) -> CommitteeAnswer:
+    """The same answer with another sum, signed by the same member."""
+    false = bytes([said.sums[0] ^ 1]) + said.sums[1:]
+    text = f"{occasion.context(client.device)}\n{said.list_hash}\n".encode() + false
+    return msgspec.structs.replace(said, sums=false, signature=client.identity.sign(ANSWER, text))
+
+
+def test_answers_that_contradict_one_another_are_tried_once(sqlite: Running) -> None:
+    """Five members of whom one lies: nobody can tell who, so the server waits for the deadline and then ends the round
+    without a sum; it does not try again every second."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    assert told.wanted == 5
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    occasion = occasion_of(people[0], told)
+    for one in people:
+        said = the_answer(one, told)
+        assert one.send("POST", "/v1/answers", encode(falsified(one, occasion, said) if one is people[3] else said)).ok
+    with reading(sqlite.made.engine) as connection:
+        here = present(connection)
+        assert here is not None
+        assert here.phase == "sum"
+        assert not is_due(connection, told.terms, here, now=here.deadline - 1)
+        assert is_due(connection, told.terms, here, now=here.deadline)
+    with writing(sqlite.made.engine) as connection:
+        connection.execute(update(lists).values(fixed=1))
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), first)
+
+
 def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     """Seven members, all answer, one falsely: it is named in the round's report, and the sum is right."""
     people = members(sqlite.made, 7)
@@ -158,10 +207,7 @@ def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     for one in people:
         said = the_answer(one, told)
         if one is people[3]:
-            false = bytes([said.sums[0] ^ 1]) + said.sums[1:]
-            context = occasion.context(one.device)
-            signature = one.identity.sign(b"foltr answer 1", f"{context}\n{said.list_hash}\n".encode() + false)
-            said = msgspec.structs.replace(said, sums=false, signature=signature)
+            said = falsified(one, occasion, said)
         assert one.send("POST", "/v1/answers", encode(said)).ok
     assert people[0].announcement().round == 2
     with reading(sqlite.made.engine) as connection:
@@ -311,6 +357,27 @@ def test_members_vouch_and_take_ghosts_off(sqlite: Running) -> None:
     assert state.number == 7
     stranger = Client(people[0].address, identity=Identity(b"?" * 32))
     assert reason(stranger.send("GET", "/v1/roster")) == "unknown-device"
+    for about in (7, -1, 2**70):
+        asked = Vouching(group_id=state.group_id, about=about, leaves=True, signature=b"x" * 64)
+        assert reason(people[0].send("POST", "/v1/vouchers", encode(asked))) in ("bad-vouching", "malformed")
+
+
+def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
+    """Who comes by the invite of a member that was taken off waits as if by the administrator's; a member that was
+    taken off invites nobody, and another has a hundred open invites at most."""
+    people = members(sqlite.made, 3)
+    group_id = people[0].announcement().terms.group_id
+    assert offer(people[1], "of a ghost", group_id).ok
+    assert vouch(people[0], people[1], leaves=True).ok
+    late = Client(people[0].address)
+    link = Invite(address=late.address, fingerprint="", token="of a ghost", group_id=group_id)
+    assert late.join(link).ok
+    assert [one.vouched for one in roster_of(late).members.values()] == [True, True, False]
+    assert reason(offer(people[1], "another", group_id)) == "not-in-roster"
+    for number in range(enrolment.MOST_OPEN):
+        assert offer(people[2], f"invite {number}", group_id).ok
+    assert offer(people[2], "invite 0", group_id).ok
+    assert reason(offer(people[2], "one more", group_id)) == "too-many"
 
 
 def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 
 from app.federation.claims import at_most, per_cent, share
-from app.federation.terms import HEADERS, protection_of, records
+from app.federation.terms import HEADERS, TYPES, protection_of, records
 from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of
 from foltr.federated.wire import DEVICE_RECORDS
@@ -46,7 +46,7 @@ def test_the_list_is_read_off_the_records() -> None:
     for kind, sent in zip(DEVICE_RECORDS, records(), strict=True):
         assert tuple(field.name for field in sent.fields) == kind.__struct_fields__
         assert sent.meaning
-        assert all(field.type in ("text", "bytes", "number", "yes or no") for field in sent.fields)
+        assert all(field.type in TYPES.values() for field in sent.fields)
 
 
 @pytest.mark.parametrize(("column", "mode"), [(1, "open"), (2, "sealed")])

@@ -103,13 +103,11 @@ def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact
 
 
 def test_the_noise_in_the_mean_by_members() -> None:
-    """Local noise: z sqrt(d / N), as long as the signal at N = z^2 d; shared: z sqrt(d) / N, at N = z sqrt(d)."""
+    """Local noise: z sqrt(d / N); shared by N devices: z sqrt(d) / N."""
     local = Protection(Gaussian(clip=1.0, noise_multiplier=2.0), False, n_params=100, floor=4)
     assert local.relative_noise == pytest.approx(2 * math.sqrt(100 / 4))
-    assert local.members_needed == 2**2 * 100
     shared = Protection(Gaussian(clip=1.0, noise_multiplier=2.0, distributed=True, n_clients=4), False, 100, 4)
     assert shared.relative_noise == pytest.approx(2 * math.sqrt(100) / 4)
-    assert shared.members_needed == 20
 
 
 def test_what_the_server_counted_and_the_ledger_lost_is_charged_again(store: Store) -> None:

@@ -174,7 +174,8 @@ def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_per
 def test_a_second_list_for_a_round_is_never_answered(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that signs a second list, of one member less, gets nothing after the first; both lists are kept."""
+    """A server that signs a second list, of one member less, gets nothing after the first; both lists are kept, and
+    however many follow, no more than these two."""
     everyone = friends(sealed, make_person)
     for person in everyone:
         person.sync()
@@ -185,16 +186,19 @@ def test_a_second_list_for_a_round_is_never_answered(
         task = server.list_task()
         assert sealed_round.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
         first = decode(task.signed_list.body, ShareList)
-        fewer = msgspec.structs.replace(first, messages=dict(list(first.messages.items())[:4]))
-        signed = sign_document(sealed.installation.vault.identity, "list", fewer)
-        monkeypatch.setattr(server, "list_task", lambda: SumTask(signed_list=signed, boxes=task.boxes[:4]))
-        lying = msgspec.structs.replace(told, list_hash=digest(fewer))
-        n_answers = kept(sealed, answers)
-        for _ in range(2):
+        others, n_answers = [], kept(sealed, answers)
+        for left_out in (4, 4, 3, 2):
+            fewer = msgspec.structs.replace(
+                first, messages={d: h for place, (d, h) in enumerate(first.messages.items()) if place != left_out}
+            )
+            others.append(sign_document(sealed.installation.vault.identity, "list", fewer))
+            shown = SumTask(signed_list=others[-1], boxes=task.boxes[:4])
+            monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
+            lying = msgspec.structs.replace(told, list_hash=digest(fewer))
             with pytest.raises(Distrusted, match="two lists for round 1"):
                 sealed_round.add_up(store, server, lying, occasion)
     assert kept(sealed, answers) == n_answers
-    assert [one.body for one in sealed_round.noted_lists(store, 1, 1)] == [task.signed_list.body, signed.body]
+    assert [one.body for one in sealed_round.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
 
 
 def test_strangers_on_the_roster_are_not_believed(

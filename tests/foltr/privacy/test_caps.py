@@ -78,14 +78,11 @@ def test_changes_by_hand() -> None:
     assert [DEFAULT.query("replace", n) for n in (2, 5, 6)] == pytest.approx([0.6, 1.5, 1.6])
     bare = Caps(clip=0.8)
     assert [bare.page(n) for n in BOTH] == [bare.query(n) for n in BOTH] == [1.6, 1.6]
-    assert not bare.hold_a_query
-    assert DEFAULT.hold_a_query
     # a page of .5 in a query of .1: from one end of the query's ball to the other
     assert Caps(clip=0.8, longest_step=0.5, longest_query=0.1).page("zero-out") == 0.2
     # forty pages of .02 for one query are .8 long together, no more than the clip
     steps = Caps(clip=0.8, longest_step=0.02, n_pages=40)
     assert steps.query("zero-out") == pytest.approx(0.8)
-    assert not steps.hold_a_query
     assert Caps(clip=0.8, longest_step=0.02, n_pages=5).query("replace") == pytest.approx(0.2)
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 
 from federation_server import awaited, enrolment, group, roster_book, rounds
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.history import latest_rounds
+from federation_server.history import ERASED, latest_rounds
 from federation_server.phase import phase, why_it_rests
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
@@ -97,7 +97,7 @@ def _guard(last: dict[str, Any] | None) -> Check:
     if last is None:
         return Check("guard", True, "not judged: no round is closed yet")
     verdict = last["verdict"] or "not judged"
-    said = str(last["guard"] or "")
+    said = str(last["guard"] or ERASED)
     told = said if said.startswith(verdict) else f"{verdict}: {said}"
     return Check("guard", verdict != "alert", f"{told} (round {last['lineage']}.{last['round']})")
 

@@ -41,8 +41,8 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
-            f"the settings in {settings_file} make a {settings.method.mode} group, --mode a {mode} one: "
-            f'write method.mode = "{mode}" there'
+            f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
+            f'method.mode = "{mode}" there'
         )
     keys = folder / settings.server.keys
     if keys.exists():

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-from federation_server import enrolment, group, rounds
-from federation_server.awaited import awaited
+from federation_server import awaited, enrolment, group, roster_book, rounds
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.history import latest_rounds
+from federation_server.history import ERASED, latest_rounds
 from federation_server.phase import phase, why_it_rests
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from federation_server.start import shipped_start
 from federation_server.tls import TlsError, key_fingerprint
+from foltr.federated.committee import least_members
 from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000
@@ -59,14 +59,13 @@ def _sqlite(installation: Installation) -> Check:
 
 def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
-        agreed, here = group.terms(connection), rounds.present(connection)
-        active = enrolment.count_active(connection, now=now)
+        agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
-        waits = awaited(connection, here, schedule, floor=agreed.floor, now=now) if here is not None else None
+        waits, members = awaited.present(connection, schedule, now=now), _members(connection, agreed, now=now)
         gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
-    yield Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    yield members
     if agreed.mode != "open":
         text = "nobody on it who is gone"
         if gone:
@@ -84,6 +83,17 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         yield Check("round", late < 3600, state + overdue)
 
 
+def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
+    """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
+    active = enrolment.count_active(connection, now=now)
+    if agreed.mode == "open":
+        return Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
+    needed = f"{active} active, {vouched} vouched for by a member; a {agreed.mode} round needs at least {wanted}"
+    how = ": members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
+    return Check("members", vouched >= wanted, needed + ("" if vouched >= wanted else how))
+
+
 LOOKED_AT = 20
 """rounds among which the last closed one is looked for"""
 
@@ -93,7 +103,7 @@ def _guard(last: dict[str, Any] | None) -> Check:
     if last is None:
         return Check("guard", True, "not judged: no round is closed yet")
     verdict = last["verdict"] or "not judged"
-    said = str(last["guard"] or "")
+    said = str(last["guard"] or ERASED)
     told = said if said.startswith(verdict) else f"{verdict}: {said}"
     return Check("guard", verdict != "alert", f"{told} (round {last['lineage']}.{last['round']})")
 

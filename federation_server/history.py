@@ -26,6 +26,9 @@ COLUMNS = (
     "verdict",
 )
 
+ERASED = "erased with a member"
+"""in place of what closing a round had said of its updates"""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSummary:

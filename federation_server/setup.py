@@ -32,7 +32,7 @@ SETTINGS_FILE = "server.toml"
 def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None = None) -> Installation:
     """A new server in an empty or new folder; a settings file that is already there is taken as it is.
 
-    `mode` is written into a new settings file; ServerSettingsError where an old one says another.
+    `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings_file = folder / SETTINGS_FILE
@@ -40,7 +40,10 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         _write_private(settings_file, _with_mode(SCHEME.default_file(), mode))
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
-        raise ServerSettingsError(f"{settings_file} says method.mode = {settings.method.mode!r}, not {mode!r}")
+        raise ServerSettingsError(
+            f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
+            f'method.mode = "{mode}" there'
+        )
     keys = folder / settings.server.keys
     if keys.exists():
         raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")

@@ -92,7 +92,7 @@ def _show(*, as_json: bool) -> int:
         say("this device belongs to no group; `foltr-search join LINK` joins one")
     else:
         for name, value in _rows(found):
-            click.echo(f"{name + ':':12}{value}")
+            click.echo(f"{name + ':':13}{value}")
     return NOTHING_FOUND if found["group"] is None else 0
 
 

@@ -55,6 +55,13 @@ def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:
     def ask(lines: Sequence[str]) -> bool:
         for line in lines:
             click.echo(line, err=True)
-        return yes or click.confirm("Do you agree?", err=True)
+        if yes:
+            return True
+        try:
+            return click.confirm("Do you agree?", err=True)
+        except click.Abort:
+            click.echo(err=True)
+            say("not agreed, and nothing was sent: the same command asks again, `foltr-search leave` ends it")
+            raise
 
     return ask

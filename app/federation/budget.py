@@ -67,16 +67,22 @@ def check_period(spent: Spent, entry: LedgerEntry, terms: Terms) -> None:
 
     Rounds of abandoned lineages count too: what was sent was sent.
     """
-    if not terms.n_rounds:
-        return
-    began = moment(spent, entry.time) - terms.period_days * DAY
-    times = sorted(e.time for e in spent if e.group_id == terms.group_id and e.time > began)
-    if len(times) >= terms.n_rounds:
-        again = times[-terms.n_rounds] + terms.period_days * DAY
+    left, again = in_terms(spent, entry, terms)
+    if left == 0:
         raise SpentError(
             f"nothing was sent: this device has answered the {terms.n_rounds:,} rounds that the group's terms allow in "
             f"{terms.period_days:,} days; {_when(again)}"
         )
+
+
+def in_terms(spent: Spent, entry: LedgerEntry, terms: Terms) -> tuple[int | None, int]:
+    """How many more updates the group's terms allow at the time of `entry`, None for no end; and from when on one."""
+    if not terms.n_rounds:
+        return None, entry.time
+    began = moment(spent, entry.time) - terms.period_days * DAY
+    times = sorted(e.time for e in spent if e.group_id == terms.group_id and e.time > began)
+    left = max(terms.n_rounds - len(times), 0)
+    return left, entry.time if left else times[-terms.n_rounds] + terms.period_days * DAY
 
 
 def rounds_left(spent: Spent, entry: LedgerEntry, settings: FederationSettings) -> int:

@@ -143,9 +143,14 @@ class Admission:
         return JournalFinding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> Membership:
-        """The membership, from a server that took this device in; an application of before is taken up again."""
+        """The membership, from a server that took this device in.
+
+        An application of before is taken up again, as is a joining that was broken off at the question.
+        """
         known = membership.load(self.store)
         if known is not None and known.group_id:
+            if known.group_id == invite.group_id and not known.agreed:
+                return known
             raise FederationError(f"this device belongs to the group {known.group} already; `foltr-search leave` first")
         fresh = applicant(invite)
         if known is None or (known.address, known.fingerprint) != (fresh.address, fresh.fingerprint):

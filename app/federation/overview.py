@@ -113,7 +113,7 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
 def _outlook(
     spent: tuple[LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings, now: int
 ) -> dict[str, int | None]:
-    """How many more rounds the budget allows under the present terms, and when the next fits: None for not known."""
+    """How many more rounds budget and terms allow by now, and when the next fits: None for not known."""
     terms = seen.agreed_terms
     if terms is None:
         return {"rounds_left": None, "next": None}
@@ -121,9 +121,11 @@ def _outlook(
         planned = ledger.plan_entry(terms, lineage=0, round=0, now=budget.moment(spent, now))
     except FederationError:  # terms that this program cannot follow
         return {"rounds_left": None, "next": None}
+    left, opens = budget.rounds_left(spent, planned, settings), budget.opens(spent, planned, settings)
+    in_terms, again = budget.in_terms(spent, planned, terms)
     return {
-        "rounds_left": budget.rounds_left(spent, planned, settings),
-        "next": budget.opens(spent, planned, settings),
+        "rounds_left": left if in_terms is None else min(left, in_terms),
+        "next": None if opens is None else max(opens, again),
     }
 
 

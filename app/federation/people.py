@@ -56,7 +56,10 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
         if page.number < found.number:
             signed, page = _returned(store, server, page)
         if page.number < found.number or (page.number > found.number and not page.entries):
-            raise Distrusted(f"the server's roster went back: {page.number} entries after {found.number}")
+            raise Distrusted(
+                f"the server's roster went back: {page.number} entries after {found.number}; ask its operator whether "
+                "an older backup was restored: if so, `foltr-search leave --local`, and join by a new invite"
+            )
         try:
             for entry in page.entries:
                 found = chain.extended(found, (entry,))

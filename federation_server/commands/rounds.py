@@ -115,12 +115,15 @@ def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
 
 
 def _line(row: dict[str, Any], waits: str) -> str:
+    from federation_server.history import ERASED
+
     name = f"{row['lineage']}.{row['round']:<5} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
         return f"{name} {row['n_updates']:>4} updates, {waits}"
     if row["state"] == "abandoned":
         return f"{name} given up: the ranker was rolled back, or somebody forgotten"
-    return f"{name} {row['n_updates']:>4} updates by {row['rule'] or '-'}, {_moved(row)}; {row['guard'] or '-'}"
+    told = [f"{row['n_updates']:>4} updates by {row['rule'] or '-'}", _moved(row)]
+    return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
 
 
 def _moved(row: dict[str, Any]) -> str:

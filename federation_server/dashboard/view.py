@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from federation_server import awaited, enrolment, group, standing
 from federation_server.dashboard.chart import chart
-from federation_server.history import latest_models, latest_rounds, requests
+from federation_server.history import ERASED, latest_models, latest_rounds, requests
 from federation_server.phase import phase, why_it_rests
 from federation_server.rounds import Policy
 from foltr.federated.wire import Terms
@@ -54,7 +54,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
-        guard=(closed[-1]["guard"] or "erased with a member") if closed else "no round is closed yet",
+        guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",
         mechanism=", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
         spent=standing.spent_in_period(connection, agreed, now=now),
         period_days=agreed.period_days,

@@ -83,7 +83,7 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
     RosterError where the roster hides somebody.
     """
     check_settled(roster)
-    members, wanted = roster.vouched, LEAST_MEMBERS if mode == "sealed" else LEAST_GROUPED
+    members, wanted = roster.vouched, least_members(mode)
     if len(members) < wanted:
         raise CohortError(f"a {mode} round needs {wanted} members that are vouched for; there are {len(members)}")
     keys = b"".join(member.device_key for member in members)
@@ -100,6 +100,11 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
         least=least,
         n_honest=honest_arrivals(min(least), mode),
     )
+
+
+def least_members(mode: Literal["sealed", "grouped"]) -> int:
+    """Vouched members without which there is no round."""
+    return LEAST_MEMBERS if mode == "sealed" else LEAST_GROUPED
 
 
 def committee_size(n: int) -> int:

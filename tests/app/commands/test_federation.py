@@ -45,7 +45,7 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     assert 0.92 < status["privacy"]["epsilon_zero_out"] < 0.94
     assert status["ranker"]["round"] == 0
     shown = device.run("federation").stdout
-    assert "sent:       1 update" in shown
+    assert "sent:        1 update" in shown
     assert "epsilon 0.93 of 10 spent in 1 round" in shown
     assert "epsilon 0.93 of 10 spent in 1 round" in device.run("privacy").stdout
     forgotten = device.run("forget-me", "--yes")

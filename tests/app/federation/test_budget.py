@@ -95,6 +95,9 @@ def test_a_device_holds_the_group_to_its_rounds() -> None:
     budget.check_period(spent, entry(365 * DAY), agreed)
     budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, group_id="another"))
     budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0))
+    assert budget.in_terms(spent[:3], entry(5 * DAY), agreed) == (1, 5 * DAY)
+    assert budget.in_terms(spent, entry(5 * DAY), agreed) == (0, 365 * DAY)
+    assert budget.in_terms(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0)) == (None, 5 * DAY)
 
 
 def test_after_an_unprotected_round_no_budget_is_left_in_the_period() -> None:

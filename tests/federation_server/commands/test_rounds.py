@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import Connection, update
 
 from federation_server.cli import main
 from federation_server.database import writing
@@ -171,3 +171,23 @@ def test_a_group_that_rests_says_until_when(tmp_path: Path, capsys: Output) -> N
             assert abs(day - datetime.now() - timedelta(days=365)) < timedelta(days=1)
         main(["--folder", str(made.folder), "doctor"])
         assert "ok   round: resting until " in capsys.readouterr().out
+
+
+def test_a_round_whose_words_were_erased_says_so(capsys: Output, tmp_path: Path) -> None:
+    """What closing a round had said goes with a forgotten member; the list and the doctor name that, and no blank."""
+    made = make_server(tmp_path / "server", quorum=1)
+    with running(made):
+        ada = member(made)
+        assert ada.update(0.25).ok
+        with writing(made.engine) as connection:
+            forget_what_was_said(connection)
+        assert run(made) == 0
+        assert "1 updates by mean; erased with a member" in capsys.readouterr().out
+        main(["--folder", str(made.folder), "doctor"])
+        assert "guard: not judged: erased with a member (round 1.1)" in capsys.readouterr().out
+
+
+def forget_what_was_said(connection: Connection) -> None:
+    """As forgetting a member does to the rounds that it was in."""
+    said = {"guard": None, "verdict": None, "update_norm": None, "agreement": None}
+    connection.execute(update(rounds).where(rounds.c.state == "closed").values(**said))

@@ -139,7 +139,12 @@ class Sync:
         elif upload is not None:
             sentence = f"round {told.round} was answered before" if upload.body is None else ""
         elif told.received:
-            sentence = f"round {told.round} was answered before: this device's update was carried over to it"
+            how = (
+                "this device's update was carried over to it"
+                if told.carried
+                else "by a state that this one is a copy of"
+            )
+            sentence = f"round {told.round} was answered before: {how}"
         else:
             try:
                 sentence = self._why_not(server.member, told, place)

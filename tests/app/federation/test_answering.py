@@ -90,6 +90,15 @@ def test_a_copied_state_folder_sends_the_same_inner_bytes(group: Group, person: 
         assert len(connection.execute(select(updates.c.digest)).all()) == 1
 
 
+def test_an_earlier_state_hears_that_the_round_was_answered(group: Group, person: Person, make_person: Make) -> None:
+    """A copy from before the answer is told why it sends nothing, and charges the answer to its ledger."""
+    person.join(group)
+    other = clone(person, make_person)
+    assert person.sync().sent
+    assert other.sync().said[0] == "round 1 was answered before: by a state that this one is a copy of"
+    assert len(ledger.entries(other.store)) == 1
+
+
 def test_other_pages_get_other_noise(group: Group, person: Person) -> None:
     """Of two updates under one announcement the noises differ in every weight, so their difference hides as much."""
     member = person.join(group)

@@ -45,7 +45,7 @@ floor = {floor}
 n_local = 50
 in_period = 0
 [method]
-mode = "open"
+mode = "{mode}"
 {privacy}
 [tls]
 mode = "{tls}"
@@ -96,13 +96,19 @@ class Group:
 @contextmanager
 def serving(
     folder: Path, *, privacy: str = PRIVATE, quorum: int = 2, floor: int = 1, tls: str = "off",
-    forgetting: str = "rollback",
+    forgetting: str = "rollback", mode: str = "open",
 ) -> Iterator[Group]:  # fmt: skip
     """A group of its own in this folder."""
     listening = socket.create_server(("127.0.0.1", 0))
     folder.mkdir(parents=True)
     text = SETTINGS.format(
-        port=listening.getsockname()[1], quorum=quorum, floor=floor, privacy=privacy, tls=tls, forgetting=forgetting
+        port=listening.getsockname()[1],
+        quorum=quorum,
+        floor=floor,
+        privacy=privacy,
+        tls=tls,
+        forgetting=forgetting,
+        mode=mode,
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
     made = setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))

@@ -30,13 +30,12 @@ from tests.app.federation.groups import Group, Person, hasty, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
-SEALED = 'mode = "sealed"'
 
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[Group]:
     """A sealed group of the default terms, without an end of its rounds."""
-    with serving(tmp_path / "server", privacy=SEALED, quorum=0, floor=3) as made:
+    with serving(tmp_path / "server", mode="sealed", privacy="", forgetting="noise", quorum=0, floor=3) as made:
         yield made
 
 
@@ -175,7 +174,7 @@ def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_per
 def test_a_second_list_for_a_round_is_never_answered(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that signs a second list, without one member, after the first was answered gets nothing."""
+    """A server that signs a second list, of one member less, gets nothing after the first; both lists are kept."""
     everyone = friends(sealed, make_person)
     for person in everyone:
         person.sync()

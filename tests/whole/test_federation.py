@@ -1,4 +1,5 @@
-"""A group end to end: three people with different folders, one server, and a fourth who has never clicked.
+"""Groups end to end: three people with different folders, one server, and a fourth who has never clicked; and five
+friends whose updates nobody opens.
 
 Real processes: `foltr-server serve`, `foltr-search index`, `join`, `sync`. Only the clicks are made by calling
 app.search, as a screen would.
@@ -6,6 +7,7 @@ app.search, as a screen would.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -63,17 +65,31 @@ def device(home: Path, *arguments: str) -> str:
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Path]:
     """A running group that begins with the weak ranker, without noise, so that three devices are enough."""
-    home = tmp_path / "server-home"
-    folder = home / "server"
-    folder.mkdir(parents=True)
-    port = free_port()
-    (folder / "server.toml").write_text(
-        f"[server]\nport = {port}\n[rounds]\nquorum = 3\nfloor = 3\n[operations]\nmetrics_port = 0\n"
-        '[method]\nmode = "open"\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n'
+    begins = Start(1, MANIFEST_HASH, tuple(NAMES), tuple(WEAK.get(name, 0.0) for name in NAMES))
+    yield from _served(
+        tmp_path / "server-home",
+        "[rounds]\nquorum = 3\nfloor = 3\n"
+        '[method]\nmode = "open"\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n',
+        begins,
     )
-    start = Start(1, MANIFEST_HASH, tuple(NAMES), tuple(WEAK.get(name, 0.0) for name in NAMES))
-    (home / "weak.json").write_bytes(msgspec.json.encode(start))
-    call(home, "federation_server.cli", "init", "--model", str(home / "weak.json"))
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Iterator[Path]:
+    """A running group on the default terms: nobody opens an update."""
+    yield from _served(tmp_path / "sealed-home", "[rounds]\nin_period = 0\n")
+
+
+def _served(home: Path, settings: str, begins: Start | None = None) -> Iterator[Path]:
+    """A server of its own in this folder, as long as it is needed."""
+    folder, port = home / "server", free_port()
+    folder.mkdir(parents=True)
+    (folder / "server.toml").write_text(f"[server]\nport = {port}\n[operations]\nmetrics_port = 0\n{settings}")
+    model: tuple[str, ...] = ()
+    if begins is not None:
+        (home / "start.json").write_bytes(msgspec.json.encode(begins))
+        model = ("--model", str(home / "start.json"))
+    call(home, "federation_server.cli", "init", *model)
     process = subprocess.Popen(
         [sys.executable, "-c", "import sys; from federation_server.cli import main; sys.exit(main())", "serve"],
         env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -184,3 +200,26 @@ def test_a_device_without_clicks_gains_from_the_others(server: Path, tmp_path: P
     assert before < 0.75
     assert after > before + 0.15
     assert f"round {ROUNDS}" in device(homes[3], "federation", "status")
+
+
+def test_five_friends_bring_one_another_in_and_add_up_what_nobody_opens(sealed: Path, tmp_path: Path) -> None:
+    """By commands alone: the founder invites, each syncs twice, a round is closed, status says who could open what."""
+    homes = [tmp_path / f"friend{number}" for number in range(6)]
+    device(homes[0], "join", invite(sealed), "--yes")
+    for home in homes[1:5]:
+        link = device(homes[0], "invite").split()[0]
+        assert "joined" in device(home, "join", link, "--yes")
+    told = [device(home, "sync") for home in homes[:5]]
+    assert all("answered round 1, with noise alone" in said for said in told)
+    assert "added up round 1 of 5 members, unread" in told[-1]
+    for home in homes[:4]:
+        assert "added up round 1 of 5 members, unread" in device(home, "sync")
+    assert newest_theta(sealed)[0] == 1
+    status = json.loads(device(homes[4], "federation", "status", "--json"))
+    assert (status["sealed"]["members"], status["sealed"]["committee"], status["sealed"]["threshold"]) == (5, 5, 4)
+    assert "4 of 5 members together" in device(homes[4], "federation")
+    assert "vouch" in device(homes[5], "join", invite(sealed), "--yes")
+    pseudonym, _, compare = device(homes[1], "vouch").partition("  ")
+    assert compare.strip() in device(homes[5], "sync")
+    assert "is vouched for" in device(homes[1], "vouch", pseudonym[:8], "--yes")
+    assert json.loads(device(homes[1], "federation", "status", "--json"))["sealed"]["members"] == 6

@@ -24,6 +24,7 @@ import numpy as np
 from app.federation import group_ranker, membership
 from app.federation.group_ranker import GroupRanker
 from app.federation.replay import ReplayPages, newest_pages
+from app.federation.server import theta_of
 from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
@@ -133,9 +134,12 @@ def lower_bound(differences: FloatVector, voices: Sequence[int]) -> float:
 def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecord, *, now: int) -> str:
     """Adopt the group's newest ranker, or keep the present one, and blend anew; a sentence, "" for nothing new.
 
+    The ranker that a group begins with is the shipped one: there is nothing to take over.
     A ranker that was taken over untested is tested once there are pages enough; failing, it stays what it was.
     """
     present = group_ranker.load(store)
+    if present is None and offered.ranker == "linear" and np.array_equal(theta_of(offered), theta_prior()):
+        return ""  # nothing was learned yet: every device has this one
     seen = newest_pages(store, MANIFEST_HASH, n=MOST_PAGES)
     pages, sentence, chosen = seen.interactions, "", present
     is_new = digest(offered) != membership.load_standing(store).tested

@@ -118,7 +118,7 @@ def test_a_failure_while_closing_leaves_the_round_as_it_was(engine: Engine, monk
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "_note_participation", fail)
+        patch.setattr(closing, "note_participation", fail)
         with pytest.raises(OSError, match="disk full"):
             close(engine)
     np.testing.assert_array_equal(theta(engine), START)

@@ -350,7 +350,7 @@ def test_what_a_round_takes_is_read_once(engine: Engine) -> None:
 
 
 def test_without_an_open_round_nothing_is_taken(engine: Engine) -> None:
-    """No round, a round whose key is destroyed and a model that is gone are each told as unavailable."""
+    """A model that is gone is told as unavailable; no round, and one whose key is destroyed, as a round that ended."""
     expected = prepared(engine)
     known, box = Expectations(engine, VAULT), sealed(expected, encode(update_for(expected, START)))
     with writing(engine) as connection:
@@ -365,4 +365,4 @@ def test_without_an_open_round_nothing_is_taken(engine: Engine) -> None:
         connection.execute(rounds_table.update().values(state="abandoned"))
     with pytest.raises(Refused, match="no round is open") as refused:
         known.of(box)
-    assert refused.value.reason == "unavailable"
+    assert refused.value.reason == "stale-round"

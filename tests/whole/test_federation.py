@@ -68,8 +68,8 @@ def server(tmp_path: Path) -> Iterator[Path]:
     begins = Start(1, MANIFEST_HASH, tuple(NAMES), tuple(WEAK.get(name, 0.0) for name in NAMES))
     yield from _served(
         tmp_path / "server-home",
-        "[rounds]\nquorum = 3\nfloor = 3\n"
-        '[method]\nmode = "open"\nlearning_rate = 0.1\nprivacy = {mechanism = "none"}\n',
+        "[rounds]\nquorum = 3\nfloor = 3\nin_period = 0\n"
+        '[method]\nmode = "open"\nshared = []\nlongest_step = 0\nlongest_query = 0\nprivacy = {mechanism = "none"}\n',
         begins,
     )
 

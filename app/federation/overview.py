@@ -13,7 +13,8 @@ from app.settings import FederationSettings
 from app.store import Store
 from foltr.errors import RecordError
 from foltr.federated.committee import CohortError, cohort_of
-from foltr.federated.sealed_sums import noise_over_signal
+from foltr.federated.sealed_sums import mechanism_of
+from foltr.privacy.accounting import noise_over_signal
 from foltr.privacy.mechanisms import Gaussian
 
 
@@ -98,8 +99,8 @@ def _sealed(store: Store, member: membership.Membership | None, seen: membership
         return found
     found |= {"committee": len(cohort.committee), "threshold": cohort.threshold}
     if isinstance(privacy.mechanism, Gaussian):
-        noise = noise_over_signal(privacy.mechanism, cohort, cohort.n_least, privacy.n_params)
-        found["noise_over_signal"] = noise
+        share = mechanism_of(privacy.mechanism, cohort)
+        found["noise_over_signal"] = noise_over_signal(share, n_params=privacy.n_params, counts=[cohort.n_least])
     return found
 
 

@@ -1,11 +1,8 @@
 """What a group's terms mean for one device: how well the noise hides it, what is left of the signal, and what leaves.
 
-    noise in the mean over the longest signal = z sqrt(d / N)     local Gaussian noise of z clips in each of d weights
-                                              = z sqrt(d) / N     distributed: the N shares add up to z clips
-
-(`foltr.privacy.accounting.relative_noise`; for Laplace noise z is sqrt(2) / epsilon.) All epsilons here are for a
-device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed one it
-learns the sum, and would not learn more together with fewer members of the committee than can open it.
+How loud the noise is beside what members can say is `foltr.privacy.accounting.noise_over_signal`. All epsilons here
+are for a device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed
+one it learns the sum, and would not learn more together with fewer members of the committee than can open it.
 app.federation.claims puts all of this into words.
 
 What leaves is read off the definitions of the records that are sent: `foltr-search privacy` prints it, docs/privacy.md
@@ -28,10 +25,11 @@ import msgspec
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
 from foltr.federated import wire
+from foltr.federated.committee import LEAST_MEMBERS, honest_arrivals, least_arrivals
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
-from foltr.privacy.accounting import Against, Ledger, relative_noise
+from foltr.privacy.accounting import Against, Ledger, noise_over_signal
 from foltr.privacy.caps import Caps, mu_of
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import make_ranker
@@ -57,6 +55,8 @@ class Protection:
     n_rounds: int = 0
     """in a period; 0: without an end"""
     period_days: int = 365
+    n_local: int = 40
+    """pages that an update is learned from at most"""
 
     @property
     def counted(self) -> int:
@@ -107,13 +107,15 @@ class Protection:
         return mu_of(change, noise=self.mechanism.noise_multiplier * self.mechanism.clip, n_rounds=n_rounds)
 
     @property
-    def relative_noise(self) -> float | None:
-        """How long the noise in the mean of `floor` updates is beside the longest possible signal; None: unknown."""
-        found = noise_multiplier(self.mechanism)
-        if found is None:
-            return None
-        in_the_sum = found if is_share(self.mechanism) else found * math.sqrt(self.floor)
-        return relative_noise(in_the_sum, n_params=self.n_params, n_clients=self.floor)
+    def noise_over_signal(self) -> float | None:
+        """How far the noise of a period moves the ranker of the smallest group, over how far its members can; None:
+        unknown.
+        """
+        mechanism, n_answers = self.mechanism, self.floor
+        if self.mode != "open" and isinstance(mechanism, Gaussian):
+            n_answers = least_arrivals(LEAST_MEMBERS)
+            mechanism = msgspec.structs.replace(mechanism, n_clients=honest_arrivals(n_answers))
+        return noise_over_signal(mechanism, n_params=self.n_params, counts=[n_answers] * self.counted)
 
 
 def method_of(terms: Terms) -> FPDGD:
@@ -148,6 +150,7 @@ def protection_of(terms: Terms) -> Protection:
         shared=tuple(NAMES[index] for index in method.shared) if linear else (),
         n_rounds=terms.n_rounds,
         period_days=terms.period_days,
+        n_local=terms.n_local,
     )
 
 
@@ -158,15 +161,6 @@ def _caps_of(method: FPDGD, *, n_pages: int) -> Caps | None:
     if method.update == "each":
         return Caps(clip=method.privacy.clip)
     return Caps(method.privacy.clip, method.longest_step or math.inf, method.longest_query or math.inf, n_pages)
-
-
-def noise_multiplier(mechanism: Mechanism) -> float | None:
-    """Standard deviation of the noise over the clip: of a device's own, or of the sum where it is shared out."""
-    if isinstance(mechanism, Gaussian):
-        return mechanism.noise_multiplier
-    if isinstance(mechanism, Laplace):
-        return math.sqrt(2.0) / mechanism.epsilon
-    return None
 
 
 def is_share(mechanism: Mechanism) -> bool:

@@ -16,7 +16,6 @@ member can send numbers of any size. All the server can do about that is to boun
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -244,11 +243,6 @@ def mean_change(privacy: Gaussian, cohort: Cohort, steps: Int64Vector, n_arrived
     mechanism = mechanism_of(privacy, cohort)
     mean = steps.astype(np.float64) * (mechanism.grid_step / n_arrived)
     return clip_l2(mean, mechanism.clip)
-
-
-def noise_over_signal(privacy: Gaussian, cohort: Cohort, n_arrived: int, n_numbers: int) -> float:
-    """Length of the noise in the mean of a sealed round over the clip, which no honest mean exceeds."""
-    return privacy.noise_multiplier * math.sqrt(n_numbers / (n_arrived * cohort.n_honest))
 
 
 def _opened(occasion: Occasion, box: ListedBox, listed: ShareList, point: int, box_private: bytes) -> Elements:

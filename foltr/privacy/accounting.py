@@ -77,16 +77,8 @@ def fpdgd_paper_true_epsilon(mechanism: FpdgdPaper, n_params: int, *, neighbours
     return mechanism.epsilon * share * _CHANGE[neighbours]
 
 
-def relative_noise(noise_multiplier: float, *, n_params: int, n_clients: int) -> float:
-    """z sqrt(d) / N: the length of the noise in the mean over the clip, which no honest mean exceeds.
-
-    Above 1 the noise is longer than the longest signal.
-    """
-    return noise_multiplier * math.sqrt(n_params) / n_clients
-
-
 def noise_over_signal(mechanism: Mechanism, *, n_params: int, counts: Sequence[int]) -> float | None:
-    """The same over T rounds of N_t updates: how far their noise moves the ranker, over how far signals can.
+    """How far the noise of T rounds of N_t updates moves the ranker, over how far what their members say can.
 
         own sqrt(d sum_t 1 / N_t) / T,    own = z, where the noise is shared out z / sqrt(n_clients)
 

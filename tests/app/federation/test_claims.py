@@ -62,6 +62,8 @@ def test_every_number_is_the_functions_own(mode: Mode) -> None:
     ):
         exact = gaussian_epsilon(factor * math.sqrt(n_rounds) / z, DELTA)
         assert exact <= number(pattern, text) < exact + 0.1
+    honest = {"open": z, "sealed": z / math.sqrt(3)}[mode] * math.sqrt(10 * 4 / (3 if mode == "open" else 4)) / 4
+    assert number(r"4 notes is ([\d.]+) times as long", text) == pytest.approx(honest, abs=0.05)
     query, whole = 0.3 * 2 / (0.8 * z), 2 * 2 / z
     for mu, pattern in (
         (query, r"one query, however often, .* AUC at most (\.\d\d) "),

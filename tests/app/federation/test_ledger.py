@@ -102,12 +102,13 @@ def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact
     assert "infinite epsilon" in told
 
 
-def test_the_noise_in_the_mean_by_members() -> None:
-    """Local noise: z sqrt(d / N); shared by N devices: z sqrt(d) / N."""
+def test_the_noise_over_the_signal_of_a_period() -> None:
+    """Local noise of one round: z sqrt(d / N). Five friends of whom 4 answer and 3 are honest: z sqrt(d / 12)."""
     local = Protection(Gaussian(clip=1.0, noise_multiplier=2.0), False, n_params=100, floor=4)
-    assert local.relative_noise == pytest.approx(2 * math.sqrt(100 / 4))
-    shared = Protection(Gaussian(clip=1.0, noise_multiplier=2.0, distributed=True, n_clients=4), False, 100, 4)
-    assert shared.relative_noise == pytest.approx(2 * math.sqrt(100) / 4)
+    assert local.noise_over_signal == pytest.approx(2 * math.sqrt(100 / 4))
+    shares = Gaussian(clip=1.0, noise_multiplier=2.0, distributed=True)
+    shared = Protection(shares, False, n_params=100, floor=3, mode="sealed")
+    assert shared.noise_over_signal == pytest.approx(2 * math.sqrt(100 / 12))
 
 
 def test_what_the_server_counted_and_the_ledger_lost_is_charged_again(store: Store) -> None:

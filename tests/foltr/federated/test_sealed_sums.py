@@ -22,13 +22,13 @@ from foltr.federated.sealed_sums import (
     combined,
     mean_change,
     mechanism_of,
-    noise_over_signal,
     noised_steps,
     randomness,
     shared,
 )
 from foltr.federated.secret_sharing import SharingError
 from foltr.federated.wire import Share, SharedUpdate, digest, encode
+from foltr.privacy.accounting import noise_over_signal
 from foltr.privacy.noise import STEPS
 from tests.foltr.federated.sealed_groups import (
     PRIVACY,
@@ -99,7 +99,8 @@ def test_the_mean_in_units_and_its_bound() -> None:
     assert mean == pytest.approx(np.array([1, 0, -1]) * STEPS * step / 6)
     long = mean_change(PRIVACY, OCCASION.cohort, np.array([0, 2**58, 0]), 6)
     assert long == pytest.approx([0.0, 0.8, 0.0])
-    assert noise_over_signal(PRIVACY, OCCASION.cohort, 6, 3) == pytest.approx(2.16 * math.sqrt(3) / math.sqrt(24))
+    share = mechanism_of(PRIVACY, OCCASION.cohort)
+    assert noise_over_signal(share, n_params=3, counts=[6]) == pytest.approx(2.16 * math.sqrt(3) / math.sqrt(24))
 
 
 def test_the_noise_of_the_honest_is_the_ledgers() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.accounting import Ledger, fpdgd_paper_true_epsilon, noise_over_signal, relative_noise
+from foltr.privacy.accounting import Ledger, fpdgd_paper_true_epsilon, noise_over_signal
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, NoPrivacy
 
@@ -89,8 +89,9 @@ def test_the_true_epsilon_of_fpdgd(variant: str, neighbours: str, factor: float)
 
 @pytest.mark.parametrize(("n_clients", "share"), [(10, 1.29), (30, 0.43), (100, 0.13)])
 def test_noise_over_signal(n_clients: int, share: float) -> None:
-    """z sqrt(46) / N at z = 1.90, which is epsilon 8 over 10 rounds: 1.29, .43 and .13."""
-    assert relative_noise(1.90, n_params=46, n_clients=n_clients) == pytest.approx(share, abs=5e-3)
+    """Shared out, z sqrt(46) / N at z = 1.90, which is epsilon 8 over 10 rounds: 1.29, .43 and .13."""
+    noise = Gaussian(clip=0.5, noise_multiplier=1.90, distributed=True, n_clients=n_clients)
+    assert noise_over_signal(noise, n_params=46, counts=[n_clients]) == pytest.approx(share, abs=5e-3)
 
 
 def test_a_ledger_never_forgets() -> None:
@@ -102,13 +103,11 @@ def test_a_ledger_never_forgets() -> None:
         ledger.spend(gaussian(1), -1)
 
 
-def test_noise_over_signal_of_one_round_is_relative_noise() -> None:
+def test_noise_over_signal_by_who_adds_the_noise_and_by_rounds() -> None:
     """With noise of every device its mean is sqrt(N) times as long as shared-out noise of the same z."""
     every = Gaussian(clip=0.5, noise_multiplier=3.0)
     shared = Gaussian(clip=0.5, noise_multiplier=3.0, distributed=True, n_clients=9)
-    assert noise_over_signal(shared, n_params=4, counts=[9]) == pytest.approx(
-        relative_noise(3, n_params=4, n_clients=9)
-    )
+    assert noise_over_signal(shared, n_params=4, counts=[9]) == pytest.approx(3.0 * 2 / 9)
     assert noise_over_signal(every, n_params=4, counts=[9]) == pytest.approx(3.0 * 2 / 3)
     assert noise_over_signal(every, n_params=4, counts=[9] * 4) == pytest.approx(3.0 * 2 / 3 / 2)
     assert noise_over_signal(every, n_params=4, counts=[]) is None

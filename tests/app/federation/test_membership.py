@@ -15,7 +15,7 @@ Make = Callable[..., Person]
 
 
 def test_joining_gives_a_membership(group: Group, person: Person) -> None:
-    """After joining, the device knows the group and has agreed to its terms; its first ranker is the shipped one."""
+    """After joining, the device knows the group and agreed to its terms; its first ranker is the shipped one."""
     member = person.join(group)
     assert member.group == "herons"
     assert member.agreed

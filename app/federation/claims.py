@@ -132,7 +132,7 @@ def what_it_takes(protection: Protection) -> Iterator[str]:
     notes = "one note" if protection.counted == 1 else f"{protection.counted:,} notes"
     yield (
         f"In a group of {few}, the least, the noise of {notes} is {noise:.1f} times as long as all that its members "
-        f"can say; more members, less. Where few pages were opened (a note takes {protection.n_local:,}), nothing "
+        f"can say; more members, less. Where few pages (of {protection.n_local:,} a note) were opened, nothing "
         "is learned, and the note is spent all the same."
     )
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from sqlalchemy import select
 
-from app.federation import group_ranker
 from app.federation.replay import newest_pages, rounds_left
+from app.learning.learner import theta_prior
 from federation_server.database import reading
 from federation_server.settings import SHARED, ServerSettings
 from federation_server.setup import terms_of
@@ -28,9 +28,7 @@ def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Per
     person.see_pages(40, seed=5)  # 70 in all, of which a round takes 50
     with serving(tmp_path / "open", privacy=OPEN) as group:
         person.join(group)
-        adopted = group_ranker.load(person.store)
-        assert adopted is not None
-        theta = np.frombuffer(adopted.record.theta)
+        theta = theta_prior()  # the group begins with it
         person.sync()
         with reading(group.installation.engine) as connection:
             payload = group.installation.vault.decrypt(
@@ -41,8 +39,7 @@ def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Per
         longest_step=0.15, longest_query=0.15,
     )  # fmt: skip
     local = method.begin(Model(theta), np.random.default_rng(0))
-    manifest = adopted.record.manifest_hash
-    for page in newest_pages(person.store, manifest, n=50).interactions:
+    for page in newest_pages(person.store, MANIFEST_HASH, n=50).interactions:
         local = method.learn(local, page)
     message = decode_message(method, payload)
     np.testing.assert_array_equal(message.theta, method.sent(local.theta))

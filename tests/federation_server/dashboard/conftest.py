@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -87,7 +88,9 @@ def serving(
     prepare: Callable[[Dashboard], None] = lambda dashboard: None,
 ) -> Iterator[str]:
     """Its address while it is served."""
-    server = Server(Service(engine, forgetter(folder), settings))
+    # A day: on a busy machine a round of a minute could close before the page is read.
+    patient = replace(POLICY, schedule=replace(POLICY.schedule, seconds=86_400))
+    server = Server(Service(engine, replace(forgetter(folder), policy=patient), settings))
     listener = socket.create_server(("127.0.0.1", 0))
     dashboard = Dashboard(server)
     prepare(dashboard)

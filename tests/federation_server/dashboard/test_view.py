@@ -12,9 +12,11 @@ import pytest
 import requests
 from sqlalchemy import Engine
 
+from federation_server.dashboard.view import page
+from federation_server.database import reading
 from federation_server.settings import ServerSettings
 from tests.federation_server.dashboard.conftest import serving
-from tests.federation_server.groups import ADMIN_TOKEN, device
+from tests.federation_server.groups import ADMIN_TOKEN, NOW, POLICY, device
 
 
 def open_page(address: str) -> requests.Response:
@@ -32,10 +34,10 @@ def test_the_page_names_no_member(address: str) -> None:
     assert "https://" not in page.text
 
 
-def test_the_numbers_that_members_see_are_on_it(noised: Engine, tmp_path: Path) -> None:
+def test_the_numbers_that_members_see_are_on_it(noised: Engine) -> None:
     """z = .5, three weights, nine updates: noise is .29 of the signal in a round, .12 in six; who is awaited."""
-    with serving(noised, tmp_path, ServerSettings()) as address:
-        text = open_page(address).text
+    with reading(noised) as connection:
+        text = page(connection, POLICY, now=NOW)
     assert '<div class="big">0.12 <small>times, over the whole lineage' in text
     assert "0.29 in the last round" in text
     assert "2 of 12 active members answered, 1 more close it at once; otherwise it closes on" in text

@@ -17,6 +17,7 @@ from app.federation.replay import ReplayPages
 from app.federation.terms import method_of
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import seal
+from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
 from foltr.federated.wire import Announcement, Sealed, Update, encode
@@ -30,10 +31,7 @@ EARLY = 0.15
 
 def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
     """Begin from `theta`, learn from each page, report with this device's noise for it, seal for this round."""
-    method = method_of(told.terms)
-    local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
-    for interaction, query in zip(pages.interactions, pages.queries, strict=True):
-        local = method.learn(local, interaction, query)
+    method, local = method_of(told.terms), learned(told, theta, pages, member)
     rng = keyed_generator(member.noise_key, noise_context(told, method.hidden(local)))
     update = Update(
         group_id=told.terms.group_id,
@@ -45,6 +43,15 @@ def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, me
         payload=encode_message(method, method.report(local, rng)),
     )
     return Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(update)))
+
+
+def learned(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
+    """What the group's method learns from the pages, beginning from the announced `theta` `[n_params]`."""
+    method = method_of(told.terms)
+    local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
+    for interaction, query in zip(pages.interactions, pages.queries, strict=True):
+        local = method.learn(local, interaction, query)
+    return local
 
 
 def noise_context(told: Announcement, hidden: FloatVector) -> bytes:

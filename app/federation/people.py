@@ -123,9 +123,9 @@ def _returned(store: Store, server: Correspondence, page: RosterPage) -> tuple[S
     return answer
 
 
-def at_opening(store: Store, group_id: str, number: int, head: str) -> Roster:
+def at_opening(store: Store, now: Roster, number: int, head: str) -> Roster:
     """The roster of a round that opened when it had `number` entries; Distrusted when its head is another."""
-    found = known(store, group_id, number)
+    found = now if now.number == number else known(store, now.group_id, number)
     if (found.number, found.head) != (number, head):
         raise Distrusted("the round was opened for another roster than this device has verified")
     return found

@@ -14,6 +14,7 @@ import hashlib
 from dataclasses import dataclass
 
 from app.federation import people
+from app.federation.answering import learned
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.replay import ReplayPages
@@ -24,7 +25,6 @@ from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.committee import Cohort, CohortError, cohort_of
 from foltr.federated.envelope import SignatureError, open_document
-from foltr.federated.method import Model
 from foltr.federated.sealed_sums import (
     Occasion,
     SealedSumError,
@@ -55,7 +55,9 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, told.terms.mode
     assert mode != "open"
-    now = people.follow(store, server)
+    now = people.known(store, member.group_id)
+    if now.number < told.roster_number:  # it grew since this sync followed it
+        now = people.follow(store, server)
     me = now.of_device(member.device)
     if me is None:
         return RoundPlace(None, "this device is not on the group's roster: it must join by a new invite")
@@ -65,7 +67,7 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
             f"waiting: no member has vouched for this device yet (`foltr-search vouch {member.device[:8]}` on a "
             f"member's device; compare {people.own_print(member)})",
         )
-    then = people.at_opening(store, member.group_id, told.roster_number, told.roster_head)
+    then = people.at_opening(store, now, told.roster_number, told.roster_head)
     try:
         cohort = cohort_of(then, told.round, mode)
     except CohortError as error:
@@ -103,11 +105,8 @@ def shared_update(
     occasion: Occasion, told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
 ) -> SharedUpdate:
     """Begin from `theta`, learn from each page, add this device's part of the noise, cut into shares: all keyed."""
-    method, privacy = method_of(told.terms), part_of_noise(told.terms, occasion.cohort)
-    local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
-    for interaction, query in zip(pages.interactions, pages.queries, strict=True):
-        local = method.learn(local, interaction, query)
-    change = method.hidden(local)
+    privacy = part_of_noise(told.terms, occasion.cohort)
+    change = method_of(told.terms).hidden(learned(told, theta, pages, member))
     context = f"shares of {digest(told.terms)}\n".encode() + randomness(occasion, member.device, change)
     rng = keyed_generator(member.noise_key, context)
     steps = noised_steps(privacy, occasion, change, rng)

@@ -315,13 +315,6 @@ def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int
     if here is not None and here.purpose == "forget":
         raise GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
     abandon(connection, here, now=now)
-    begun = group.begin_lineage(
-        connection,
-        group.terms(connection),
-        Model(chosen.model.theta, noise=chosen.model.noise),
-        reason="rollback",
-        now=now,
-        parent=(lineage, number),
-    )
+    begun = group.branch(connection, chosen, reason="rollback", now=now)
     rounds.open_next(connection, vault, policy.schedule, now=now)
     return begun

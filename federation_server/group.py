@@ -111,6 +111,13 @@ def begin_lineage(
     return lineage
 
 
+def branch(connection: Connection, chosen: Published, *, reason: str, now: int, least: int = 1) -> int:
+    """A new line of models that goes on from a stored one, with its noise and without moments; its number."""
+    start = Model(chosen.model.theta, noise=chosen.model.noise)
+    parent = (chosen.record.lineage, chosen.record.round)
+    return begin_lineage(connection, terms(connection), start, reason=reason, now=now, parent=parent, least=least)
+
+
 def publish(connection: Connection, agreed: Terms, lineage: int, model: Model, *, now: int) -> Published:
     """Store the next model of a lineage."""
     record = ModelRecord(

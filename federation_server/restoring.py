@@ -16,7 +16,6 @@ from federation_server.backup import BackupContents
 from federation_server.forgetting import Forgetter
 from federation_server.serve import Installation
 from federation_server.tombstones import Restored
-from foltr.federated.method import Model
 
 
 def restore(installation: Installation, path: Path, *, now: int) -> BackupContents:
@@ -34,16 +33,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     tombstones.carry_over(connection, forgetter.file)
     forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
     forgetting.end_unlearning(connection)
-    newest = group.newest(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
-    begun = group.begin_lineage(
-        connection,
-        group.terms(connection),
-        Model(newest.model.theta, noise=newest.model.noise),
-        reason="restore",
-        now=now,
-        parent=(newest.record.lineage, newest.record.round),
-        least=least,
-    )
+    begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
     forgetter.file.append(Restored(begun))
     return begun

@@ -102,18 +102,25 @@ def test_headers_that_trickle_in_are_hung_up_on(live: Running, monkeypatch: pyte
                 connection.sendall(before)
                 assert connection.recv(65536).startswith(b"HTTP/1.1 200")
             connection.sendall(b"GET / HTTP/1.1\r\nX: ")
-            ended = threading.Event()
-            trickling = threading.Thread(target=trickle, args=(connection, ended))
-            trickling.start()
-            assert is_hung_up(connection)
-            ended.set()
-            trickling.join()
+            with trickling(connection):
+                assert is_hung_up(connection)
 
 
-def trickle(connection: socket.socket, ended: threading.Event) -> None:
-    with contextlib.suppress(OSError):
-        while not ended.wait(0.05):
-            connection.sendall(b"x")
+@contextlib.contextmanager
+def trickling(connection: socket.socket) -> Iterator[None]:
+    """A byte goes out now and then meanwhile."""
+    ended = threading.Event()
+
+    def send() -> None:
+        with contextlib.suppress(OSError):
+            while not ended.wait(0.05):
+                connection.sendall(b"x")
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
 
 
 def test_a_body_has_more_time_than_its_head(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,12 +140,8 @@ def test_a_body_that_nobody_reads_is_not_waited_for(live: Running, monkeypatch: 
     with open_from(live, ONE) as connection:
         connection.sendall(b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
         assert connection.recv(65536).startswith(b"HTTP/1.1 405")
-        ended = threading.Event()
-        trickling = threading.Thread(target=trickle, args=(connection, ended))
-        trickling.start()
-        assert is_hung_up(connection)
-        ended.set()
-        trickling.join()
+        with trickling(connection):
+            assert is_hung_up(connection)
 
 
 def test_handshakes_that_never_come_count_as_well(tmp_path: Path) -> None:

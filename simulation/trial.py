@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foltr.arrays import FloatVector
 from foltr.errors import FoltrError
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
@@ -155,7 +156,7 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -173,7 +174,8 @@ class Trial:
             seconds += time.perf_counter() - started
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
-                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds)
+                last = round_number == federation.rounds
+                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds, last=last)
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
@@ -186,8 +188,8 @@ class Trial:
         rng = np.random.default_rng(self.cell.sequence().spawn(2)[1])
         return tuple(logging_policy(self.fold.train, rng, share=share).tolist())
 
-    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float) -> Reported:
-        """The state of the cell after a round."""
+    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float, last: bool = False) -> Reported:
+        """The state of the cell after a round; the last one has the values of single queries."""
         offline = self.judged.evaluate(self.ranker, theta, users=self.users)
         online = tally.means_since_last_row()
         return Reported(
@@ -208,8 +210,20 @@ class Trial:
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
                 seconds=seconds,
+                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),
         )
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def _rounded(values: FloatVector) -> tuple[float, ...]:
+    """To six digits: enough for any test, and a third of the length."""
+    return tuple(np.round(values, 6).tolist())
 
 
 def _asked(cell: Cell, fold: Fold) -> QuerySet:

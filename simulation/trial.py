@@ -95,7 +95,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
             root=root,
             normalise=None if data.normalise == "default" else data.normalise,
             one_document=data.one_document,
-            askers=askers_of(data),
+            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
         )
         yield from Trial.prepared(cell, fold).events()
     except FoltrError as error:

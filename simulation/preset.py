@@ -74,6 +74,10 @@ class Data(_Table, frozen=True, kw_only=True):
     """what min-max makes of a query with a single document"""
     no_relevant: Literal["skip", "zero", "one"] = "skip"
     """what a held-out query without a relevant document counts, because papers differ"""
+    users: Count | None = None
+    """of a log of searches: how many real users, those who asked most; None: a hundred"""
+    without: tuple[str, ...] = ()
+    """but for these"""
     learn_from: Literal["train", "validation"] = "train"
     """the queries that users ask; some papers tuned on the validation queries of a fold"""
     indifferent: Literal["keep", "drop"] = "keep"

@@ -21,7 +21,7 @@ from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.data.datasets import DATASETS, load_fold
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
@@ -94,6 +94,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
             root=root,
             normalise=None if data.normalise == "default" else data.normalise,
             one_document=data.one_document,
+            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
         )
         yield from Trial.prepared(cell, fold).events()
     except FoltrError as error:

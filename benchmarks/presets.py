@@ -1,7 +1,7 @@
 """How long presets take: CPU seconds of each as a whole process, start and report included.
 
-    python -m benchmarks.presets --data DIR             every quick preset; the aim is ten minutes of two cores
-    python -m benchmarks.presets --data DIR --full      linear presets on MQ2008 at full size, one seed; the aim is an hour
+    python -m benchmarks.presets --data DIR          every quick preset; the aim is ten minutes of two cores
+    python -m benchmarks.presets --data DIR --full   linear presets on MQ2008 at full size, one seed; an hour
 
 A preset whose data are not in DIR runs on what stands in for them, or is named as left out. `--only TEXT` takes the
 presets with that in their name; `--cold` compiles everything anew, as on a new machine.

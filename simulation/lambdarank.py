@@ -65,7 +65,8 @@ def _scale(x: FloatMatrix) -> FloatVector:
     """What makes documents `[n_docs, n_features]` have a mean squared length of 1: by feature, 0 for constants."""
     spread = x.std(axis=0)
     varying = spread > 0
-    return np.divide(1.0, spread * np.sqrt(max(1, varying.sum())), out=np.zeros_like(spread), where=varying)
+    scale: FloatVector = np.divide(1.0, spread * np.sqrt(varying.sum()), out=np.zeros_like(spread), where=varying)
+    return scale
 
 
 def lambdas(scores: FloatVector, grades: npt.NDArray[np.int8], *, k: int) -> FloatVector:

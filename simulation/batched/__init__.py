@@ -36,7 +36,7 @@ def compile_clock() -> Iterator[Callable[[], float]]:
 
     What is read from the cache is not compiled. It counts from the beginning of the context to its end.
     """
-    listener, told = TimingListener(), 0.0
+    listener, told = TimingListener(), 0.0  # type: ignore[no-untyped-call]
 
     def taken() -> float:
         nonlocal told

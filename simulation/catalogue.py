@@ -14,6 +14,7 @@ from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
 from simulation.data.places import DATASETS, folds_present
 from simulation.errors import DatasetError, PresetError
+from simulation.measurements import MEASUREMENTS
 from simulation.preset import decode_preset, load_tables, preset_names
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
@@ -34,6 +35,7 @@ def catalogue(root: Path | None) -> str:
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
     methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
     methods += [(name, "", NOTES[name]) for name in LABEL_BASELINES]
+    methods += [(name, "", _first_line(kind.__doc__)) for name, kind in MEASUREMENTS.items()]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
     return "\n\n".join(

@@ -38,6 +38,8 @@ Metric = Literal[
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
+    "epsilon",
+    "auc",
 ]
 _T = TypeVar("_T")
 

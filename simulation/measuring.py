@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from foltr.ranking.rankers import Ranker
-from simulation.click_models import Users
 from simulation.data.queries import Fold
+from simulation.federation import Population
 
 if TYPE_CHECKING:
     from simulation.evaluation import Judged  # which loads the compiler, and `--list` does not
@@ -27,11 +27,9 @@ class Ground:
     fold: Fold
     """`train` holds the queries that users ask"""
     ranker: Ranker
-    users: Users
+    population: Population
     judged: Judged
     """the held-out queries"""
-    n_clients: int
-    n_local: int
     rng: np.random.Generator
     """of the cell's seed and fold"""
 

@@ -51,6 +51,8 @@ class DatasetInfo:
     """every training file mentions the last feature; False where features with the value 0 are left out"""
     sample: bool = False
     """a small part or an imitation: results say nothing about the whole set"""
+    stand_ins: tuple[str, ...] = ()
+    """the sets that may run in its place where it is not here, the first that is; the last is made up"""
 
 
 _LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
@@ -63,11 +65,11 @@ _ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial resea
 DATASETS: dict[str, DatasetInfo] = {
     "mslr": DatasetInfo(
         "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr30k": DatasetInfo(
         "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr-sample": DatasetInfo(
         "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
@@ -75,6 +77,7 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "mq2007": DatasetInfo(
         "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
+        stand_ins=("synthetic-mq2007",),
     ),
     "mq2008": DatasetInfo(
         "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
@@ -166,19 +167,16 @@ class Trial:
         ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
         started = time.perf_counter()
         for found in _measurement(self.cell).measure(ground):
-            yield Reported(
-                self.cell.id,
-                Row(
-                    cell=self.cell.id,
-                    settings=self.cell.settings,
-                    fold=self.cell.fold,
-                    seed=self.cell.seed,
-                    round=found.step,
-                    interactions=found.interactions,
-                    seconds=time.perf_counter() - started,
-                    **found.metrics,
-                ),
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
             )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""

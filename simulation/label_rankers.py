@@ -13,7 +13,9 @@ import numpy as np
 
 from foltr.arrays import FloatVector
 from foltr.ranking.rankers import Linear
+from simulation.cell import MethodChoice
 from simulation.data.queries import QuerySet
+from simulation.errors import PresetError
 from simulation.evaluation import scores
 from simulation.lambdamart import LambdaMART
 from simulation.lambdarank import LambdaRank
@@ -56,6 +58,24 @@ TREES: dict[str, Callable[..., LambdaMART]] = {"lambdamart": LambdaMART}
 
 Scorer = Callable[[QuerySet], FloatVector]
 """the score of every document `[n_docs]`"""
+
+
+def learns_from_labels(choice: MethodChoice) -> bool:
+    """Whether [method] names one of these rankers and no online method."""
+    return choice.name in LABEL_RANKERS or choice.name in TREES
+
+
+def label_ranker(choice: MethodChoice) -> LabelRanker | LambdaMART:
+    """The ranker of [method]; PresetError for a name, a ranker or settings that do not fit."""
+    known: dict[str, Callable[..., LabelRanker | LambdaMART]] = {**LABEL_RANKERS, **TREES}
+    if choice.name not in known:
+        raise PresetError(f"method.name: {choice.name!r} does not learn from labels; {', '.join(known)} do")
+    if choice.ranker != "linear":
+        raise PresetError(f"method.ranker: {choice.name} decides what it learns: it is not {choice.ranker!r}")
+    try:
+        return known[choice.name](**choice.settings)
+    except TypeError as error:
+        raise PresetError(f"settings of {choice.name}: {error}") from error
 
 
 def learned_scorer(

@@ -61,11 +61,21 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: int | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    alpha: float | None = None
+    """merging: a row of the curve over all weights, which no table shows"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
 
 
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
+METRICS = tuple(
+    name
+    for name in Row.__struct_fields__
+    if name.startswith(("offline_", "online_", "cumulative_", "chosen_", "learned_"))
+)
 """the columns of a row that are metrics"""
 
 

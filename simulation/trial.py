@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from foltr.arrays import FloatVector
 from foltr.errors import FoltrError
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
@@ -24,10 +25,11 @@ from simulation.data.datasets import DATASETS, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Judged, judge
+from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
-from simulation.label_rankers import LABEL_RANKERS
+from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.merging.two_owners import check_merging, two_owners
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -88,15 +90,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        yield from _events(cell, root)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -105,16 +99,30 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield Finished(cell.id, time.perf_counter() - started)
 
 
+def _events(cell: Cell, root: Path | None) -> Iterator[Event]:
+    """What its study has the cell do, on its fold."""
+    if cell.preset.merging is not None:
+        return two_owners(cell, cell.preset.merging, root=root).events()
+    data = cell.preset.data
+    fold = load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+    )
+    return Trial.prepared(cell, fold).events()
+
+
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
-    ranker = _ranker(cell.method, info.n_features if info else 2)
-    if cell.method.name in LABEL_RANKERS:
-        if cell.method.ranker != "linear":
-            raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
-        _label_ranker(cell)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif learns_from_labels(cell.method):
+        label_ranker(cell.method)
     else:
-        method_of(cell, ranker)
+        method_of(cell, _ranker(cell.method, info.n_features if info else 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +152,23 @@ class Trial:
             k=data.k,
             no_relevant=data.no_relevant,
             ties=data.ties,
+            depth=data.depth,
         )
         return cls(cell, fold, _ranker(cell.method, fold.train.n_features), users, judged, n_clients, n_local)
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+        return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
-        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+        rng = np.random.default_rng(self.cell.sequence())
+        validation = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
+        scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, validation)
+        seconds = time.perf_counter() - started
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.users)
+        yield self._row(offline, Tally(), round_number=0, seconds=seconds)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -166,14 +179,14 @@ class Trial:
         play = fast_round(method)
         model = method.initial(streams.model)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
-        yield self._row(model.theta, tally, round_number=0, seconds=seconds)
+        yield self._row(self._judge(model.theta), tally, round_number=0, seconds=seconds)
         for round_number in range(1, federation.rounds + 1):
             started = time.perf_counter()
             model, shown = play(method, model, population, streams)
             seconds += time.perf_counter() - started
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
-                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds)
+                yield self._row(self._judge(model.theta), tally, round_number=round_number, seconds=seconds)
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
@@ -186,9 +199,11 @@ class Trial:
         rng = np.random.default_rng(self.cell.sequence().spawn(2)[1])
         return tuple(logging_policy(self.fold.train, rng, share=share).tolist())
 
-    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float) -> Reported:
+    def _judge(self, theta: FloatVector) -> Evaluation:
+        return self.judged.evaluate(self.ranker, theta, users=self.users)
+
+    def _row(self, offline: Evaluation, tally: Tally, *, round_number: int, seconds: float) -> Reported:
         """The state of the cell after a round."""
-        offline = self.judged.evaluate(self.ranker, theta, users=self.users)
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -244,7 +259,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -256,14 +271,6 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")
         settings["production"] = list(production)
     return make_method(choice.name, ranker, settings)
-
-
-def _label_ranker(cell: Cell) -> Any:
-    choice = cell.method
-    try:
-        return LABEL_RANKERS[choice.name](**choice.settings)
-    except TypeError as error:
-        raise PresetError(f"settings of {choice.name}: {error}") from error
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

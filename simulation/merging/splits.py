@@ -57,7 +57,7 @@ Parter = Callable[[QuerySet], Parted]
 
 
 class CategorySplit(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="category"
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="category"
 ):
     """By a feature that numbers the category of a document."""
 
@@ -84,7 +84,7 @@ class CategorySplit(
 
 
 class FeatureSplit(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="feature"
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="feature"
 ):
     """By a feature of documents: those above a quantile of the relevant training documents are client 1's category."""
 
@@ -108,7 +108,7 @@ class FeatureSplit(
         )
 
 
-class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="groups"):
+class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="groups"):
     """By k-means of the queries' mean feature vectors, each feature with mean 0 and deviation 1 over training queries.
 
     The two largest groups of the training queries are the clients', the larger one client 1's.
@@ -136,7 +136,7 @@ class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return part
 
 
-class RangeSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="by", tag="qids"):
+class RangeSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="qids"):
     """By numbers of queries, as the years of the TREC Web Track: 1 to 50 are of 2009, 51 to 100 of 2010, and so on."""
 
     first: tuple[int, int]
@@ -149,6 +149,13 @@ class RangeSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 Split = CategorySplit | FeatureSplit | GroupSplit | RangeSplit
+
+SPLITS: dict[str, type[Split]] = {
+    "category": CategorySplit,
+    "feature": FeatureSplit,
+    "groups": GroupSplit,
+    "qids": RangeSplit,
+}
 
 
 def by_category(
@@ -201,7 +208,7 @@ def query_categories(queries: QuerySet, categories: Int64Vector, rng: np.random.
 def by_range(queries: QuerySet, first: tuple[int, int], second: tuple[int, int]) -> Parted:
     """Queries whose numbers lie in one of two ranges, ends included; the others are more of the kind that is nearer."""
     if not all(qid.isdecimal() for qid in queries.qids):
-        raise DatasetError("merging.split: by qids wants queries that are named by numbers")
+        raise DatasetError("merging.split.kind: qids wants queries that are named by numbers")
     numbers = np.array([int(qid) for qid in queries.qids])
     to_first, to_second = (np.maximum(0, np.maximum(low - numbers, numbers - high)) for low, high in (first, second))
     affinity = (to_second - to_first).astype(np.float64)

@@ -28,9 +28,9 @@ from simulation.evaluation import Evaluation, Judged, judge
 from simulation.label_rankers import Scorer, label_ranker, learned_scorer
 from simulation.logging_policy import without_indifferent
 from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
-from simulation.merging.splits import Parted, Split, merge_sets
+from simulation.merging.splits import SPLITS, Parted, Split, merge_sets
 from simulation.merging.stacking import with_scores
-from simulation.preset import Data, Merging, decode_table
+from simulation.preset import Data, Merging, decode_tagged
 from simulation.results import Row, Setting
 
 ROW_KEYS = ("merging.on", "ranker", "client")
@@ -48,7 +48,7 @@ def check_merging(cell: Cell, merging: Merging) -> None:
 
 def split_of(merging: Merging) -> Split:
     """The split that [merging] asks for; PresetError names the key that is wrong."""
-    return decode_table(merging.split, Split, source="preset", at="merging.split")  # type: ignore[arg-type]
+    return decode_tagged(merging.split, SPLITS, tag="kind", at="merging.split")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
 from simulation.data.places import DATASETS, folds_present
+from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.preset import decode_preset, load_tables, preset_names
 
@@ -69,7 +70,8 @@ def _presence(name: str, root: Path | None) -> str:
     try:
         n_folds = len(folds_present(name, root))
     except DatasetError:
-        return "not here"
+        other = substitute(name, root)
+        return f"not here; {other} stands in" if other else "not here"
     return f"{n_folds} fold{'s' if n_folds > 1 else ''}"
 
 

@@ -19,13 +19,10 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
-from simulation.attacks.registry import ATTACKS
-from simulation.attacks.settings import AttackSettings
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import Users, in_turn, last_ones, make_users
-from simulation.data.datasets import DATASETS, load_fold
-from simulation.data.queries import Fold, QuerySet, join
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
+from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
@@ -33,8 +30,7 @@ from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.merging.two_owners import check_merging, two_owners
-from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_tagged
+from simulation.participants import attack_of, participants, shares_of, size
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -83,11 +79,6 @@ class Tally:
         return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
 
 
-CENTRALISED = ("pdgd",)
-"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-ATTACKED = ("fpdgd",)
-"""methods whose clients send weights, which is what attacks replace"""
-
 TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
@@ -108,15 +99,16 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 def _events(cell: Cell, root: Path | None) -> Iterator[Event]:
     """What the study has a cell do."""
-    data = cell.preset.data
     if cell.preset.merging is not None:
         return two_owners(cell, cell.preset.merging, root=root).events()
+    data = cell.preset.data
     fold = load_fold(
         data.dataset,
         cell.fold,
         root=root,
         normalise=None if data.normalise == "default" else data.normalise,
         one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
     return Trial.prepared(cell, fold).events()
 
@@ -153,12 +145,12 @@ class Trial:
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
         held_out = fold.test if data.evaluate_on == "test" else fold.train
-        evaluated = _shares(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
+        evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
             fold,
             _ranker(cell.method, fold.train.n_features),
-            _population(cell, fold),
+            participants(cell, fold),
             _judge(cell, held_out),
             tuple(_judge(cell, share) for share in evaluated),
         )
@@ -174,9 +166,9 @@ class Trial:
         told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
         scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
         seconds = time.perf_counter() - started
-        shares = [one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients]
         offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
-        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=_mean_ndcg(shares))
+        shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -195,7 +187,12 @@ class Trial:
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
                 yield self._row(
-                    model.theta, tally, round_number=round_number, seconds=seconds, personal=population.personal
+                    model.theta,
+                    tally,
+                    round_number=round_number,
+                    seconds=seconds,
+                    personal=population.personal,
+                    last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
@@ -223,10 +220,12 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
 
-        What stays on the devices is in the common ranker as the mean of theirs, which no server would know.
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
@@ -234,14 +233,17 @@ class Trial:
         return self._reported(
             offline,
             tally,
-            round=round_number,
+            round_number=round_number,
             seconds=seconds,
+            last=last,
             offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
             offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
         )
 
-    def _reported(self, offline: Evaluation, tally: Tally, *, round: int = 0, **fields: float | None) -> Reported:
-        """A row with what every cell measures, and the other `fields` as they are."""
+    def _reported(
+        self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: float | None
+    ) -> Reported:
+        """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -250,7 +252,7 @@ class Trial:
                 settings=self.cell.settings,
                 fold=self.cell.fold,
                 seed=self.cell.seed,
-                round=round,
+                round=round_number,
                 interactions=tally.interactions,
                 offline_ndcg=offline.ndcg,
                 offline_mrr=offline.mrr,
@@ -260,7 +262,8 @@ class Trial:
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
-                **cast(dict[str, Any], fields),
+                query_ndcg=offline.query_ndcg if last and self._judged_once else None,
+                **cast(dict[str, Any], measured),
             ),
         )
 
@@ -268,6 +271,12 @@ class Trial:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
         pairs = zip(self.judged_by_clients, thetas, strict=False)
         return _mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
 
 
 def _mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
@@ -287,92 +296,6 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
-
-
-def _population(cell: Cell, fold: Fold) -> Population:
-    """Who takes part: their queries, their clicks, how often they search, and what the malicious ones do."""
-    federation = cell.preset.federation
-    n_clients, n_local = size(cell)
-    shares = _shares(cell, federation.partition, fold.train, at="federation.partition")
-    ends = np.cumsum([0, *(share.n_queries for share in shares)])
-    attack = attack_of(cell)
-    return Population(
-        join(shares) if shares else fold.train,
-        _users(cell, fold, n_clients, attack),
-        n_clients,
-        n_local if isinstance(n_local, int) else np.array(n_local, dtype=np.int64),
-        holds=np.stack([ends[:-1], ends[1:]], axis=1) if shares else None,
-        attack=attack,
-        n_malicious=federation.malicious,
-    )
-
-
-def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
-    """How many clients there are and how many interactions each has in a round; PresetError where these do not fit."""
-    federation = cell.preset.federation
-    n_clients, n_local = federation.clients, federation.local
-    if not isinstance(n_local, int) and len(n_local) != n_clients:
-        raise PresetError(
-            f"federation.local: wanted one number or {n_clients}, one for each client, got {len(n_local)}"
-        )
-    if cell.method.name in CENTRALISED:
-        return 1, n_clients * n_local if isinstance(n_local, int) else sum(n_local)
-    return n_clients, n_local
-
-
-def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
-    federation = cell.preset.federation
-    if federation.malicious > federation.clients:
-        raise PresetError(f"federation.malicious: {federation.malicious} of {federation.clients} clients")
-    if federation.malicious and not federation.attack:
-        raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
-    if not federation.attack:
-        return None
-    if cell.method.name not in ATTACKED:
-        raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
-    return decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
-
-
-def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:
-    """The shares of all clients by a partition `table`, the same for the same seed and fold; () without one."""
-    if not table:
-        return ()
-    partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
-
-
-def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:
-    """The simulated users; with the click model's table for the grades of the data set."""
-    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
-    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    kinds = (table.clicks,) if isinstance(table.clicks, str) else table.clicks
-    etas = np.atleast_1d(table.eta)
-    rng = np.random.default_rng(cell.sequence().spawn(1)[0])
-    groups = [
-        make_users(
-            kind,
-            top_grade=top_grade,
-            n_clients=n_clients,
-            k=table.k,
-            rng=rng,
-            eta=float(eta),
-            spread=table.spread,
-            table=table.table,
-        )
-        for kind in kinds
-        for eta in etas
-    ]
-    if len(groups) == 1:
-        users = groups[0]
-    elif table.mix == "page":
-        users = replace(in_turn(groups, len(groups)), mixed=True)
-    else:
-        users = in_turn(groups, n_clients)
-    if attack is None or not attack.clicks:
-        return users
-    malicious = make_users(attack.clicks, top_grade=top_grade, k=table.k, table=table.table)
-    return last_ones(users, malicious, cell.preset.federation.malicious, n_clients=n_clients)
 
 
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:

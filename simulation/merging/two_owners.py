@@ -3,6 +3,7 @@
     M1, M2, Mfull   learned from client 1's queries, client 2's, and all
     linear          (1 - alpha) M1 + alpha M2, alpha chosen on the client's D_merge
     stacked         learned from the client's D_merge with the scores of M1 and M2 as two more features
+    D_merge         learned from the client's D_merge alone: what stacking must beat, which the paper does not show
 
 A ranker that stops by validation queries has those of its client's kind, Mfull all. The stacked one has all as well,
 unless D_merge is taken from them. An owner without any holds some of its own back (`simulation.lambdamart`).
@@ -76,7 +77,7 @@ class TwoOwners:
 
     def events(self) -> Iterator[Reported]:
         """A row for each ranker on each set of test queries; for the linear combination also one for each alpha."""
-        _, *sequences = self.cell.sequence().spawn(6)
+        _, *sequences = self.cell.sequence().spawn(8)
         draws = [np.random.default_rng(sequence) for sequence in sequences]
         owners: list[Scorer] = []
         for name, client, rng in zip(("M1", "M2"), self.clients, draws, strict=False):
@@ -85,10 +86,11 @@ class TwoOwners:
             yield from self._rows(scorer, {"ranker": name}, learned=client.train, seconds=seconds)
         scorer, seconds = self._learned(self.train, self.validation, draws[2])
         yield from self._rows(scorer, {"ranker": "Mfull"}, learned=self.train, seconds=seconds)
-        for number, (client, rng) in enumerate(zip(self.clients, draws[3:], strict=True), start=1):
+        for number, client in enumerate(self.clients, start=1):
             if client.merge is not None:
                 yield from self._linear(owners, client.merge, number)
-                yield from self._stacked(owners, client.merge, number, rng)
+                yield from self._stacked("stacked", owners, client.merge, number, draws[2 + number])
+                yield from self._stacked("D_merge", [], client.merge, number, draws[4 + number])
         if self.clients[0].merge is not None:
             yield from self._curve(owners)
 
@@ -111,8 +113,9 @@ class TwoOwners:
         yield from self._rows(scorer, named, learned=merge, seconds=seconds, chosen_alpha=alpha)
 
     def _stacked(
-        self, owners: list[Scorer], merge: QuerySet, client: int, rng: np.random.Generator
+        self, name: str, owners: list[Scorer], merge: QuerySet, client: int, rng: np.random.Generator
     ) -> Iterator[Reported]:
+        """A ranker of D_merge that knows what the owners' rankers say, if any."""
         validation = self.stacking_validation
         told = None if validation is None else with_scores(validation, *owners)
         stacked, seconds = self._learned(with_scores(merge, *owners), told, rng)
@@ -120,7 +123,7 @@ class TwoOwners:
         def scorer(queries: QuerySet) -> FloatVector:
             return stacked(with_scores(queries, *owners))
 
-        yield from self._rows(scorer, {"ranker": "stacked", "client": client}, learned=merge, seconds=seconds)
+        yield from self._rows(scorer, {"ranker": name, "client": client}, learned=merge, seconds=seconds)
 
     def _curve(self, owners: list[Scorer]) -> Iterator[Reported]:
         """The test queries at every alpha, whatever a client chose."""
@@ -134,7 +137,8 @@ class TwoOwners:
     ) -> Iterator[Reported]:
         for on, judged in self.judged.items():
             found = judged.evaluate_scores(scorer(judged.queries))
-            yield self._row(found, on, settings, learned_queries=learned.n_queries, **fields)
+            fields |= {"learned_queries": learned.n_queries, "query_ndcg": found.query_ndcg}
+            yield self._row(found, on, settings, **fields)
 
     def _row(self, found: Evaluation, on: str, settings: Mapping[str, Setting], **fields: Any) -> Reported:
         named = {"merging.on": on} if len(self.judged) > 1 else {}

@@ -7,7 +7,7 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from simulation.data.queries import QuerySet
-from simulation.errors import DatasetError, SimulationError
+from simulation.errors import SimulationError
 from simulation.evaluation import judge
 from simulation.lambdamart import DOCUMENTS_IN_LEAF, HESSIAN_IN_LEAF, LEARNING_RATES, LEAVES, LambdaMART, drawn
 from tests.simulation.judged_queries import queries
@@ -74,12 +74,18 @@ def test_the_best_of_the_trials_is_kept() -> None:
     assert found[0] <= found[1]
 
 
+def test_few_queries_without_validation_tell_for_themselves_when_to_stop() -> None:
+    """Of four none is held back: the ranker is the one that the same four would have stopped."""
+    pytest.importorskip("lightgbm", reason=NEEDS_LIGHTGBM)
+    few, test = asked(0, 4), asked(2, 40)
+    alone, told = (LambdaMART(**SMALL).fit(few, np.random.default_rng(0), part)(test) for part in (None, few))
+    assert alone.tolist() == told.tolist()
+
+
 def test_refused() -> None:
-    """Settings out of range, and too few queries to hold some back."""
+    """Settings out of range."""
     pytest.importorskip("lightgbm", reason=NEEDS_LIGHTGBM)
     with pytest.raises(ValueRangeError, match="trees"):
         LambdaMART(trees=0)
     with pytest.raises(ValueRangeError, match="learning_rate"):
         LambdaMART(learning_rate=0.0)
-    with pytest.raises(DatasetError, match="4 training queries are too few"):
-        LambdaMART().fit(asked(0, 4), np.random.default_rng(0))

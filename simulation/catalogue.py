@@ -20,7 +20,7 @@ from simulation.measurements import MEASUREMENTS
 from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
 
-LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
+LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank", "lambdamart")
 """the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
 
 NOTES = {
@@ -29,6 +29,7 @@ NOTES = {
     "least-squares": "baseline on labels: linear regression of the grades",
     "ranksvm": "baseline on labels: linear RankSVM",
     "lambdarank": "baseline on labels: linear LambdaRank",
+    "lambdamart": "baseline on labels: boosted trees by LightGBM (extra lambdamart)",
 }
 """where the first line of a method's own description does not tell"""
 

@@ -69,6 +69,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None
     """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: int | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    alpha: float | None = None
+    """merging: a row of the curve over all weights, which no table shows"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
     query_ndcg: tuple[float, ...] | None = None
@@ -76,7 +82,13 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     alone, and only where each query is held out in one fold of the study"""
 
 
-METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
+CURVE = ("alpha",)
+"""what a row of a curve lies over, in place of rounds"""
+METRICS = tuple(
+    field.name
+    for field in msgspec.structs.fields(Row)
+    if field.type in (float | None, int | None) and field.name not in CURVE
+)
 """the columns of a row that are metrics: those that may be missing"""
 
 

@@ -44,6 +44,7 @@ Metric = Literal[
     "cumulative_ndcg",
     "chosen_alpha",
     "learned_queries",
+    "learned_score_share",
 ]
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=msgspec.Struct)

@@ -69,6 +69,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """merging: the weight of the second ranker in a linear combination, as a client chose it"""
     learned_queries: int | None = None
     """merging: how many queries the ranker, or its weight, was learned from"""
+    learned_score_share: float | None = None
+    """merging: the share of what the splits of stacked trees have gained that the two scores have"""
     alpha: float | None = None
     """merging: a row of the curve over all weights, which no table shows"""
     seconds: float = 0.0

@@ -61,8 +61,8 @@ class CategorySplit(
 ):
     """By a feature that numbers the category of a document."""
 
-    feature: Number
-    """its id in the files, from 1"""
+    feature: Annotated[int, msgspec.Meta(ge=0)]
+    """its id in the files, from 1; 0 where a preset cannot know it, and whoever has the data must say it"""
     category: int
     """client 1's"""
     rule: Rule = "no-ties"

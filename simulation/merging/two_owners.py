@@ -27,9 +27,10 @@ from simulation.engines import Reported
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
 from simulation.label_rankers import Scorer, label_ranker, learned_scorer
+from simulation.lambdamart import Trees
 from simulation.logging_policy import without_indifferent
 from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
-from simulation.merging.splits import SPLITS, Parted, Split, merge_sets
+from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
 from simulation.merging.stacking import with_scores
 from simulation.preset import Data, Merging, decode_tagged
 from simulation.results import Row, Setting
@@ -43,7 +44,9 @@ def check_merging(cell: Cell, merging: Merging) -> None:
     data = cell.preset.data
     if data.learn_from != "train" or data.evaluate_on != "test":
         raise PresetError("data.learn_from, data.evaluate_on: owners learn from train and are judged on test")
-    split_of(merging)
+    split = split_of(merging)
+    if isinstance(split, CategorySplit) and split.feature == 0:
+        raise PresetError("merging.split.feature: which of the features is the category? --set merging.split.feature=N")
     label_ranker(cell.method)
 
 
@@ -123,7 +126,9 @@ class TwoOwners:
         def scorer(queries: QuerySet) -> FloatVector:
             return stacked(with_scores(queries, *owners))
 
-        yield from self._rows(scorer, {"ranker": name, "client": client}, learned=merge, seconds=seconds)
+        share = float(stacked.importance[merge.n_features :].sum()) if isinstance(stacked, Trees) and owners else None
+        named: dict[str, Setting] = {"ranker": name, "client": client}
+        yield from self._rows(scorer, named, learned=merge, seconds=seconds, learned_score_share=share)
 
     def _curve(self, owners: list[Scorer]) -> Iterator[Reported]:
         """The test queries at every alpha, whatever a client chose."""

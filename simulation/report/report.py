@@ -44,10 +44,11 @@ TITLES = {
     "cumulative_ndcg": "cumulative online nDCG",
     "chosen_alpha": "alpha",
     "learned_queries": "queries",
+    "learned_score_share": "gain of scores",
 }
 """metrics in the order in which they are shown"""
 
-UNRANKED = ("chosen_alpha", "learned_queries")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
 """of these more is not better: nothing is tested"""
 
 CONDITIONS = ("data", "users", "merging")

@@ -97,7 +97,11 @@ def test_the_same_seed_gives_the_same_rows_of_trees() -> None:
     [
         (study(method="fpdgd"), "method.name: 'fpdgd' does not learn from labels; least-squares, ranksvm, "),
         (study(split={"kind": "years"}), "merging.split.kind: there is no 'years'; there are category, feature, "),
-        (study(split={"kind": "category", "feature": 0, "category": 1}), "merging.split.feature: expected int >= 1"),
+        (
+            study(split={"kind": "category", "feature": 0, "category": 1}),
+            "merging.split.feature: which of the features",
+        ),
+        (study(split={"kind": "feature", "feature": 0}), "merging.split.feature: expected int >= 1"),
         (study(data={"evaluate_on": "train"}), "data.learn_from, data.evaluate_on: owners learn from train"),
     ],
 )

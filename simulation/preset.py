@@ -45,6 +45,8 @@ Metric = Literal[
     "chosen_alpha",
     "learned_queries",
     "learned_score_share",
+    "epsilon",
+    "auc",
 ]
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -71,9 +73,9 @@ class Data(_Table, frozen=True, kw_only=True):
 
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
+    folds: tuple[Count, ...] | Literal["all"] = "all"
     in_place_of: str = ""
     """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
-    folds: tuple[Count, ...] | Literal["all"] = "all"
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
     one_document: Literal["zero", "raw"] = "zero"

@@ -6,11 +6,12 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
@@ -19,18 +20,22 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
-from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
+from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.measurements import MEASUREMENTS
+from simulation.measuring import Ground, Measurement
 from simulation.merging.two_owners import check_merging, two_owners
 from simulation.participants import attack_of, participants, shares_of, size
+from simulation.preset import decode_table
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -88,7 +93,8 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        yield from _events(cell, root)
+        with compile_clock() as compiled:
+            yield from _events(cell, root, compiled)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -97,10 +103,8 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield Finished(cell.id, time.perf_counter() - started)
 
 
-def _events(cell: Cell, root: Path | None) -> Iterator[Event]:
-    """What the study has a cell do."""
-    if cell.preset.merging is not None:
-        return two_owners(cell, cell.preset.merging, root=root).events()
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+    """What a trial of the cell reports, behind what was compiled for it."""
     data = cell.preset.data
     fold = load_fold(
         data.dataset,
@@ -110,7 +114,16 @@ def _events(cell: Cell, root: Path | None) -> Iterator[Event]:
         one_document=data.one_document,
         askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
-    return Trial.prepared(cell, fold).events()
+    for event in _reports(cell, fold, root):
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
+def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
+    """What two owners or a trial report."""
+    merging = cell.preset.merging
+    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
 
 
 def check_method(cell: Cell) -> None:
@@ -120,6 +133,8 @@ def check_method(cell: Cell) -> None:
         check_merging(cell, cell.preset.merging)
     elif learns_from_labels(cell.method):
         label_ranker(cell.method)
+    elif cell.method.name in MEASUREMENTS:
+        _measurement(cell)
     else:
         method_of(cell, _ranker(cell.method, info.n_features if info else 2))
         size(cell)
@@ -157,7 +172,27 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
+        name = self.cell.method.name
+        if name in MEASUREMENTS:
+            return self._measured()
         return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
+
+    def _measured(self) -> Iterator[Event]:
+        """What is measured without an online method."""
+        rng = np.random.default_rng(self.cell.sequence())
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        started = time.perf_counter()
+        for found in _measurement(self.cell).measure(ground):
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
+            )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
@@ -306,7 +341,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -318,6 +353,10 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")
         settings["production"] = list(production)
     return make_method(choice.name, ranker, settings)
+
+
+def _measurement(cell: Cell) -> Measurement:
+    return decode_table(cell.method.settings, MEASUREMENTS[cell.method.name], source="preset", at="method")
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

@@ -45,6 +45,8 @@ TITLES = {
     "chosen_alpha": "alpha",
     "learned_queries": "queries",
     "learned_score_share": "gain of scores",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
 }
 """metrics in the order in which they are shown"""
 

@@ -42,10 +42,11 @@ Metric = Literal[
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
-    "epsilon",
-    "auc",
     "chosen_alpha",
     "learned_queries",
+    "learned_score_share",
+    "epsilon",
+    "auc",
 ]
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=msgspec.Struct)

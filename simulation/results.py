@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+CURVE_KEY = "alpha"
+"""rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
+
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
@@ -65,16 +68,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: float | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    learned_score_share: float | None = None
+    """merging: the share of what the splits of stacked trees have gained that the two scores have"""
     epsilon: float | None = None
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None
     """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
-    chosen_alpha: float | None = None
-    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
-    learned_queries: int | None = None
-    """merging: how many queries the ranker, or its weight, was learned from"""
-    alpha: float | None = None
-    """merging: a row of the curve over all weights, which no table shows"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
     query_ndcg: tuple[float, ...] | None = None
@@ -82,13 +85,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     alone, and only where each query is held out in one fold of the study"""
 
 
-CURVE = ("alpha",)
-"""what a row of a curve lies over, in place of rounds"""
-METRICS = tuple(
-    field.name
-    for field in msgspec.structs.fields(Row)
-    if field.type in (float | None, int | None) and field.name not in CURVE
-)
+METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
 """the columns of a row that are metrics: those that may be missing"""
 
 

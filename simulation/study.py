@@ -27,7 +27,7 @@ from simulation.progress import RunProgress, duration
 from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
 from simulation.report.statistics import curves, settings_of
 from simulation.report.terminal_plot import show_curves
-from simulation.results import Row, write_csv
+from simulation.results import CURVE_KEY, Row, write_csv
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -105,7 +105,7 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
     """
     everything, folder, preset = experiment.rows(), experiment.folder, experiment.preset
     write_csv(folder, everything)
-    rows = [row for row in everything if row.alpha is None]
+    rows = [row for row in everything if CURVE_KEY not in row.settings]
     complete = {*experiment.finished, *(cell.id for cell in outcome.finished)}
     whole = [row for row in rows if row.cell in complete]
     if not outcome.interrupted:

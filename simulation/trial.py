@@ -104,17 +104,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
-    """What the study has a cell do, behind what was compiled for it."""
-    for event in _played(cell, root):
-        if (seconds := compiled()) > 0:
-            yield Compiled(cell.id, seconds)
-        yield event
-
-
-def _played(cell: Cell, root: Path | None) -> Iterator[Event]:
-    """What the study has a cell do."""
-    if cell.preset.merging is not None:
-        return two_owners(cell, cell.preset.merging, root=root).events()
+    """What a trial of the cell reports, behind what was compiled for it."""
     data = cell.preset.data
     fold = load_fold(
         data.dataset,
@@ -124,7 +114,16 @@ def _played(cell: Cell, root: Path | None) -> Iterator[Event]:
         one_document=data.one_document,
         askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
-    return Trial.prepared(cell, fold).events()
+    for event in _reports(cell, fold, root):
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
+def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
+    """What two owners or a trial report."""
+    merging = cell.preset.merging
+    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
 
 
 def check_method(cell: Cell) -> None:

@@ -19,7 +19,6 @@ from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
-from scipy.cluster.vq import kmeans2
 
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, Int64Vector, IntVector
 from simulation.data.queries import QuerySet
@@ -61,8 +60,8 @@ class CategorySplit(
 ):
     """By a feature that numbers the category of a document."""
 
-    feature: Number
-    """its id in the files, from 1"""
+    feature: Annotated[int, msgspec.Meta(ge=0)]
+    """its id in the files, from 1; 0 where a preset cannot know it, and whoever has the data must say it"""
     category: int
     """client 1's"""
     rule: Rule = "no-ties"
@@ -119,6 +118,8 @@ class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def parter(self, train: QuerySet, rng: np.random.Generator) -> Parter:
         """Draws nothing: the groups are those of `seed`, whatever the seed of the cell is."""
+        from scipy.cluster.vq import kmeans2  # loads slowly, and `--list` shows this record
+
         if train.n_queries < self.groups:
             raise DatasetError(f"merging.split.groups: {self.groups} groups of {train.n_queries} queries")
         means = query_means(train)

@@ -27,12 +27,13 @@ from simulation.engines import Reported
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
 from simulation.label_rankers import Scorer, label_ranker, learned_scorer
+from simulation.lambdamart import Trees
 from simulation.logging_policy import without_indifferent
 from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
-from simulation.merging.splits import SPLITS, Parted, Split, merge_sets
+from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
 from simulation.merging.stacking import with_scores
 from simulation.preset import Data, Merging, decode_tagged
-from simulation.results import Row, Setting
+from simulation.results import CURVE_KEY, Row, Setting
 
 ROW_KEYS = ("merging.on", "ranker", "client")
 """settings that the rows of one cell differ in, behind the swept ones"""
@@ -43,7 +44,11 @@ def check_merging(cell: Cell, merging: Merging) -> None:
     data = cell.preset.data
     if data.learn_from != "train" or data.evaluate_on != "test":
         raise PresetError("data.learn_from, data.evaluate_on: owners learn from train and are judged on test")
-    split_of(merging)
+    if data.users or data.without:
+        raise PresetError("data.users, data.without: owners have queries by merging.split, not by who asked")
+    split = split_of(merging)
+    if isinstance(split, CategorySplit) and split.feature == 0:
+        raise PresetError("merging.split.feature: which of the features is the category? --set merging.split.feature=N")
     label_ranker(cell.method)
 
 
@@ -123,14 +128,16 @@ class TwoOwners:
         def scorer(queries: QuerySet) -> FloatVector:
             return stacked(with_scores(queries, *owners))
 
-        yield from self._rows(scorer, {"ranker": name, "client": client}, learned=merge, seconds=seconds)
+        share = float(stacked.importance[merge.n_features :].sum()) if isinstance(stacked, Trees) and owners else None
+        named: dict[str, Setting] = {"ranker": name, "client": client}
+        yield from self._rows(scorer, named, learned=merge, seconds=seconds, learned_score_share=share)
 
     def _curve(self, owners: list[Scorer]) -> Iterator[Reported]:
         """The test queries at every alpha, whatever a client chose."""
         for on, judged in self.judged.items():
             first, second = (owner(judged.queries) for owner in owners)
             for alpha, found in zip(ALPHAS.tolist(), alpha_curve(judged, first, second), strict=True):
-                yield self._row(found, on, {"ranker": "linear"}, alpha=alpha)
+                yield self._row(found, on, {"ranker": "linear", CURVE_KEY: alpha})
 
     def _rows(
         self, scorer: Scorer, settings: Mapping[str, Setting], *, learned: QuerySet, **fields: Any
@@ -159,11 +166,12 @@ class TwoOwners:
         )
 
 
-def two_owners(cell: Cell, merging: Merging, *, root: Path | None) -> TwoOwners:
+def two_owners(cell: Cell, merging: Merging, fold: Fold, *, root: Path | None) -> TwoOwners:
     """The clients of a cell on its fold; DatasetError for a client, a D_merge or a test without queries."""
     data = cell.preset.data
-    raw = _fold(cell, root, normalise="none")  # a category is a number in the file, and no other
-    fold = raw if data.normalise == "none" else _fold(cell, root, normalise=data.normalise)
+    raw = load_fold(data.dataset, cell.fold, root=root, normalise="none")  # a category is a number in the file
+    if data.indifferent == "drop":
+        fold, raw = _without_indifferent(fold), _without_indifferent(raw)
     part = split_of(merging).parter(raw.train, np.random.default_rng(cell.sequence().spawn(1)[0]))
     parted = part(raw.train)
     owned = [_some(fold.train, numbers, f"client {n}") for n, numbers in enumerate((parted.first, parted.second), 1)]
@@ -197,18 +205,8 @@ def _merge_sets(merging: Merging, fold: Fold, parted: Parted, told: Parted | Non
     return [_some(source, numbers, f"D_merge of client {n}") for n, numbers in enumerate(sets, 1)]
 
 
-def _fold(cell: Cell, root: Path | None, *, normalise: str) -> Fold:
-    """The cell's fold, without the queries that [data] indifferent drops."""
-    data = cell.preset.data
-    fold = load_fold(
-        data.dataset,
-        cell.fold,
-        root=root,
-        normalise=None if normalise == "default" else normalise,
-        one_document=data.one_document,
-    )
-    if data.indifferent == "keep":
-        return fold
+def _without_indifferent(fold: Fold) -> Fold:
+    """The fold without training and validation queries whose documents all have one grade."""
     validation = None if fold.validation is None else without_indifferent(fold.validation)
     return replace(fold, train=without_indifferent(fold.train), validation=validation)
 

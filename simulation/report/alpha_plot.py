@@ -16,11 +16,11 @@ from foltr.arrays import FloatVector
 from simulation.report.plots import COLOURS, MAX_COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, STYLE, save_figure
 from simulation.report.report import caption, key_titles, metric_title
 from simulation.report.statistics import Settings, over_runs, values_at
-from simulation.results import Row
+from simulation.results import CURVE_KEY, Row
 
 METRIC = "offline_ndcg"
 
-TRIED = ("ranker", "client")
+TRIED = ("ranker", "client", CURVE_KEY)
 """the settings that differ within a panel"""
 
 
@@ -40,8 +40,9 @@ def alpha_curves(rows: Iterable[Row]) -> dict[Settings, tuple[FloatVector, Float
     """For each condition the alphas and the mean nDCG of all runs at each of them."""
     values: dict[Settings, dict[float, list[float]]] = {}
     for row in rows:
-        if row.alpha is not None and row.offline_ndcg is not None:
-            values.setdefault(_condition(row.settings.items()), {}).setdefault(row.alpha, []).append(row.offline_ndcg)
+        if CURVE_KEY in row.settings and row.offline_ndcg is not None:
+            at_alpha = values.setdefault(_condition(row.settings.items()), {})
+            at_alpha.setdefault(float(row.settings[CURVE_KEY]), []).append(row.offline_ndcg)
     return {
         condition: (np.array(sorted(found)), np.array([np.mean(found[alpha]) for alpha in sorted(found)]))
         for condition, found in values.items()
@@ -57,10 +58,10 @@ def draw_alphas(
     figure = Figure(figsize=(PANEL_WIDTH * n_columns + 1.6, PANEL_HEIGHT * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-    titles = key_titles(curves)
+    titles, others = key_titles(curves), [row for row in rows if CURVE_KEY not in row.settings]
     for axes, (condition, (alphas, ndcg)) in zip(grid.flat, curves.items(), strict=False):
         axes.plot(alphas, ndcg, color=COLOURS[0], linewidth=1.5, label="(1 - alpha) M1 + alpha M2")
-        _draw_others(axes, [row for row in rows if row.alpha is None and _condition(row.settings.items()) == condition])
+        _draw_others(axes, [row for row in others if _condition(row.settings.items()) == condition])
         axes.set_title(caption(condition, titles) if condition else "")
         axes.set_xlabel("alpha")
         axes.set_ylabel(title)

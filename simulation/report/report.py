@@ -42,14 +42,15 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
-    "epsilon": "epsilon",
-    "auc": "AUC of the attacker",
     "chosen_alpha": "alpha",
     "learned_queries": "queries",
+    "learned_score_share": "gain of scores",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
 }
 """metrics in the order in which they are shown"""
 
-UNRANKED = ("chosen_alpha", "learned_queries")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
 """of these more is not better: nothing is tested"""
 
 CONDITIONS = ("data", "users", "merging")

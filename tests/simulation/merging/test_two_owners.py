@@ -12,7 +12,7 @@ from simulation.errors import FoltrError
 from simulation.experiment import work_with
 from simulation.merging.combination import ALPHAS
 from simulation.merging.two_owners import check_merging
-from simulation.results import Row
+from simulation.results import CURVE_KEY, Row
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 SPLIT = {"kind": "groups", "groups": 3}
@@ -34,22 +34,31 @@ def rows(cell: Cell) -> list[Row]:
     return rows_of(events)
 
 
+def named(found: list[Row]) -> dict[tuple[Any, Any], Row]:
+    """The rows of a table by ranker and client."""
+    return {(row.settings["ranker"], row.settings.get("client")): row for row in found if CURVE_KEY not in row.settings}
+
+
+def curve_of(found: list[Row]) -> dict[Any, float | None]:
+    """nDCG by alpha."""
+    return {row.settings[CURVE_KEY]: row.offline_ndcg for row in found if CURVE_KEY in row.settings}
+
+
 def test_a_row_for_each_ranker_of_each_client() -> None:
     """M1, M2 and Mfull once, what is merged once for each client, and the curve over alpha."""
     found = rows(study())
-    tables, curve = [row for row in found if row.alpha is None], [row for row in found if row.alpha is not None]
-    assert [(row.settings["ranker"], row.settings.get("client")) for row in tables] == [
+    assert list(named(found)) == [
         ("M1", None), ("M2", None), ("Mfull", None),
         ("linear", 1), ("stacked", 1), ("D_merge", 1), ("linear", 2), ("stacked", 2), ("D_merge", 2),
     ]  # fmt: skip
-    assert [row.alpha for row in curve] == ALPHAS.tolist()
+    assert list(curve_of(found)) == ALPHAS.tolist()
+    assert len(found) == 9 + 101
 
 
 def test_the_curve_leads_from_one_owner_to_the_other_through_what_clients_chose() -> None:
     """alpha = 0 is M1, alpha = 1 is M2, and a linear row stands on the curve at its alpha."""
     found = rows(study())
-    curve = {row.alpha: row.offline_ndcg for row in found if row.alpha is not None}
-    by_name = {(row.settings["ranker"], row.settings.get("client")): row for row in found if row.alpha is None}
+    curve, by_name = curve_of(found), named(found)
     assert curve[0.0] == by_name["M1", None].offline_ndcg
     assert curve[1.0] == by_name["M2", None].offline_ndcg
     for client in (1, 2):
@@ -60,11 +69,7 @@ def test_the_curve_leads_from_one_owner_to_the_other_through_what_clients_chose(
 
 def test_each_learns_from_what_it_owns() -> None:
     """D_merge holds half as many queries as its client; two owners and nobody have all queries together."""
-    counts = {
-        (row.settings["ranker"], row.settings.get("client")): row.learned_queries or 0
-        for row in rows(study())
-        if row.alpha is None
-    }
+    counts = {key: row.learned_queries or 0 for key, row in named(rows(study())).items()}
     first, second, everything = (counts[name, None] for name in ("M1", "M2", "Mfull"))
     assert first >= second > 0
     assert first + second < everything
@@ -97,7 +102,11 @@ def test_the_same_seed_gives_the_same_rows_of_trees() -> None:
     [
         (study(method="fpdgd"), "method.name: 'fpdgd' does not learn from labels; least-squares, ranksvm, "),
         (study(split={"kind": "years"}), "merging.split.kind: there is no 'years'; there are category, feature, "),
-        (study(split={"kind": "category", "feature": 0, "category": 1}), "merging.split.feature: expected int >= 1"),
+        (
+            study(split={"kind": "category", "feature": 0, "category": 1}),
+            "merging.split.feature: which of the features",
+        ),
+        (study(split={"kind": "feature", "feature": 0}), "merging.split.feature: expected int >= 1"),
         (study(data={"evaluate_on": "train"}), "data.learn_from, data.evaluate_on: owners learn from train"),
     ],
 )

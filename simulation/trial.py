@@ -96,15 +96,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        yield from Trial.prepared(cell, _fold(cell, root)).events()
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -127,6 +119,23 @@ def check_method(cell: Cell) -> None:
         attack_of(cell)
 
 
+def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
+    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
+
+    It reads the data of cells whose clients differ, and draws what their seeds will draw.
+    """
+    different: dict[str, Cell] = {}
+    for cell in cells:
+        data, federation = cell.preset.data, cell.preset.federation
+        if federation.partition or data.evaluate_clients_on:
+            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
+    for cell in different.values():
+        fold = _fold(cell, root)
+        fold = replace(fold, train=_asked(cell, fold))
+        _shares(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
+        _shares(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A cell with everything it needs to run."""
@@ -145,7 +154,7 @@ class Trial:
         """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
-        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        held_out = _held_out(cell, fold)
         evaluated = _shares(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
@@ -254,6 +263,13 @@ def _judge(cell: Cell, queries: QuerySet) -> Judged:
     return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
 
 
+def _fold(cell: Cell, root: Path | None) -> Fold:
+    """The data of a cell, as its preset wants it scaled."""
+    data = cell.preset.data
+    normalise = None if data.normalise == "default" else data.normalise
+    return load_fold(data.dataset, cell.fold, root=root, normalise=normalise, one_document=data.one_document)
+
+
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
     """The queries that users ask; DatasetError for a fold that does not have them."""
     data = cell.preset.data
@@ -261,6 +277,11 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
+
+
+def _held_out(cell: Cell, fold: Fold) -> QuerySet:
+    """The queries that rankers are judged on."""
+    return fold.test if cell.preset.data.evaluate_on == "test" else fold.train
 
 
 def _population(cell: Cell, fold: Fold) -> Population:
@@ -313,7 +334,11 @@ def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) ->
     if not table:
         return ()
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
+    rng = np.random.default_rng(cell.sequence().spawn(3)[2])
+    try:
+        return tuple(partition.split(queries, size(cell)[0], rng))
+    except PresetError as error:
+        raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
 
 def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:

@@ -20,9 +20,10 @@ import msgspec
 
 from simulation.errors import DatasetError, PresetError
 
-Layout = Literal["folds", "one split", "test parts", "generated"]
+Layout = Literal["folds", "one split", "test parts", "whole", "generated"]
 """folds: Fold1, Fold2, ... each with train, validation and test file; one split: these files once; test parts: disjoint
-files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; generated: no files"""
+files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; whole: such parts as one fold,
+tested on what it trains on; generated: no files"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class DatasetInfo:
     """every training file mentions the last feature; False where features with the value 0 are left out"""
     sample: bool = False
     """a small part or an imitation: results say nothing about the whole set"""
+    labels: tuple[str, ...] = ()
+    """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
 
 _LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
@@ -95,6 +98,12 @@ DATASETS: dict[str, DatasetInfo] = {
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
         "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
         "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
+    ),
+    "clueweb09-intents": DatasetInfo(
+        "the same with the intents of thesis Section 4.3 as labels", 42, 1, 1, "whole", ("ClueWeb09",),
+        "https://github.com/ielab/OLTR/tree/master/intent_change",
+        "The labels come without a licence: use them, do not pass them on.", "none",
+        labels=tuple(f"intents-published/{intent}.txt" for intent in range(5)),
     ),
     "synthetic": DatasetInfo(
         "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
@@ -184,6 +193,7 @@ _EXPECTED = {
     "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
     "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
     "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
+    "whole": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz) and judgements:",
 }
 
 
@@ -193,6 +203,8 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     if info is not None and info.layout == "generated":
         return tuple(range(1, info.n_folds + 1))
     place = dataset_place(name_or_path, root)
+    if info is not None and info.layout == "whole":
+        return (1,)
     return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
 
@@ -220,12 +232,13 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
         others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
         itself = [root] if root.resolve().name.lower() not in others else []
         for folder in (*below, *itself):
-            if find_folds(folder):
+            if find_folds(folder) and all((folder / name).is_file() for name in info.labels):
                 return folder
     where = f"not in {root}" if root is not None else "no folder of data was named"
     raise DatasetError(
         f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
-        f"Expected: a folder {' or '.join(info.folders)} with {_EXPECTED[info.layout]}. {info.licence}"
+        f"Expected: a folder {' or '.join(info.folders)} with {' '.join([_EXPECTED[info.layout], *info.labels])}. "
+        f"{info.licence}"
     )
 
 

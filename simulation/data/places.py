@@ -20,10 +20,10 @@ import msgspec
 
 from simulation.errors import DatasetError, PresetError
 
-Layout = Literal["folds", "one split", "test parts", "whole", "generated"]
+Layout = Literal["folds", "one split", "test parts", "whole", "log", "generated"]
 """folds: Fold1, Fold2, ... each with train, validation and test file; one split: these files once; test parts: disjoint
 files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; whole: such parts as one fold,
-tested on what it trains on; generated: no files"""
+tested on what it trains on; log: letor.txt and metadata.csv, which says who asked when; generated: no files"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ class DatasetInfo:
     """every training file mentions the last feature; False where features with the value 0 are left out"""
     sample: bool = False
     """a small part or an imitation: results say nothing about the whole set"""
+    stand_ins: tuple[str, ...] = ()
+    """the sets that may run in its place where it is not here, the first that is; the last is made up"""
     labels: tuple[str, ...] = ()
     """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
@@ -65,11 +67,11 @@ _ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial resea
 DATASETS: dict[str, DatasetInfo] = {
     "mslr": DatasetInfo(
         "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr30k": DatasetInfo(
         "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr-sample": DatasetInfo(
         "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
@@ -77,6 +79,7 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "mq2007": DatasetInfo(
         "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
+        stand_ins=("synthetic-mq2007",),
     ),
     "mq2008": DatasetInfo(
         "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",
@@ -104,6 +107,12 @@ DATASETS: dict[str, DatasetInfo] = {
         "https://github.com/ielab/OLTR/tree/master/intent_change",
         "The labels come without a licence: use them, do not pass them on.", "none",
         labels=tuple(f"intents-published/{intent}.txt" for intent in range(5)),
+    ),
+    "aol4foltr": DatasetInfo(
+        "AOL4FOLTR, 2.6 million queries of 10,000 real users, 20 candidates each", 103, 1, 1, "log", ("AOL4FOLTR",),
+        "https://zenodo.org/records/15689455",
+        "Made of the AOL log of 2006, whose people were not asked: look for nobody in it; the record has the terms.",
+        "min-max",
     ),
     "synthetic": DatasetInfo(
         "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
@@ -162,6 +171,20 @@ def find_folds(folder: Path) -> dict[int, FoldFiles]:
     return {1: split} if split is not None else {}
 
 
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """The files of a log of searches."""
+
+    letor: Path
+    metadata: Path
+
+
+def find_log(folder: Path) -> LogFiles | None:
+    """The two files of a log in a folder; None unless both are there."""
+    letor, metadata = (_first(folder, (name,)) for name in ("letor.txt", "metadata.csv"))
+    return LogFiles(*letor, *metadata) if letor and metadata else None
+
+
 def entries_of(folder: Path) -> list[Path]:
     """What a folder holds, sorted; DatasetError where it may not be looked into."""
     try:
@@ -194,6 +217,7 @@ _EXPECTED = {
     "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
     "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
     "whole": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz) and judgements:",
+    "log": "letor.txt and metadata.csv (each perhaps with .gz or .xz)",
 }
 
 
@@ -203,7 +227,7 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     if info is not None and info.layout == "generated":
         return tuple(range(1, info.n_folds + 1))
     place = dataset_place(name_or_path, root)
-    if info is not None and info.layout == "whole":
+    if info is not None and info.layout in ("log", "whole"):
         return (1,)
     return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
@@ -232,7 +256,8 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
         others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
         itself = [root] if root.resolve().name.lower() not in others else []
         for folder in (*below, *itself):
-            if find_folds(folder) and all((folder / name).is_file() for name in info.labels):
+            found = find_log(folder) if info.layout == "log" else find_folds(folder)
+            if found and all((folder / file).is_file() for file in info.labels):
                 return folder
     where = f"not in {root}" if root is not None else "no folder of data was named"
     raise DatasetError(

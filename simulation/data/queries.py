@@ -34,6 +34,8 @@ class QuerySet:
     """[n_queries] as the file names them"""
     docids: tuple[str, ...] = ()
     """[n_docs] where the comments name documents, else ()"""
+    askers: tuple[str, ...] = ()
+    """[n_queries] who asked each, where the data set is a log of searches, else ()"""
     label_sets: npt.NDArray[np.int8] | None = None
     """[n_label_sets, n_docs] what users with other intents would have as grades; None where nobody judged that"""
 
@@ -45,6 +47,8 @@ class QuerySet:
             raise ShapeError(f"offsets must run from 0 to {n_docs} for {len(self.qids)} queries")
         if (np.diff(self.offsets) <= 0).any():
             raise ShapeError("every query needs at least one document")
+        if self.askers and len(self.askers) != len(self.qids):
+            raise ShapeError(f"one who asked for each of {len(self.qids)} queries, not {len(self.askers)}")
         if self.label_sets is not None and (self.label_sets.ndim != 2 or self.label_sets.shape[1] != n_docs):
             raise ShapeError(f"label_sets must be [n_label_sets, {n_docs}], not {list(self.label_sets.shape)}")
 
@@ -163,6 +167,7 @@ def join(parts: Sequence[QuerySet]) -> QuerySet:
         _offsets(np.concatenate([np.diff(part.offsets) for part in parts])),
         tuple(qid for part in parts for qid in part.qids),
         tuple(docid for part in parts for docid in part.docids or ("",) * len(part.grades)) if named else (),
+        tuple(asker for part in parts for asker in part.askers) if all(part.askers for part in parts) else (),
         np.concatenate(labels, axis=1) if labelled else None,
     )
 
@@ -192,6 +197,7 @@ def _taken(
         _offsets(sizes),
         tuple(data.qids[query] for query in queries),
         tuple(data.docids[row] for row in rows) if data.docids else (),
+        tuple(data.askers[query] for query in queries) if data.askers else (),
         None if data.label_sets is None else data.label_sets[:, rows],
     )
 

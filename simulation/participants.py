@@ -74,7 +74,11 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
     if not table:
         return ()
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
+    rng = np.random.default_rng(cell.sequence().spawn(3)[2])
+    try:
+        return tuple(partition.split(queries, size(cell)[0], rng))
+    except PresetError as error:
+        raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
 
 def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:

@@ -105,16 +105,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    data = cell.preset.data
-    fold = load_fold(
-        data.dataset,
-        cell.fold,
-        root=root,
-        normalise=None if data.normalise == "default" else data.normalise,
-        one_document=data.one_document,
-        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
-    )
-    for event in _reports(cell, fold, root):
+    for event in _reports(cell, _fold(cell, root), root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
@@ -141,6 +132,23 @@ def check_method(cell: Cell) -> None:
         attack_of(cell)
 
 
+def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
+    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
+
+    It reads the data of cells whose clients differ, and draws what their seeds will draw.
+    """
+    different: dict[str, Cell] = {}
+    for cell in cells:
+        data, federation = cell.preset.data, cell.preset.federation
+        if federation.partition or data.evaluate_clients_on:
+            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
+    for cell in different.values():
+        fold = _fold(cell, root)
+        fold = replace(fold, train=_asked(cell, fold))
+        shares_of(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
+        shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
+
+
 @dataclass(frozen=True, slots=True)
 class Trial:
     """A cell with everything it needs to run."""
@@ -159,7 +167,7 @@ class Trial:
         """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
-        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        held_out = _held_out(cell, fold)
         evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
@@ -323,6 +331,19 @@ def _judge(cell: Cell, queries: QuerySet) -> Judged:
     return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
+def _fold(cell: Cell, root: Path | None) -> Fold:
+    """The data of a cell, as its preset wants it scaled."""
+    data = cell.preset.data
+    return load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
+
+
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
     """The queries that users ask; DatasetError for a fold that does not have them."""
     data = cell.preset.data
@@ -330,6 +351,11 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
+
+
+def _held_out(cell: Cell, fold: Fold) -> QuerySet:
+    """The queries that rankers are judged on."""
+    return fold.test if cell.preset.data.evaluate_on == "test" else fold.train
 
 
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:

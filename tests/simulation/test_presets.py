@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from typing import Any
 
 import pytest
@@ -36,10 +37,15 @@ def runnable(name: str) -> dict[str, Any]:
 
 
 def shrunk(name: str) -> Preset:
-    """The preset on the bundled sample: two rounds, few clients, one fold, one seed, few trees."""
-    tables = runnable(name)
+    """The preset on the bundled sample: two rounds, few clients, one fold, one seed, few trees.
+
+    The sample has one set of labels, so "intents" become "queries" there, and three grades: three clients hold them.
+    """
+    tables = json.loads(json.dumps(runnable(name)).replace('"intents"', '"queries"'))
+    tables.get("users", {}).pop("table", None)
     whole = decode_preset(tables, source=name)
-    federation = {key: min(value, getattr(whole.federation, key)) for key, value in BIGGEST.items()}
+    biggest = BIGGEST | ({"clients": 3} if '"grades"' in json.dumps(tables) else {})
+    federation = {key: smaller(value, getattr(whole.federation, key)) for key, value in biggest.items()}
     tables["data"] |= {"dataset": "sample", "folds": [1], "learn_from": "train"}  # the sample has no validation queries
     tables["federation"] = {**tables.get("federation", {}), **federation, "rounds": ROUNDS, "evaluate_every": 1}
     if "merging" in tables:  # nor has it categories
@@ -48,15 +54,32 @@ def shrunk(name: str) -> Preset:
         if isinstance(method, dict) and method.get("name") == "lambdamart":
             method |= {"trees": 3, "trials": 1}
     tables["seeds"] = 1
-    tables["sweep"] = without_sizes(tables.get("sweep", {}))
+    tables["sweep"] = without_sizes(tables.get("sweep", {}), federation["clients"])
     return decode_preset(tables, source=name)
 
 
-def without_sizes(sweep: dict[str, Any]) -> dict[str, Any]:
-    """The sweep without the keys that make a study big."""
-    kept = {key: values for key, values in sweep.items() if key not in SHRUNK}
-    groups = [{k: v for k, v in group.items() if k not in SHRUNK} for group in kept.pop("together", [])]
-    return kept | ({"together": groups} if any(groups) else {})
+def smaller(most: int, value: int | tuple[int, ...]) -> int | list[int]:
+    """At most so much; of clients that differ the first ones."""
+    return min(most, value) if isinstance(value, int) else list(value[:most])
+
+
+def without_sizes(sweep: dict[str, Any], n_clients: int) -> dict[str, Any]:
+    """The sweep without the keys that make a study big; clients that differ in effort go on to differ."""
+    kept = {key: smaller_values(key, values, n_clients) for key, values in sweep.items() if key != "together"}
+    groups = [
+        {key: smaller_values(key, values, n_clients) for key, values in group.items()}
+        for group in sweep.get("together", [])
+    ]
+    filled = [{key: values for key, values in group.items() if values} for group in groups]
+    return {key: values for key, values in kept.items() if values} | ({"together": filled} if any(filled) else {})
+
+
+def smaller_values(key: str, values: Any, n_clients: int) -> Any:
+    """What is left of a swept key: nothing of sizes, but for the efforts of clients that differ."""
+    if key not in SHRUNK:
+        return values
+    differ = key == "federation.local" and any(isinstance(value, list) for value in values)
+    return [value[:n_clients] if isinstance(value, list) else value for value in values] if differ else None
 
 
 def cells_of(study: Preset) -> tuple[Cell, ...]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.errors import FoltrError
+from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
@@ -122,8 +122,7 @@ def check_method(cell: Cell) -> None:
             raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
     else:
-        method_of(cell, ranker)
-        size(cell)
+        _check_rule(cell, method_of(cell, ranker))
         attack_of(cell)
 
 
@@ -294,6 +293,16 @@ def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
     return n_clients, n_local
 
 
+def _check_rule(cell: Cell, method: Any) -> None:
+    """PresetError for a rule of the server that takes more clients than there are."""
+    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
+    if rule is not None and n_clients < rule.least_rows:
+        at = "federation" if cell.preset.federation.aggregation else "method"
+        raise PresetError(
+            f"{at}.aggregation: {rule.__struct_config__.tag} needs at least {rule.least_rows} clients, not {n_clients}"
+        )
+
+
 def attack_of(cell: Cell) -> AttackSettings | None:
     """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
     federation = cell.preset.federation
@@ -305,7 +314,14 @@ def attack_of(cell: Cell) -> AttackSettings | None:
         return None
     if cell.method.name not in ATTACKED:
         raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
-    return decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
+    attack = decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
+    if attack.clicks and federation.malicious and cell.preset.users.mix == "page":
+        raise PresetError('users.mix: malicious users have a behaviour of their own, so "page" is not for them')
+    try:
+        attack.check(federation.clients, federation.malicious)
+    except ValueRangeError as error:
+        raise PresetError(f"federation.attack: {error}") from error
+    return attack
 
 
 def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:

@@ -65,12 +65,19 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    epsilon: float | None = None
+    """what was spent of privacy so far: of one device's whole contribution, against its absence"""
+    auc: float | None = None
+    """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
+    query_ndcg: tuple[float, ...] | None = None
+    """offline nDCG of each held-out query that counts, in the order of the data, to six digits: in a cell's last row
+    alone, and only where each query is held out in one fold of the study"""
 
 
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
-"""the columns of a row that are metrics"""
+METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
+"""the columns of a row that are metrics: those that may be missing"""
 
 
 class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,9 +177,11 @@ def read_run(folder: Path) -> Stored:
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
-    """Write rows.csv: the columns of `Row` with `settings` taken apart; what was not measured is empty."""
+    """Write rows.csv: the columns of `Row` with `settings` taken apart, without values of single queries; what was not
+    measured is empty.
+    """
     swept = list(dict.fromkeys(key for row in rows for key in row.settings))
-    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings")]
+    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings", "query_ndcg")]
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(["cell", *swept, *plain])

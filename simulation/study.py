@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.batched import anything_compiled
-from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
+from simulation.data.stand_in import real_data, stand_in
+from simulation.engines import (
+    Advanced,
+    CellFailed,
+    Compiled,
+    Engine,
+    Event,
+    Finished,
+    RayCluster,
+    Reported,
+    Started,
+    make_engine,
+)
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.preset import ExpectedValue, Preset
@@ -37,11 +49,14 @@ def run_study(
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    entry = environment(command)
+    instead = stand_in(preset.data)
+    if instead:
+        _say(f"{instead}; {real_data(preset.data)}")
+    entry = environment(command, stand_in=instead)
     keep_environment(folder, entry)
     if cold:
-        _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
-    outcome = _run(experiment, place, root)
+        _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
+    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, RayCluster) else jobs or cores())
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
@@ -56,15 +71,19 @@ def run_study(
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
+def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
-    with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
+    with RunProgress(titles, sys.stderr, finished=len(experiment.finished), jobs=jobs) as progress:
         progress.say(_opening(experiment))
 
         def tell(event: Event) -> None:
-            if isinstance(event, Advanced):
+            if isinstance(event, Started):
+                progress.begin(event.cell)
+            elif isinstance(event, Compiled):
+                progress.compiled(event.cell, event.seconds)
+            elif isinstance(event, Advanced):
                 progress(event.cell, event.round, rounds[event.cell])
             elif isinstance(event, Reported) and event.row.round < rounds[event.cell]:
                 progress(event.cell, event.row.round, rounds[event.cell])
@@ -96,7 +115,8 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         if rows:
             from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
-            write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+            numbers = _reached(preset.expect.values, rows, whole=whole)
+            write_plots(folder, rows, expected=numbers, k=preset.data.k, stand_in=stand_in(preset.data))
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -104,7 +124,8 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     preset = experiment.preset
     if whole:
         notes = [preset.expect.note] if preset.expect.note else []
-        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
+        instead = stand_in(preset.data)
+        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes, stand_in=instead)
         write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
@@ -125,7 +146,8 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
-    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k))
+    title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
+    show_curves(curves(rows, metric), sys.stdout, title=title)
 
 
 def _opening(experiment: Experiment) -> str:

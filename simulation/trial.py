@@ -6,34 +6,35 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.errors import FoltrError, ValueRangeError
+from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
-from simulation.attacks.registry import ATTACKS
-from simulation.attacks.settings import AttackSettings
+from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import Users, in_turn, last_ones, make_users
-from simulation.data.datasets import DATASETS, load_fold
-from simulation.data.queries import Fold, QuerySet, join
-from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
+from simulation.data.queries import Fold, QuerySet
+from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
-from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_tagged
+from simulation.measurements import MEASUREMENTS
+from simulation.measuring import Ground, Measurement
+from simulation.participants import attack_of, check_rule, participants, shares_of
+from simulation.preset import decode_table
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -82,11 +83,6 @@ class Tally:
         return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
 
 
-CENTRALISED = ("pdgd",)
-"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-ATTACKED = ("fpdgd",)
-"""methods whose clients send weights, which is what attacks replace"""
-
 TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
@@ -96,21 +92,31 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        with compile_clock() as compiled:
+            yield from _events(cell, root, compiled)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
         yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
+
+
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+    """What a trial of the cell reports, behind what was compiled for it."""
+    data = cell.preset.data
+    fold = load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
+    for event in Trial.prepared(cell, fold).events():
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
 
 
 def check_method(cell: Cell) -> None:
@@ -121,8 +127,10 @@ def check_method(cell: Cell) -> None:
         if cell.method.ranker != "linear":
             raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
+    elif cell.method.name in MEASUREMENTS:
+        _measurement(cell)
     else:
-        _check_rule(cell, method_of(cell, ranker))
+        check_rule(cell, method_of(cell, ranker))
         attack_of(cell)
 
 
@@ -145,25 +153,45 @@ class Trial:
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
         held_out = fold.test if data.evaluate_on == "test" else fold.train
-        evaluated = _shares(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
+        evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
             fold,
             _ranker(cell.method, fold.train.n_features),
-            _population(cell, fold),
+            participants(cell, fold),
             _judge(cell, held_out),
             tuple(_judge(cell, share) for share in evaluated),
         )
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+        name = self.cell.method.name
+        if name in MEASUREMENTS:
+            return self._measured()
+        return self._label_ranker() if name in LABEL_RANKERS else self._rounds()
+
+    def _measured(self) -> Iterator[Event]:
+        """What is measured without an online method."""
+        rng = np.random.default_rng(self.cell.sequence())
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        started = time.perf_counter()
+        for found in _measurement(self.cell).measure(ground):
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
+            )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -182,7 +210,12 @@ class Trial:
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
                 yield self._row(
-                    model.theta, tally, round_number=round_number, seconds=seconds, personal=population.personal
+                    model.theta,
+                    tally,
+                    round_number=round_number,
+                    seconds=seconds,
+                    personal=population.personal,
+                    last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
@@ -210,10 +243,12 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
 
-        What stays on the devices is in the common ranker as the mean of theirs, which no server would know.
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
@@ -239,6 +274,7 @@ class Trial:
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
                 seconds=seconds,
+                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),
         )
 
@@ -246,6 +282,17 @@ class Trial:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
         pairs = list(zip(self.judged_by_clients, thetas, strict=False))
         return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def _rounded(values: FloatVector) -> tuple[float, ...]:
+    """To six digits: enough for any test, and a third of the length."""
+    return tuple(np.round(values, 6).tolist())
 
 
 def _judge(cell: Cell, queries: QuerySet) -> Judged:
@@ -262,109 +309,6 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     return without_indifferent(asked) if data.indifferent == "drop" else asked
 
 
-def _population(cell: Cell, fold: Fold) -> Population:
-    """Who takes part: their queries, their clicks, how often they search, and what the malicious ones do."""
-    federation = cell.preset.federation
-    n_clients, n_local = size(cell)
-    shares = _shares(cell, federation.partition, fold.train, at="federation.partition")
-    ends = np.cumsum([0, *(share.n_queries for share in shares)])
-    attack = attack_of(cell)
-    return Population(
-        join(shares) if shares else fold.train,
-        _users(cell, fold, n_clients, attack),
-        n_clients,
-        n_local if isinstance(n_local, int) else np.array(n_local, dtype=np.int64),
-        holds=np.stack([ends[:-1], ends[1:]], axis=1) if shares else None,
-        attack=attack,
-        n_malicious=federation.malicious,
-    )
-
-
-def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
-    """How many clients there are and how many interactions each has in a round; PresetError where these do not fit."""
-    federation = cell.preset.federation
-    n_clients, n_local = federation.clients, federation.local
-    if not isinstance(n_local, int) and len(n_local) != n_clients:
-        raise PresetError(
-            f"federation.local: wanted one number or {n_clients}, one for each client, got {len(n_local)}"
-        )
-    if cell.method.name in CENTRALISED:
-        return 1, n_clients * n_local if isinstance(n_local, int) else sum(n_local)
-    return n_clients, n_local
-
-
-def _check_rule(cell: Cell, method: Any) -> None:
-    """PresetError for a rule of the server that takes more clients than there are."""
-    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
-    if rule is not None and n_clients < rule.least_rows:
-        at = "federation" if cell.preset.federation.aggregation else "method"
-        raise PresetError(
-            f"{at}.aggregation: {rule.__struct_config__.tag} needs at least {rule.least_rows} clients, not {n_clients}"
-        )
-
-
-def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
-    federation = cell.preset.federation
-    if federation.malicious > federation.clients:
-        raise PresetError(f"federation.malicious: {federation.malicious} of {federation.clients} clients")
-    if federation.malicious and not federation.attack:
-        raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
-    if not federation.attack:
-        return None
-    if cell.method.name not in ATTACKED:
-        raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
-    attack = decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
-    if attack.clicks and federation.malicious and cell.preset.users.mix == "page":
-        raise PresetError('users.mix: malicious users have a behaviour of their own, so "page" is not for them')
-    try:
-        attack.check(federation.clients, federation.malicious)
-    except ValueRangeError as error:
-        raise PresetError(f"federation.attack: {error}") from error
-    return attack
-
-
-def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:
-    """The shares of all clients by a partition `table`, the same for the same seed and fold; () without one."""
-    if not table:
-        return ()
-    partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
-
-
-def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:
-    """The simulated users; with the click model's table for the grades of the data set."""
-    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
-    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    kinds = (table.clicks,) if isinstance(table.clicks, str) else table.clicks
-    etas = np.atleast_1d(table.eta)
-    rng = np.random.default_rng(cell.sequence().spawn(1)[0])
-    groups = [
-        make_users(
-            kind,
-            top_grade=top_grade,
-            n_clients=n_clients,
-            k=table.k,
-            rng=rng,
-            eta=float(eta),
-            spread=table.spread,
-            table=table.table,
-        )
-        for kind in kinds
-        for eta in etas
-    ]
-    if len(groups) == 1:
-        users = groups[0]
-    elif table.mix == "page":
-        users = replace(in_turn(groups, len(groups)), mixed=True)
-    else:
-        users = in_turn(groups, n_clients)
-    if attack is None or not attack.clicks:
-        return users
-    malicious = make_users(attack.clicks, top_grade=top_grade, k=table.k, table=table.table)
-    return last_ones(users, malicious, cell.preset.federation.malicious, n_clients=n_clients)
-
-
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
     return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
 
@@ -373,7 +317,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -393,6 +337,10 @@ def _label_ranker(cell: Cell) -> Any:
         return LABEL_RANKERS[choice.name](**choice.settings)
     except TypeError as error:
         raise PresetError(f"settings of {choice.name}: {error}") from error
+
+
+def _measurement(cell: Cell) -> Measurement:
+    return decode_table(cell.method.settings, MEASUREMENTS[cell.method.name], source="preset", at="method")
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

@@ -36,6 +36,7 @@ from simulation.measuring import Ground, Measurement
 from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
 from simulation.results import Row
+from simulation.sightings import Sightings
 from simulation.streams import make_streams
 
 DISCOUNT = 0.9995
@@ -200,6 +201,8 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
+        if isinstance(method, FPDGD) and method.guard:
+            population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
         play = fast_round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
@@ -215,6 +218,7 @@ class Trial:
                     round_number=round_number,
                     seconds=seconds,
                     personal=population.personal,
+                    sightings=population.sightings,
                     last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
@@ -243,6 +247,7 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        sightings: Sightings | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -254,6 +259,7 @@ class Trial:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
         online = tally.means_since_last_row()
+        guard = sightings.since_last_row() if sightings else None
         return Reported(
             self.cell.id,
             Row(
@@ -273,6 +279,9 @@ class Trial:
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
+                guard_alert=guard.alert if guard else None,
+                suspected_malicious=guard.malicious if guard else None,
+                suspected_honest=guard.honest if guard else None,
                 seconds=seconds,
                 query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),

@@ -42,6 +42,9 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "guard_alert": "rounds with an alarm",
+    "suspected_malicious": "malicious suspected",
+    "suspected_honest": "honest suspected",
     "epsilon": "epsilon",
     "auc": "AUC of the attacker",
 }

@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+CURVE_KEY = "alpha"
+"""rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
+
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
@@ -71,6 +74,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """mean share of the malicious clients whom it suspected in one of those rounds"""
     suspected_honest: float | None = None
     """mean share of the honest clients whom it suspected"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: float | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    learned_score_share: float | None = None
+    """merging: the share of what the splits of stacked trees have gained that the two scores have"""
     epsilon: float | None = None
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None

@@ -27,12 +27,13 @@ from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Judged, judge
+from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
-from simulation.label_rankers import LABEL_RANKERS
+from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Ground, Measurement
+from simulation.merging.two_owners import check_merging, two_owners
 from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
 from simulation.results import Row
@@ -114,24 +115,29 @@ def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Ite
         one_document=data.one_document,
         askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
-    for event in Trial.prepared(cell, fold).events():
+    for event in _reports(cell, fold, root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
 
 
+def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
+    """What two owners or a trial report."""
+    merging = cell.preset.merging
+    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
+
+
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
-    ranker = _ranker(cell.method, info.n_features if info else 2)
-    if cell.method.name in LABEL_RANKERS:
-        if cell.method.ranker != "linear":
-            raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
-        _label_ranker(cell)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif learns_from_labels(cell.method):
+        label_ranker(cell.method)
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        check_rule(cell, method_of(cell, ranker))
+        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
         attack_of(cell)
 
 
@@ -166,10 +172,9 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        name = self.cell.method.name
-        if name in MEASUREMENTS:
+        if self.cell.method.name in MEASUREMENTS:
             return self._measured()
-        return self._label_ranker() if name in LABEL_RANKERS else self._rounds()
+        return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
 
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
@@ -191,8 +196,13 @@ class Trial:
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
-        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
+        rng = np.random.default_rng(self.cell.sequence())
+        told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
+        scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
+        seconds = time.perf_counter() - started
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
+        shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -257,9 +267,26 @@ class Trial:
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
-        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
-        online = tally.means_since_last_row()
         guard = sightings.since_last_row() if sightings else None
+        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
+        return self._reported(
+            offline,
+            tally,
+            round_number=round_number,
+            seconds=seconds,
+            last=last,
+            offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
+            offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
+            guard_alert=guard.alert if guard else None,
+            suspected_malicious=guard.malicious if guard else None,
+            suspected_honest=guard.honest if guard else None,
+        )
+
+    def _reported(
+        self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: float | None
+    ) -> Reported:
+        """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
+        online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
             Row(
@@ -273,24 +300,19 @@ class Trial:
                 offline_mrr=offline.mrr,
                 offline_map=offline.map,
                 offline_max_rr=offline.max_rr,
-                offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
-                offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
                 online_ndcg=online.ndcg if online else None,
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
-                guard_alert=guard.alert if guard else None,
-                suspected_malicious=guard.malicious if guard else None,
-                suspected_honest=guard.honest if guard else None,
-                seconds=seconds,
-                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
+                query_ndcg=offline.query_ndcg if last and self._judged_once else None,
+                **cast(dict[str, Any], measured),
             ),
         )
 
     def _mean_ndcg(self, thetas: Iterable[FloatVector]) -> float | None:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
-        pairs = list(zip(self.judged_by_clients, thetas, strict=False))
-        return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+        pairs = zip(self.judged_by_clients, thetas, strict=False)
+        return _mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
 
     @property
     def _judged_once(self) -> bool:
@@ -299,14 +321,14 @@ class Trial:
         return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
 
 
-def _rounded(values: FloatVector) -> tuple[float, ...]:
-    """To six digits: enough for any test, and a third of the length."""
-    return tuple(np.round(values, 6).tolist())
+def _mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
+    """None of none."""
+    return float(np.mean([each.ndcg for each in evaluations])) if evaluations else None
 
 
 def _judge(cell: Cell, queries: QuerySet) -> Judged:
     data = cell.preset.data
-    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
@@ -326,7 +348,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS, *MEASUREMENTS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -338,14 +360,6 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")
         settings["production"] = list(production)
     return make_method(choice.name, ranker, settings)
-
-
-def _label_ranker(cell: Cell) -> Any:
-    choice = cell.method
-    try:
-        return LABEL_RANKERS[choice.name](**choice.settings)
-    except TypeError as error:
-        raise PresetError(f"settings of {choice.name}: {error}") from error
 
 
 def _measurement(cell: Cell) -> Measurement:

@@ -68,6 +68,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    guard_alert: float | None = None
+    """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
+    suspected_malicious: float | None = None
+    """mean share of the malicious clients whom it suspected in one of those rounds"""
+    suspected_honest: float | None = None
+    """mean share of the honest clients whom it suspected"""
     chosen_alpha: float | None = None
     """merging: the weight of the second ranker in a linear combination, as a client chose it"""
     learned_queries: float | None = None

@@ -34,9 +34,10 @@ from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Ground, Measurement
 from simulation.merging.two_owners import check_merging, two_owners
-from simulation.participants import attack_of, participants, shares_of, size
+from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
 from simulation.results import Row
+from simulation.sightings import Sightings
 from simulation.streams import make_streams
 
 DISCOUNT = 0.9995
@@ -127,8 +128,7 @@ def check_method(cell: Cell) -> None:
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        method_of(cell, _ranker(cell.method, info.n_features if info else 2))
-        size(cell)
+        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
         attack_of(cell)
 
 
@@ -219,6 +219,8 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
+        if isinstance(method, FPDGD) and method.guard:
+            population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
         play = fast_round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
@@ -234,6 +236,7 @@ class Trial:
                     round_number=round_number,
                     seconds=seconds,
                     personal=population.personal,
+                    sightings=population.sightings,
                     last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
@@ -262,6 +265,7 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        sightings: Sightings | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -271,6 +275,7 @@ class Trial:
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        guard = sightings.since_last_row() if sightings else None
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
         return self._reported(
             offline,
@@ -280,6 +285,9 @@ class Trial:
             last=last,
             offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
             offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
+            guard_alert=guard.alert if guard else None,
+            suspected_malicious=guard.malicious if guard else None,
+            suspected_honest=guard.honest if guard else None,
         )
 
     def _reported(

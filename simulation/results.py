@@ -39,7 +39,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One measurement of a cell; a metric that was not measured is None.
 
     Offline values are of the held-out queries after that round, online values are means over the interactions since
-    the row before.
+    the row before. Where clients are forgotten, learning makes no rows: rounds, interactions and seconds are those of
+    unlearning.
     """
 
     cell: str
@@ -65,11 +66,16 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    unlearning_distance: float | None = None
+    """where clients are forgotten: Euclidean distance from the ranker that was learned with them"""
+    unlearning_stretch: float | None = None
+    """how many times longer FedEraser made the updates of the last of these rounds"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
 
 
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
+_OF_METRICS = ("offline_", "online_", "cumulative_", "unlearning_")
+METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(_OF_METRICS))
 """the columns of a row that are metrics"""
 
 

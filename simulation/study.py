@@ -13,9 +13,10 @@ from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work
 from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
 from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
-from simulation.report.statistics import curves, settings_of
+from simulation.report.statistics import X, curves, settings_of
 from simulation.report.terminal_plot import show_curves
 from simulation.results import Row, write_csv
+from simulation.trial import length
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -59,15 +60,17 @@ def run_study(
 def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
-    rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
+    lengths = {cell.id: length(cell) for cell in experiment.waiting}
     with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
         progress.say(_opening(experiment))
 
         def tell(event: Event) -> None:
             if isinstance(event, Advanced):
-                progress(event.cell, event.round, rounds[event.cell])
-            elif isinstance(event, Reported) and event.row.round < rounds[event.cell]:
-                progress(event.cell, event.row.round, rounds[event.cell])
+                progress(event.cell, event.round, lengths[event.cell][1])
+            elif isinstance(event, Reported):
+                unseen, total = lengths[event.cell]
+                if unseen + event.row.round < total:
+                    progress(event.cell, unseen + event.row.round, total)
             elif isinstance(event, Finished):
                 progress.end(event.cell, f"done in {duration(event.seconds)}")
             elif isinstance(event, CellFailed):
@@ -96,7 +99,8 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         if rows:
             from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
-            write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+            reached = _reached(preset.expect.values, rows, whole=whole)
+            write_plots(folder, rows, expected=reached, k=preset.data.k, x=_over(rows))
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -125,7 +129,12 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
-    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k))
+    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k), x=_over(rows))
+
+
+def _over(rows: Sequence[Row]) -> X:
+    """What curves are drawn over: rounds where some cost nobody an interaction, as of unlearning."""
+    return "interactions" if all(row.unlearning_distance is None for row in rows) else "rounds"
 
 
 def _opening(experiment: Experiment) -> str:

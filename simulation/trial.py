@@ -6,11 +6,12 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
@@ -36,6 +37,9 @@ from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_tagged
 from simulation.results import Row
 from simulation.streams import make_streams
+from simulation.unlearning.past import Past, learn_together
+from simulation.unlearning.registry import UNLEARNING
+from simulation.unlearning.settings import UnlearningSettings
 
 DISCOUNT = 0.9995
 """gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
@@ -125,6 +129,7 @@ def check_method(cell: Cell) -> None:
         method_of(cell, ranker)
         size(cell)
         attack_of(cell)
+        unlearning_of(cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +163,10 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+        if self.cell.method.name in LABEL_RANKERS:
+            return self._label_ranker()
+        way = unlearning_of(self.cell)
+        return self._forgetting(way) if way else self._rounds()
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
@@ -188,6 +196,45 @@ class Trial:
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
+
+    def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
+        """An online method without rows, then how some of its clients are forgotten, with rows."""
+        federation = self.cell.preset.federation
+        n_clients, apart = self.population.n_clients, self.cell.sequence().spawn(4)[3]
+        learning = learn_together(
+            cast(FPDGD, method_of(self.cell, self.ranker)),
+            self.population,
+            make_streams(_integer(self.cell.sequence()), n_clients),
+            fresh=make_streams(_integer(apart), n_clients),
+            n_leaving=federation.forgotten or federation.malicious,
+            together=_together(self.cell),
+            kept=way.kept(_together(self.cell)),
+        )
+        past = yield from self._told(learning)
+        last, tally, seconds, started = way.rounds(past.together), Tally(), 0.0, time.perf_counter()
+        interval = federation.evaluate_every or max(1, last // 20)
+        for number, step in enumerate(way.forget(past)):
+            seconds += time.perf_counter() - started
+            if step.shown is not None:
+                tally.add(step.shown)
+            if number == last or (number % interval == 0 and not way.level):
+                moved = float(np.linalg.norm(step.model.theta - past.now.model.theta))
+                row = self._row(step.model.theta, tally, round_number=number, seconds=seconds).row
+                row = msgspec.structs.replace(row, unlearning_distance=moved, unlearning_stretch=step.stretch)
+                yield Reported(self.cell.id, row)
+            started = time.perf_counter()
+
+    def _told(self, learning: Generator[int, None, Past]) -> Generator[Event, None, Past]:
+        """Say now and then how far learning is; what it returns."""
+        told = time.monotonic()
+        while True:
+            try:
+                number = next(learning)
+            except StopIteration as done:
+                return cast(Past, done.value)
+            if time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                yield Advanced(self.cell.id, number)
 
     def _production(self) -> tuple[float, ...]:
         """theta of the ranker that shows the pages, where that is another than the one being learned; else ()."""
@@ -306,6 +353,36 @@ def attack_of(cell: Cell) -> AttackSettings | None:
     if cell.method.name not in ATTACKED:
         raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
     return decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
+
+
+def unlearning_of(cell: Cell) -> UnlearningSettings | None:
+    """How clients are forgotten; PresetError where nobody is there to be forgotten, or nobody would be left."""
+    federation, settings = cell.preset.federation, cell.method.settings
+    if not federation.unlearning:
+        if federation.forgotten or federation.forgotten_from > 1:
+            raise PresetError(f"federation.unlearning: how are they forgotten? there are {', '.join(UNLEARNING)}")
+        return None
+    if cell.method.name not in ATTACKED or settings.get("shared") or settings.get("personal"):
+        raise PresetError(f"federation.unlearning: it is of whole weights that {', '.join(ATTACKED)} sends")
+    n_leaving = federation.forgotten or federation.malicious
+    if not 0 < n_leaving < federation.clients:
+        raise PresetError(f"federation.forgotten: wanted 1 to {federation.clients - 1} clients, got {n_leaving}")
+    if federation.forgotten_from > federation.rounds:
+        raise PresetError(
+            f"federation.forgotten_from: wanted a round up to {federation.rounds}, got {federation.forgotten_from}"
+        )
+    return decode_tagged(federation.unlearning, UNLEARNING, tag="unlearning", at="federation.unlearning")
+
+
+def length(cell: Cell) -> tuple[int, int]:
+    """How many rounds are played before rows begin to be numbered, and how many in all."""
+    learned, way = cell.preset.federation.rounds, unlearning_of(cell)
+    return (learned, learned + way.rounds(_together(cell))) if way else (0, learned)
+
+
+def _together(cell: Cell) -> range:
+    """The rounds that those who are forgotten take part in."""
+    return range(cell.preset.federation.forgotten_from, cell.preset.federation.rounds + 1)
 
 
 def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simulation.attacks.noisy_reversal import NoisyReversal
 from simulation.attacks.opposed import Opposed
 from simulation.attacks.poisoned_clicks import PoisonedClicks
 from simulation.attacks.settings import AttackSettings
@@ -9,4 +10,5 @@ from simulation.attacks.settings import AttackSettings
 ATTACKS: dict[str, type[AttackSettings]] = {
     "poisoned-clicks": PoisonedClicks,
     "opposed": Opposed,
+    "noisy-reversal": NoisyReversal,
 }

@@ -24,15 +24,15 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatVector
-from foltr.federated.fpdgd import FPDGD, FPDGDLocal
+from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
 from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
 from foltr.ranking.interaction import Interaction
 from simulation import federation
 from simulation.batched.fpdgd import run_round
-from simulation.unlearning.past import KeepingServer, Moment, Past, Step, fields_of, go_on, only_last
 from simulation.unlearning.going_on import ForSoLong
+from simulation.unlearning.past import KeepingServer, Moment, Past, Step, fields_of, go_on, only_last
 from simulation.unlearning.settings import Count
 
 N_RANDOM = 10

@@ -1,4 +1,4 @@
-"""Ways without a trick: nothing is forgotten, the others go on learning, or they learn again from before the leavers."""
+"""Ways without a trick: nobody is forgotten, the others go on, or they learn again from before the leavers."""
 
 from __future__ import annotations
 

@@ -47,4 +47,5 @@ class FedRemove(_FromStored, frozen=True, tag="fedremove"):
         """From the ranker before the leavers' first round, of which nothing is left after one step."""
         yield Step(past.before.model)
         for kept in past.kept:
-            yield Step(past.method.joined(kept.model, kept.thetas[: past.n_staying], kept.counts[: past.n_staying]).model)
+            thetas, counts = kept.thetas[: past.n_staying], kept.counts[: past.n_staying]
+            yield Step(past.method.joined(kept.model, thetas, counts).model)

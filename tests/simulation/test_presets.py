@@ -32,9 +32,14 @@ def shrunk(name: str) -> Preset:
 
 
 def without_sizes(sweep: dict[str, Any]) -> dict[str, Any]:
-    """The sweep without the keys that make a study big."""
+    """The sweep without the keys that make a study big; clients among whom there are malicious ones become few."""
     kept = {key: values for key, values in sweep.items() if key not in SHRUNK}
     groups = [{k: v for k, v in group.items() if k not in SHRUNK} for group in kept.pop("together", [])]
+    for group, whole in zip(groups, sweep.get("together", []), strict=True):
+        if "federation.malicious" in group and (clients := whole.get("federation.clients")):
+            group["federation.clients"] = [BIGGEST["clients"] - max(clients) + n for n in clients]
+    for way in kept.get("federation.unlearning", []):
+        way.update({"more": ROUNDS} if "more" in way else {})
     return kept | ({"together": groups} if any(groups) else {})
 
 

@@ -12,9 +12,13 @@ from foltr.federated.aggregation.registry import RULES
 from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
+from simulation.attacks.registry import ATTACKS
 from simulation.data.places import DATASETS, folds_present
+from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
+from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
+from simulation.unlearning.registry import UNLEARNING
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
 """the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
@@ -42,6 +46,9 @@ def catalogue(root: Path | None) -> str:
             _section("Methods", methods),
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
+            _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
+            _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
+            _section("Unlearning: --set federation.unlearning.unlearning=NAME", _records(UNLEARNING.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]
@@ -68,7 +75,8 @@ def _presence(name: str, root: Path | None) -> str:
     try:
         n_folds = len(folds_present(name, root))
     except DatasetError:
-        return "not here"
+        other = substitute(name, root)
+        return f"not here; {other} stands in" if other else "not here"
     return f"{n_folds} fold{'s' if n_folds > 1 else ''}"
 
 

@@ -69,6 +69,8 @@ class Data(_Table, frozen=True, kw_only=True):
 
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
+    in_place_of: str = ""
+    """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
     folds: tuple[Count, ...] | Literal["all"] = "all"
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
@@ -76,6 +78,10 @@ class Data(_Table, frozen=True, kw_only=True):
     """what min-max makes of a query with a single document"""
     no_relevant: Literal["skip", "zero", "one"] = "skip"
     """what a held-out query without a relevant document counts, because papers differ"""
+    users: Count | None = None
+    """of a log of searches: how many real users, those who asked most; None: a hundred"""
+    without: tuple[str, ...] = ()
+    """but for these"""
     learn_from: Literal["train", "validation"] = "train"
     """the queries that users ask; some papers tuned on the validation queries of a fold"""
     indifferent: Literal["keep", "drop"] = "keep"

@@ -72,6 +72,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """how many times longer FedEraser made the updates of the last of these rounds"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
+    query_ndcg: tuple[float, ...] | None = None
+    """offline nDCG of each held-out query that counts, in the order of the data, to six digits: in a cell's last row
+    alone, and only where each query is held out in one fold of the study"""
 
 
 _OF_METRICS = ("offline_", "online_", "cumulative_", "unlearning_")
@@ -176,9 +179,11 @@ def read_run(folder: Path) -> Stored:
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
-    """Write rows.csv: the columns of `Row` with `settings` taken apart; what was not measured is empty."""
+    """Write rows.csv: the columns of `Row` with `settings` taken apart, without values of single queries; what was not
+    measured is empty.
+    """
     swept = list(dict.fromkeys(key for row in rows for key in row.settings))
-    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings")]
+    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings", "query_ndcg")]
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(["cell", *swept, *plain])

@@ -20,25 +20,21 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
-from simulation.attacks.registry import ATTACKS
-from simulation.attacks.settings import AttackSettings
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import Users, in_turn, last_ones, make_users
-from simulation.data.datasets import DATASETS, load_fold
-from simulation.data.queries import Fold, QuerySet, join
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
+from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
+from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
-from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_tagged
+from simulation.participants import attack_of, participants, shares_of, size
 from simulation.results import Row
 from simulation.streams import make_streams
 from simulation.unlearning.past import Past, learn_together
-from simulation.unlearning.registry import UNLEARNING
 from simulation.unlearning.settings import UnlearningSettings
 
 DISCOUNT = 0.9995
@@ -86,11 +82,6 @@ class Tally:
         return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
 
 
-CENTRALISED = ("pdgd",)
-"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-ATTACKED = ("fpdgd",)
-"""methods whose clients send weights, which is what attacks replace"""
-
 TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
@@ -107,6 +98,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
             root=root,
             normalise=None if data.normalise == "default" else data.normalise,
             one_document=data.one_document,
+            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
         )
         yield from Trial.prepared(cell, fold).events()
     except FoltrError as error:
@@ -151,12 +143,12 @@ class Trial:
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
         held_out = fold.test if data.evaluate_on == "test" else fold.train
-        evaluated = _shares(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
+        evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
             fold,
             _ranker(cell.method, fold.train.n_features),
-            _population(cell, fold),
+            participants(cell, fold),
             _judge(cell, held_out),
             tuple(_judge(cell, share) for share in evaluated),
         )
@@ -172,7 +164,7 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -191,7 +183,12 @@ class Trial:
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
                 yield self._row(
-                    model.theta, tally, round_number=round_number, seconds=seconds, personal=population.personal
+                    model.theta,
+                    tally,
+                    round_number=round_number,
+                    seconds=seconds,
+                    personal=population.personal,
+                    last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
@@ -201,14 +198,16 @@ class Trial:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
         federation = self.cell.preset.federation
         n_clients, apart = self.population.n_clients, self.cell.sequence().spawn(4)[3]
+        method = cast(FPDGD, method_of(self.cell, self.ranker))
         learning = learn_together(
-            cast(FPDGD, method_of(self.cell, self.ranker)),
+            method,
             self.population,
             make_streams(_integer(self.cell.sequence()), n_clients),
+            play=fast_round(method),
             fresh=make_streams(_integer(apart), n_clients),
-            n_leaving=federation.forgotten or federation.malicious,
-            together=_together(self.cell),
-            kept=way.kept(_together(self.cell)),
+            n_leaving=n_leavers(self.cell),
+            together=rounds_together(self.cell),
+            kept=way.kept(rounds_together(self.cell)),
         )
         past = yield from self._told(learning)
         last, tally, seconds, started = way.rounds(past.together), Tally(), 0.0, time.perf_counter()
@@ -218,8 +217,9 @@ class Trial:
             if step.shown is not None:
                 tally.add(step.shown)
             if number == last or (number % interval == 0 and not way.level):
-                moved = float(np.linalg.norm(step.model.theta - past.now.model.theta))
-                row = self._row(step.model.theta, tally, round_number=number, seconds=seconds).row
+                theta, final = step.model.theta, number == last
+                moved = float(np.linalg.norm(theta - past.now.model.theta))
+                row = self._row(theta, tally, round_number=number, seconds=seconds, last=final).row
                 row = msgspec.structs.replace(row, unlearning_distance=moved, unlearning_stretch=step.stretch)
                 yield Reported(self.cell.id, row)
             started = time.perf_counter()
@@ -258,10 +258,12 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
 
-        What stays on the devices is in the common ranker as the mean of theirs, which no server would know.
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
@@ -287,6 +289,7 @@ class Trial:
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
                 seconds=seconds,
+                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),
         )
 
@@ -294,6 +297,17 @@ class Trial:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
         pairs = list(zip(self.judged_by_clients, thetas, strict=False))
         return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def _rounded(values: FloatVector) -> tuple[float, ...]:
+    """To six digits: enough for any test, and a third of the length."""
+    return tuple(np.round(values, 6).tolist())
 
 
 def _judge(cell: Cell, queries: QuerySet) -> Judged:
@@ -308,122 +322,6 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
-
-
-def _population(cell: Cell, fold: Fold) -> Population:
-    """Who takes part: their queries, their clicks, how often they search, and what the malicious ones do."""
-    federation = cell.preset.federation
-    n_clients, n_local = size(cell)
-    shares = _shares(cell, federation.partition, fold.train, at="federation.partition")
-    ends = np.cumsum([0, *(share.n_queries for share in shares)])
-    attack = attack_of(cell)
-    return Population(
-        join(shares) if shares else fold.train,
-        _users(cell, fold, n_clients, attack),
-        n_clients,
-        n_local if isinstance(n_local, int) else np.array(n_local, dtype=np.int64),
-        holds=np.stack([ends[:-1], ends[1:]], axis=1) if shares else None,
-        attack=attack,
-        n_malicious=federation.malicious,
-    )
-
-
-def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
-    """How many clients there are and how many interactions each has in a round; PresetError where these do not fit."""
-    federation = cell.preset.federation
-    n_clients, n_local = federation.clients, federation.local
-    if not isinstance(n_local, int) and len(n_local) != n_clients:
-        raise PresetError(
-            f"federation.local: wanted one number or {n_clients}, one for each client, got {len(n_local)}"
-        )
-    if cell.method.name in CENTRALISED:
-        return 1, n_clients * n_local if isinstance(n_local, int) else sum(n_local)
-    return n_clients, n_local
-
-
-def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
-    federation = cell.preset.federation
-    if federation.malicious > federation.clients:
-        raise PresetError(f"federation.malicious: {federation.malicious} of {federation.clients} clients")
-    if federation.malicious and not federation.attack:
-        raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
-    if not federation.attack:
-        return None
-    if cell.method.name not in ATTACKED:
-        raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
-    return decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
-
-
-def unlearning_of(cell: Cell) -> UnlearningSettings | None:
-    """How clients are forgotten; PresetError where nobody is there to be forgotten, or nobody would be left."""
-    federation, settings = cell.preset.federation, cell.method.settings
-    if not federation.unlearning:
-        if federation.forgotten or federation.forgotten_from > 1:
-            raise PresetError(f"federation.unlearning: how are they forgotten? there are {', '.join(UNLEARNING)}")
-        return None
-    if cell.method.name not in ATTACKED or settings.get("shared") or settings.get("personal"):
-        raise PresetError(f"federation.unlearning: it is of whole weights that {', '.join(ATTACKED)} sends")
-    n_leaving = federation.forgotten or federation.malicious
-    if not 0 < n_leaving < federation.clients:
-        raise PresetError(f"federation.forgotten: wanted 1 to {federation.clients - 1} clients, got {n_leaving}")
-    if federation.forgotten_from > federation.rounds:
-        raise PresetError(
-            f"federation.forgotten_from: wanted a round up to {federation.rounds}, got {federation.forgotten_from}"
-        )
-    return decode_tagged(federation.unlearning, UNLEARNING, tag="unlearning", at="federation.unlearning")
-
-
-def length(cell: Cell) -> tuple[int, int]:
-    """How many rounds are played before rows begin to be numbered, and how many in all."""
-    learned, way = cell.preset.federation.rounds, unlearning_of(cell)
-    return (learned, learned + way.rounds(_together(cell))) if way else (0, learned)
-
-
-def _together(cell: Cell) -> range:
-    """The rounds that those who are forgotten take part in."""
-    return range(cell.preset.federation.forgotten_from, cell.preset.federation.rounds + 1)
-
-
-def _shares(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:
-    """The shares of all clients by a partition `table`, the same for the same seed and fold; () without one."""
-    if not table:
-        return ()
-    partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
-
-
-def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:
-    """The simulated users; with the click model's table for the grades of the data set."""
-    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
-    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    kinds = (table.clicks,) if isinstance(table.clicks, str) else table.clicks
-    etas = np.atleast_1d(table.eta)
-    rng = np.random.default_rng(cell.sequence().spawn(1)[0])
-    groups = [
-        make_users(
-            kind,
-            top_grade=top_grade,
-            n_clients=n_clients,
-            k=table.k,
-            rng=rng,
-            eta=float(eta),
-            spread=table.spread,
-            table=table.table,
-        )
-        for kind in kinds
-        for eta in etas
-    ]
-    if len(groups) == 1:
-        users = groups[0]
-    elif table.mix == "page":
-        users = replace(in_turn(groups, len(groups)), mixed=True)
-    else:
-        users = in_turn(groups, n_clients)
-    if attack is None or not attack.clicks:
-        return users
-    malicious = make_users(attack.clicks, top_grade=top_grade, k=table.k, table=table.table)
-    return last_ones(users, malicious, cell.preset.federation.malicious, n_clients=n_clients)
 
 
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:

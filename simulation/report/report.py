@@ -144,12 +144,19 @@ class Report:
     k: int | None
     """cutoff of offline nDCG"""
     notes: tuple[str, ...]
+    stand_in: str = ""
+    """which data set this was not, where another stood in for it"""
 
 
 def make_report(
-    rows: Sequence[Row], *, expected: Iterable[ExpectedValue] = (), k: int | None = None, notes: Iterable[str] = ()
+    rows: Sequence[Row],
+    *,
+    expected: Iterable[ExpectedValue] = (),
+    k: int | None = None,
+    notes: Iterable[str] = (),
+    stand_in: str = "",
 ) -> Report:
-    """The report of the rows of finished cells; `notes` are printed below the table.
+    """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
     Any two combinations of settings under the same conditions (the swept keys of [data] and [users]) are compared by a
     paired t-test over the runs, corrected for the number of pairs.
@@ -170,6 +177,7 @@ def make_report(
         {metric: areas(rows, metric) for metric in metrics},
         k,
         tuple(notes),
+        stand_in,
     )
 
 
@@ -223,7 +231,7 @@ def result_grid(report: Report, metrics: Sequence[str]) -> Grid:
     """One row for each combination of settings: mean and standard error of each metric after the last round."""
     titles = key_titles(line.settings for line in report.lines)
     return Grid(
-        "Results after the last round",
+        " - ".join(filter(None, ("Results after the last round", report.stand_in))),
         [*titles.values(), "runs", *(metric_title(metric, k=report.k) for metric in metrics)],
         [[*_keys(line.settings, titles), str(line.runs), *(_cell(line, m) for m in metrics)] for line in report.lines],
         _result_notes(report, metrics),
@@ -320,6 +328,7 @@ def summary(report: Report) -> dict[str, Any]:
     return {
         "version": VERSION,
         "k": report.k,
+        "stand_in": report.stand_in or None,
         "settings": [_line_data(report, line) for line in report.lines],
         "expected": [_verdict_data(verdict) for verdict in report.verdicts],
         "comparisons": [

@@ -30,9 +30,8 @@ from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
 from foltr.ranking.interaction import Interaction
 from simulation import federation
-from simulation.batched.fpdgd import run_round
 from simulation.unlearning.going_on import ForSoLong
-from simulation.unlearning.past import KeepingServer, Moment, Past, Step, fields_of, go_on, only_last
+from simulation.unlearning.past import KeepingServer, Moment, Past, Step, fields_of, only_last
 from simulation.unlearning.settings import Count
 
 N_RANDOM = 10
@@ -66,7 +65,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         leavers = replace(leavers, n_local=leavers.local * self.ascent)
         method = AscendingFPDGD(**fields_of(past.method), centre=reference, radius=radius)
         spoiled, _ = federation.run_round(method, Model(reference, past.now.model.round), leavers, streams)
-        return go_on(past.method, Moment(spoiled, past.now.streams), past.staying, self.rounds(past.together))
+        return past.go_on(Moment(spoiled, past.now.streams), past.staying, self.rounds(past.together))
 
     def _together(self, past: Past) -> Iterator[Step]:
         model, streams = past.now.model, copy.deepcopy(past.now.streams)
@@ -76,7 +75,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         for _ in range(self.rounds(past.together)):
             climbing = AscendingFPDGD(**fields_of(past.method))
             learning = KeepingServer(**fields_of(past.method))
-            _, shown = run_round(learning, model, staying, streams)
+            _, shown = past.play(learning, model, staying, streams)
             _, _ = federation.run_round(climbing, model, leavers, theirs)
             both = [*learning.record, *climbing.record]
             thetas = np.concatenate([one.thetas for one in both])

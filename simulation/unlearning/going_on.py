@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simulation.unlearning.past import Past, Step, go_on, without_last
+from simulation.unlearning.past import Past, Step, without_last
 from simulation.unlearning.settings import Count, UnlearningSettings
 
 
@@ -24,7 +24,7 @@ class GoingOn(ForSoLong, frozen=True, tag="none"):
 
     def forget(self, past: Past) -> Iterator[Step]:
         """From the ranker that was learned, with everyone."""
-        return go_on(past.method, past.now, past.everyone, self.rounds(past.together))
+        return past.go_on(past.now, past.everyone, self.rounds(past.together))
 
 
 class FineTuning(ForSoLong, frozen=True, tag="fine-tuning"):
@@ -36,7 +36,7 @@ class FineTuning(ForSoLong, frozen=True, tag="fine-tuning"):
     def forget(self, past: Past) -> Iterator[Step]:
         """From the ranker that was learned, without the leavers."""
         staying = without_last(past.everyone, past.n_leaving, n_local=self.local)
-        return go_on(past.method, past.now, staying, self.rounds(past.together))
+        return past.go_on(past.now, staying, self.rounds(past.together))
 
 
 class Retraining(ForSoLong, frozen=True, tag="retrain"):
@@ -47,7 +47,7 @@ class Retraining(ForSoLong, frozen=True, tag="retrain"):
 
     def forget(self, past: Past) -> Iterator[Step]:
         """From the very first ranker."""
-        return go_on(past.method, past.start, past.staying, self.rounds(past.together))
+        return past.go_on(past.start, past.staying, self.rounds(past.together))
 
 
 class Rollback(UnlearningSettings, frozen=True, tag="rollback"):
@@ -62,4 +62,4 @@ class Rollback(UnlearningSettings, frozen=True, tag="rollback"):
 
     def forget(self, past: Past) -> Iterator[Step]:
         """From the ranker before the leavers' first round."""
-        return go_on(past.method, past.before, past.staying, self.rounds(past.together))
+        return past.go_on(past.before, past.staying, self.rounds(past.together))

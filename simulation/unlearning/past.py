@@ -15,8 +15,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
-from simulation.batched.fpdgd import run_round
-from simulation.federation import Population, Shown
+from simulation.federation import Population, Round, Shown
 from simulation.streams import Streams
 
 
@@ -55,6 +54,8 @@ class Past:
     """What there is when somebody is to be forgotten."""
 
     method: FPDGD
+    play: Round
+    """plays a round of FPDGD, and of what is FPDGD and more"""
     everyone: Population
     n_leaving: int
     together: range
@@ -77,12 +78,21 @@ class Past:
     def n_staying(self) -> int:
         return self.everyone.n_clients - self.n_leaving
 
+    def go_on(self, begin: Moment, population: Population, n_rounds: int) -> Generator[Step, None, None]:
+        """The ranker of that moment, and the one after each of `n_rounds` rounds; the moment stays as it is."""
+        model, streams = begin.model, copy.deepcopy(begin.streams)
+        yield Step(model)
+        for _ in range(n_rounds):
+            model, shown = self.play(self.method, model, population, streams)
+            yield Step(model, shown)
+
 
 def learn_together(
     method: FPDGD,
     everyone: Population,
     streams: Streams,
     *,
+    play: Round,
     fresh: Streams,
     n_leaving: int,
     together: range,
@@ -98,10 +108,10 @@ def learn_together(
         if number == together.start:
             before = Moment(model, copy.deepcopy(streams))
         playing = everyone if number in together else alone
-        model, _ = run_round(keeper if number in kept else method, model, playing, streams)
+        model, _ = play(keeper if number in kept else method, model, playing, streams)
         yield number
     now = Moment(model, streams)
-    return Past(method, everyone, n_leaving, together, start, before, now, tuple(record), fresh)
+    return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh)
 
 
 def without_last(population: Population, n: int, *, n_local: int | None = None) -> Population:
@@ -132,15 +142,6 @@ def only_last(population: Population, streams: Streams, n: int) -> tuple[Populat
         n_malicious=0,
     )
     return last, replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
-
-
-def go_on(method: FPDGD, begin: Moment, population: Population, n_rounds: int) -> Generator[Step, None, None]:
-    """The ranker of that moment, and the one after each of `n_rounds` rounds; the moment's streams stay as they are."""
-    model, streams = begin.model, copy.deepcopy(begin.streams)
-    yield Step(model)
-    for _ in range(n_rounds):
-        model, shown = run_round(method, model, population, streams)
-        yield Step(model, shown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,6 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrate_lengths
-from simulation.batched.fpdgd import run_round
 from simulation.unlearning.past import KeptRound, Past, Step, fields_of, without_last
 from simulation.unlearning.settings import Count, UnlearningSettings
 
@@ -52,12 +51,12 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
         for number in range(self.rounds(past.together)):
             kept, plain = divmod(number, self.every) if self.between else (number, 0)
             if plain:
-                model, shown = run_round(past.method, model, staying, streams)
+                model, shown = past.play(past.method, model, staying, streams)
                 yield Step(model, shown)
                 continue
             lengths = self._lengths(past.kept[kept], past.n_staying)
             server = CalibratingServer(**fields_of(past.method), lengths=lengths)
-            model, shown = run_round(server, model, staying, streams)
+            model, shown = past.play(server, model, staying, streams)
             yield Step(model, shown, *server.stretch)
 
     def _lengths(self, then: KeptRound, n_staying: int) -> FloatVector:

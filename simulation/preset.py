@@ -42,6 +42,7 @@ Metric = Literal[
     "online_max_rr",
     "cumulative_ndcg",
     "unlearning_distance",
+    "unlearning_ndcg",
     "unlearning_stretch",
 ]
 _T = TypeVar("_T")

@@ -68,6 +68,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
     unlearning_distance: float | None = None
     """where clients are forgotten: Euclidean distance from the ranker that was learned with them"""
+    unlearning_ndcg: float | None = None
+    """of the forgotten clients' own queries by their own labels, where clients hold different ones"""
     unlearning_stretch: float | None = None
     """how many times longer FedEraser made the updates of the last of these rounds"""
     seconds: float = 0.0

@@ -23,7 +23,7 @@ from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
-from simulation.data.queries import Fold, QuerySet
+from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
@@ -209,7 +209,7 @@ class Trial:
             together=rounds_together(self.cell),
             kept=way.kept(rounds_together(self.cell)),
         )
-        past = yield from self._told(learning)
+        past, theirs = (yield from self._told(learning)), self._judged_by_leavers()
         last, tally, seconds, started = way.rounds(past.together), Tally(), 0.0, time.perf_counter()
         interval = federation.evaluate_every or max(1, last // 20)
         for number, step in enumerate(way.forget(past)):
@@ -218,11 +218,21 @@ class Trial:
                 tally.add(step.shown)
             if number == last or (number % interval == 0 and not way.level):
                 theta, final = step.model.theta, number == last
-                moved = float(np.linalg.norm(theta - past.now.model.theta))
-                row = self._row(theta, tally, round_number=number, seconds=seconds, last=final).row
-                row = msgspec.structs.replace(row, unlearning_distance=moved, unlearning_stretch=step.stretch)
+                row = msgspec.structs.replace(
+                    self._row(theta, tally, round_number=number, seconds=seconds, last=final).row,
+                    unlearning_distance=float(np.linalg.norm(theta - past.now.model.theta)),
+                    unlearning_ndcg=theirs.evaluate(self.ranker, theta).ndcg if theirs else None,
+                    unlearning_stretch=step.stretch,
+                )
                 yield Reported(self.cell.id, row)
             started = time.perf_counter()
+
+    def _judged_by_leavers(self) -> Judged | None:
+        """The queries of those who are forgotten, by their labels; None where all draw from the same."""
+        if self.population.holds is None:
+            return None
+        first = int(self.population.holds[-n_leavers(self.cell), 0])
+        return _judge(self.cell, select(self.population.data, np.arange(first, self.population.data.n_queries)))
 
     def _told(self, learning: Generator[int, None, Past]) -> Generator[Event, None, Past]:
         """Say now and then how far learning is; what it returns."""

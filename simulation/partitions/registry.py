@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from simulation.partitions.dealt import Dealt
+from simulation.partitions.relevancy_reset import RelevancyReset
 from simulation.partitions.settings import PartitionSettings
 
 PARTITIONS: dict[str, type[PartitionSettings]] = {
     "queries": Dealt,
+    "relevancy-reset": RelevancyReset,
 }

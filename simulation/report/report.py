@@ -43,6 +43,7 @@ TITLES = {
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
     "unlearning_distance": "distance moved",
+    "unlearning_ndcg": "nDCG of the forgotten",
     "unlearning_stretch": "stretch",
 }
 """metrics in the order in which they are shown"""

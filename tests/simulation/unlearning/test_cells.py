@@ -58,6 +58,18 @@ def test_the_retrained_cell_is_the_cell_without_the_leaver() -> None:
     ]
 
 
+def test_a_ranker_that_forgot_ranks_the_forgotten_queries_badly() -> None:
+    """By labels that only the leavers had turned over: better while they learn along; unknown where all ask the same."""
+    found = [
+        run(study({"unlearning": name}, attack={}, malicious=0, forgotten=1, rounds=60, partition=partition))
+        for name in ("none", "retrain")
+        for partition in ({"kind": "relevancy-reset", "clients": 1}, {})
+    ]
+    with_them, unknown, without, _ = ([row.unlearning_ndcg for row in rows if row.round == 60] for rows in found)
+    assert sum(value or 0.0 for value in with_them) > sum(value or 0.0 for value in without) > 0
+    assert set(unknown) == {None}
+
+
 def test_a_level_is_one_row() -> None:
     """The last row of the curve."""
     level, curve = run(study({"unlearning": "retrain", "level": True})), run(study({"unlearning": "retrain"}))

@@ -14,7 +14,7 @@ from numba import njit
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.batched.plackett_luce import uniform
+from simulation.batched.plackett_luce import advance, uniform
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
 
@@ -81,35 +81,61 @@ def to_shown(sums: FloatVector, interactions: int) -> Shown:
     return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def next_query(pages, state):  # type: ignore[no-untyped-def]
     """A query drawn uniformly."""
     return np.int64(uniform(state) * len(pages.ideal))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
     """simulation.click_models.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
 
     Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
     """
-    first = pages.offsets[query]
-    looker = client if len(pages.examination) > 1 else 0
-    looking = True
-    dcg, n_clicks, first_relevant, first_click = 0.0, 0, np.inf, np.inf
+    grades = pages.grades[pages.offsets[query] :]
+    dcg, first_relevant = 0.0, k
     for rank in range(k):
-        grade = pages.grades[first + ranking[rank]]
+        grade = grades[ranking[rank]]
         dcg += pages.gains[grade] * pages.discounts[rank]
-        first_relevant = min(first_relevant, rank + 1.0 if grade > 0 else np.inf)
-        clicks[rank] = looking and uniform(state) < pages.click[grade] * pages.examination[looker, rank]
-        if clicks[rank]:
-            n_clicks += 1
-            first_click = min(first_click, rank + 1.0)
-            looking = not (pages.stop[grade] > 0.0 and uniform(state) < pages.stop[grade])
-    sums[0] += dcg / pages.ideal[query] if pages.ideal[query] > 0.0 else 0.0
-    sums[1] += 1.0 / first_relevant
-    sums[2] += 1.0 / first_click
+        first_relevant = min(first_relevant, rank if grade > 0 else k)
+        clicks[rank] = False
+    ideal = pages.ideal[query]
+    sums[0] += dcg / ideal if ideal > 0.0 else 0.0
+    sums[1] += 1.0 / (first_relevant + 1.0) if first_relevant < k else 0.0
+    looks = pages.examination[client if len(pages.examination) > 1 else 0]
+    n_clicks = _look_through(pages.click, pages.stop, looks, grades, ranking, k, state, clicks)
     sums[3] += n_clicks
+    if n_clicks > 0:
+        rank = 0
+        while not clicks[rank]:
+            rank += 1
+        sums[2] += 1.0 / (rank + 1.0)
+
+
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # type: ignore[no-untyped-def]
+    """Look from the top until a click satisfies; returns how many there are.
+
+    Both numbers that a result can cost are drawn, and the second is kept where it was asked for: cheaper than a branch
+    that nobody can guess.
+    """
+    a, b, c, w = state[0], state[1], state[2], state[3]
+    n_clicks = 0
+    for rank in range(k):
+        grade = grades[ranking[rank]]
+        number, a, b, c, w = advance(a, b, c, w)
+        opened = number < click[grade] * looks[rank]
+        clicks[rank] = opened
+        n_clicks += opened
+        number, next_a, next_b, next_c, next_w = advance(a, b, c, w)
+        asked = opened and stop[grade] > 0.0
+        a, b = next_a if asked else a, next_b if asked else b
+        c, w = next_c if asked else c, next_w if asked else w
+        if asked and number < stop[grade]:
+            break
+    state[0], state[1], state[2], state[3] = a, b, c, w
+    return n_clicks
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})

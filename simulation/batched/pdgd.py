@@ -21,12 +21,12 @@ from numba import njit
 
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from simulation.batched.pages import click_through, next_query
-from simulation.batched.plackett_luce import BLOCK, draw, exponentials
+from simulation.batched.plackett_luce import draw, exponentials, uniforms, whole_lanes
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def pair_weights(weights, rest, clicks, k, den, order, wanted):  # type: ignore[no-untyped-def]
     """`wanted[r]`, by how much the page wants the score at rank r to rise; returns how many ranks were seen.
 
@@ -58,7 +58,7 @@ def pair_weights(weights, rest, clicks, k, den, order, wanted):  # type: ignore[
     return seen
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def _seen(clicks, k):  # type: ignore[no-untyped-def]
     """The ranks down to the one below the last click; 0 when no pair of an opened and a passed one is among them."""
     last, n_clicks = -1, 0
@@ -70,7 +70,7 @@ def _seen(clicks, k):  # type: ignore[no-untyped-def]
     return seen if 0 < n_clicks < seen else 0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def _clicked_first(clicks, seen, order):  # type: ignore[no-untyped-def]
     """Put the seen ranks into `order`, those clicked before the others; returns how many are clicked."""
     n_clicked = 0
@@ -84,7 +84,7 @@ def _clicked_first(clicks, seen, order):  # type: ignore[no-untyped-def]
     return n_clicked
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
     """The weight of the pair at the unsigned ranks i and j; signed ones are tested for counting from the end."""
     lo, hi = min(i, j), max(i, j)
@@ -100,11 +100,11 @@ def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
     return here / (here + exchanged) * (weights[i] / both) * (weights[j] / both)
 
 
-@njit(cache=True, error_model="numpy")
-def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, den, wanted):  # type: ignore[no-untyped-def]
-    """`pair_weights` for any finite `scores` `[n_docs]`, divided by the temperature; `ranking` `[k]`."""
+@njit(cache=True, error_model="numpy", _nrt=False)
+def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, room, den, wanted):  # type: ignore[no-untyped-def]
+    """`pair_weights` for any finite `scores` `[n_docs]`, divided by the temperature; `ranking` `[k]`, `room` `[n_docs]`."""
     seen = _seen(clicks, k)
-    _log_denominators(scores, n_docs, ranking, k, den)
+    _log_denominators(scores, n_docs, ranking, k, room, den)
     for r in range(seen):
         wanted[r] = 0.0
     for i in range(seen):
@@ -117,21 +117,21 @@ def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, den, wanted):
     return seen
 
 
-@njit(cache=True, error_model="numpy")
-def _log_denominators(scores, n_docs, ranking, k, den):  # type: ignore[no-untyped-def]
+@njit(cache=True, error_model="numpy", _nrt=False)
+def _log_denominators(scores, n_docs, ranking, k, unshown, den):  # type: ignore[no-untyped-def]
     """den[r] = log sum e^score over ranks >= r and the documents not shown, for r = 0 .. k."""
-    unshown = np.ones(n_docs, dtype=np.bool_)
+    for d in range(n_docs):
+        unshown[d] = scores[d]
     for r in range(k):
-        unshown[ranking[r]] = False
+        unshown[ranking[r]] = -np.inf
     den[k] = -np.inf
     for d in range(n_docs):
-        if unshown[d]:
-            den[k] = _log_add(den[k], scores[d])
+        den[k] = _log_add(den[k], unshown[d])
     for r in range(k - 1, -1, -1):
         den[r] = _log_add(den[r + 1], scores[ranking[r]])
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _pair_by_logarithms(scores, ranking, den, i, j):  # type: ignore[no-untyped-def]
     lo, hi = min(i, j), max(i, j)
     log_ratio = 0.0
@@ -143,14 +143,14 @@ def _pair_by_logarithms(scores, ranking, den, i, j):  # type: ignore[no-untyped-
     return _sigmoid(log_ratio) * p * (1.0 - p)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _log_add(a, b):  # type: ignore[no-untyped-def]
     """log(e^a + e^b); -inf is the logarithm of nothing."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", _nrt=False)
 def _sigmoid(x):  # type: ignore[no-untyped-def]
     """1 / (1 + e^-x) without overflow."""
     small = math.exp(-abs(x))
@@ -161,15 +161,13 @@ class Sheet(NamedTuple):
     """Room for one page, used again for each."""
 
     scores: FloatVector
-    """[longest] of the query's documents, divided by the temperature"""
+    """[whole vectors of longest] of the query's documents, divided by the temperature"""
     weights: FloatVector
-    """[whole blocks of longest]"""
-    powers: FloatVector
-    """as weights"""
+    """as scores"""
     sums: FloatVector
-    """[blocks of longest]"""
-    before: FloatVector
-    """as sums"""
+    """as scores"""
+    numbers: FloatVector
+    """[k] that decide who is shown"""
     ranking: Int64Vector
     """[k]"""
     placed: FloatVector
@@ -187,13 +185,12 @@ class Sheet(NamedTuple):
 @njit(cache=True, error_model="numpy")
 def new_sheet(longest, k):  # type: ignore[no-untyped-def]
     """Room for pages of k documents, of queries with up to `longest`."""
-    n_blocks = -(-longest // BLOCK)
+    n_rows = whole_lanes(longest)
     return Sheet(
-        np.empty(longest),
-        np.empty(n_blocks * BLOCK),
-        np.empty(n_blocks * BLOCK),
-        np.empty(n_blocks),
-        np.empty(n_blocks),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(k),
         np.empty(k, np.int64),
         np.empty(k),
         np.empty(k, np.bool_),
@@ -203,7 +200,7 @@ def new_sheet(longest, k):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
 def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-untyped-def]
     """Show a page of the query whose scores, up to `top`, are in `sheet.scores`; add its metrics to `sums` `[4]`.
 
@@ -212,19 +209,9 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
     """
     n_docs = pages.offsets[query + 1] - pages.offsets[query]
     k = min(len(pages.discounts), n_docs)
-    exponentials(sheet.scores, top, n_docs, sheet.weights, sheet.powers)
-    rest = draw(
-        sheet.scores,
-        n_docs,
-        k,
-        state,
-        sheet.weights,
-        sheet.powers,
-        sheet.sums,
-        sheet.before,
-        sheet.ranking,
-        sheet.placed,
-    )
+    uniforms(state, k, sheet.numbers)
+    exponentials(sheet.scores, top, n_docs, sheet.weights)
+    rest = draw(sheet.scores, n_docs, k, sheet.numbers, sheet.weights, sheet.sums, sheet.ranking, sheet.placed)
     if np.isnan(rest):
         return -1
     click_through(pages, client, query, sheet.ranking, k, state, sheet.clicks, sums)
@@ -233,12 +220,12 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
         seen = pair_weights(sheet.placed, rest, sheet.clicks, k, sheet.denominators, sheet.order, sheet.wanted)
     if seen < 0:
         seen = pair_weights_by_logarithms(
-            sheet.scores, n_docs, sheet.ranking, sheet.clicks, k, sheet.denominators, sheet.wanted
+            sheet.scores, n_docs, sheet.ranking, sheet.clicks, k, sheet.sums, sheet.denominators, sheet.wanted
         )
     return seen
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=True, _nrt=False)
 def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[no-untyped-def]
     """scores[d] = scale * theta . x_d for the rows `first` to `last` - 1; returns the largest.
 
@@ -254,10 +241,11 @@ def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[
     return top
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True, _nrt=False)
 def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * x_r; `slope` is room for it, of the features' type."""
-    slope[:] = 0.0
+    for f in range(len(theta)):
+        slope[f] = 0.0
     for r in range(seen):
         row, weight = first + ranking[r], features.dtype.type(wanted[r])
         for f in range(len(theta)):
@@ -266,13 +254,17 @@ def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type:
         theta[f] += rate * slope[f]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, forceinline=True, _nrt=False)
 def hold_within(theta, radius):  # type: ignore[no-untyped-def]
     """theta <- theta * min(1, radius / ||theta||_2); inf bounds nothing."""
     if radius < np.inf:
-        norm = np.sqrt(np.sum(theta * theta))
-        if norm > radius:
-            theta *= radius / norm
+        square = 0.0
+        for f in range(len(theta)):
+            square += theta[f] * theta[f]
+        if square > radius * radius:
+            factor = radius / np.sqrt(square)
+            for f in range(len(theta)):
+                theta[f] *= factor
 
 
 @njit(cache=True, error_model="numpy")

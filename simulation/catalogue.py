@@ -12,8 +12,11 @@ from foltr.federated.aggregation.registry import RULES
 from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
+from simulation.attacks.registry import ATTACKS
 from simulation.data.places import DATASETS, folds_present
+from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
+from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
@@ -42,6 +45,8 @@ def catalogue(root: Path | None) -> str:
             _section("Methods", methods),
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
+            _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
+            _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]
@@ -68,7 +73,8 @@ def _presence(name: str, root: Path | None) -> str:
     try:
         n_folds = len(folds_present(name, root))
     except DatasetError:
-        return "not here"
+        other = substitute(name, root)
+        return f"not here; {other} stands in" if other else "not here"
     return f"{n_folds} fold{'s' if n_folds > 1 else ''}"
 
 

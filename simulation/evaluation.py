@@ -15,7 +15,7 @@ is the mean over all queries whatever `no_relevant` says (FOLtR-ES, Table 3: "av
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,15 @@ BLOCK = 1024
 """documents scored at a time: float64 copies of this many rows stay in the cache"""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryValues:
+    """The value of each query that counts, in the order of the data; what paired tests need."""
+
+    ndcg: FloatVector
+    reciprocal_rank: FloatVector
+    average_precision: FloatVector
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """Means over the queries that count."""
@@ -45,17 +54,13 @@ class Evaluation:
     map: float
     max_rr: float | None
     """over all queries; None without users"""
-    n_queries: int
-    """how many queries counted for nDCG, MRR and MAP; their means are NaN when it is 0"""
+    each: QueryValues = field(repr=False, compare=False)
+    """what nDCG, MRR and MAP are means of; without a query that counts they are NaN"""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class QueryValues:
-    """The value of each query that counts, in the order of the data; what paired tests need."""
-
-    ndcg: FloatVector
-    reciprocal_rank: FloatVector
-    average_precision: FloatVector
+    @property
+    def n_queries(self) -> int:
+        """How many queries counted for nDCG, MRR and MAP."""
+        return len(self.each.ndcg)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +95,7 @@ class Judged:
             mrr=_mean(each.reciprocal_rank),
             map=_mean(each.average_precision),
             max_rr=max_rr,
-            n_queries=len(each.ndcg),
+            each=each,
         )
 
     def values(self, order: Int64Vector) -> QueryValues:

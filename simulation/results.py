@@ -56,6 +56,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     offline_map: float | None = None
     offline_max_rr: float | None = None
     """expected MaxRR of the cell's users on the held-out rankings"""
+    offline_ndcg_clients: float | None = None
+    """of the common ranker on every client's own share of [data] evaluate_clients_on, the mean over clients"""
+    offline_ndcg_personal: float | None = None
+    """the same of every client's own ranker, where clients keep something of it for themselves"""
     online_ndcg: float | None = None
     online_mrr: float | None = None
     online_max_rr: float | None = None
@@ -63,6 +67,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
+    query_ndcg: tuple[float, ...] | None = None
+    """offline nDCG of each held-out query that counts, in the order of the data, to six digits: in a cell's last row
+    alone, and only where each query is held out in one fold of the study"""
 
 
 METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
@@ -166,9 +173,11 @@ def read_run(folder: Path) -> Stored:
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
-    """Write rows.csv: the columns of `Row` with `settings` taken apart; what was not measured is empty."""
+    """Write rows.csv: the columns of `Row` with `settings` taken apart, without values of single queries; what was not
+    measured is empty.
+    """
     swept = list(dict.fromkeys(key for row in rows for key in row.settings))
-    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings")]
+    plain = [name for name in Row.__struct_fields__ if name not in ("cell", "settings", "query_ndcg")]
     text = io.StringIO(newline="")
     table = csv.writer(text)
     table.writerow(["cell", *swept, *plain])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.batched import anything_compiled
+from simulation.data.stand_in import real_data, stand_in
 from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
@@ -37,7 +38,10 @@ def run_study(
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    entry = environment(command)
+    instead = stand_in(preset.data)
+    if instead:
+        _say(f"{instead}; {real_data(preset.data)}")
+    entry = environment(command, stand_in=instead)
     keep_environment(folder, entry)
     if cold:
         _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
@@ -96,7 +100,8 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         if rows:
             from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
-            write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+            numbers = _reached(preset.expect.values, rows, whole=whole)
+            write_plots(folder, rows, expected=numbers, k=preset.data.k, stand_in=stand_in(preset.data))
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -104,7 +109,8 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     preset = experiment.preset
     if whole:
         notes = [preset.expect.note] if preset.expect.note else []
-        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
+        instead = stand_in(preset.data)
+        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes, stand_in=instead)
         write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
@@ -125,7 +131,8 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
-    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k))
+    title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
+    show_curves(curves(rows, metric), sys.stdout, title=title)
 
 
 def _opening(experiment: Experiment) -> str:

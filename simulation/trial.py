@@ -6,21 +6,22 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import Users, make_users
-from simulation.data.datasets import DATASETS, load_fold
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
@@ -28,6 +29,7 @@ from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.participants import attack_of, participants, shares_of, size
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -76,9 +78,6 @@ class Tally:
         return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
 
 
-CENTRALISED = ("pdgd",)
-"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-
 TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
@@ -95,6 +94,7 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
             root=root,
             normalise=None if data.normalise == "default" else data.normalise,
             one_document=data.one_document,
+            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
         )
         yield from Trial.prepared(cell, fold).events()
     except FoltrError as error:
@@ -115,6 +115,8 @@ def check_method(cell: Cell) -> None:
         _label_ranker(cell)
     else:
         method_of(cell, ranker)
+        size(cell)
+        attack_of(cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,28 +126,27 @@ class Trial:
     cell: Cell
     fold: Fold
     ranker: Ranker
-    users: Users
+    population: Population
     judged: Judged
     """the held-out queries, or those that [data] evaluate_on names"""
-    n_clients: int
-    n_local: int
+    judged_by_clients: tuple[Judged, ...] = ()
+    """the same as every client sees them, where [data] evaluate_clients_on says how"""
 
     @classmethod
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
-        """The cell's ranker, users and held-out queries, on the data of one fold."""
-        data, federation = cell.preset.data, cell.preset.federation
-        n_clients, n_local = federation.clients, federation.local
-        if cell.method.name in CENTRALISED:
-            n_clients, n_local = 1, n_clients * n_local
+        """The cell's ranker, clients and held-out queries, on the data of one fold."""
+        data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
-        users = _users(cell, fold, n_clients)
-        judged = judge(
-            fold.test if data.evaluate_on == "test" else fold.train,
-            k=data.k,
-            no_relevant=data.no_relevant,
-            ties=data.ties,
+        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
+        return cls(
+            cell,
+            fold,
+            _ranker(cell.method, fold.train.n_features),
+            participants(cell, fold),
+            _judge(cell, held_out),
+            tuple(_judge(cell, share) for share in evaluated),
         )
-        return cls(cell, fold, _ranker(cell.method, fold.train.n_features), users, judged, n_clients, n_local)
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
@@ -155,25 +156,32 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started)
+        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
         federation = self.cell.preset.federation
-        streams = make_streams(_integer(self.cell.sequence()), self.n_clients)
+        streams = make_streams(_integer(self.cell.sequence()), self.population.n_clients)
         method = method_of(self.cell, self.ranker, production=self._production())
-        population = Population(self.fold.train, self.users, self.n_clients, self.n_local)
-        play = fast_round(method)
         model = method.initial(streams.model)
+        population = self._with_memory(model.theta)
+        play = fast_round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
-        yield self._row(model.theta, tally, round_number=0, seconds=seconds)
+        yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
         for round_number in range(1, federation.rounds + 1):
             started = time.perf_counter()
             model, shown = play(method, model, population, streams)
             seconds += time.perf_counter() - started
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
-                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds)
+                yield self._row(
+                    model.theta,
+                    tally,
+                    round_number=round_number,
+                    seconds=seconds,
+                    personal=population.personal,
+                    last=round_number == federation.rounds,
+                )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
@@ -186,9 +194,30 @@ class Trial:
         rng = np.random.default_rng(self.cell.sequence().spawn(2)[1])
         return tuple(logging_policy(self.fold.train, rng, share=share).tolist())
 
-    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float) -> Reported:
-        """The state of the cell after a round."""
-        offline = self.judged.evaluate(self.ranker, theta, users=self.users)
+    def _with_memory(self, theta: FloatVector) -> Population:
+        """The population, every device with the first ranker `[n_params]` where it keeps some of it."""
+        if not self.cell.method.settings.get("personal"):
+            return self.population
+        return replace(self.population, personal=np.tile(theta, (self.population.n_clients, 1)))
+
+    def _row(
+        self,
+        theta: FloatVector,
+        tally: Tally,
+        *,
+        round_number: int,
+        seconds: float,
+        personal: FloatMatrix | None = None,
+        last: bool = False,
+    ) -> Reported:
+        """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
+
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
+        """
+        if personal is not None:
+            theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -203,13 +232,37 @@ class Trial:
                 offline_mrr=offline.mrr,
                 offline_map=offline.map,
                 offline_max_rr=offline.max_rr,
+                offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
+                offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
                 online_ndcg=online.ndcg if online else None,
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
                 seconds=seconds,
+                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),
         )
+
+    def _mean_ndcg(self, thetas: Iterable[FloatVector]) -> float | None:
+        """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
+        pairs = list(zip(self.judged_by_clients, thetas, strict=False))
+        return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def _rounded(values: FloatVector) -> tuple[float, ...]:
+    """To six digits: enough for any test, and a third of the length."""
+    return tuple(np.round(values, 6).tolist())
+
+
+def _judge(cell: Cell, queries: QuerySet) -> Judged:
+    data = cell.preset.data
+    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
 
 
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
@@ -219,21 +272,6 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
-
-
-def _users(cell: Cell, fold: Fold, n_clients: int) -> Users:
-    """The simulated users; with the click model's table for the grades of the data set."""
-    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
-    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    return make_users(
-        table.clicks,
-        top_grade=top_grade,
-        n_clients=n_clients,
-        k=table.k,
-        rng=np.random.default_rng(cell.sequence().spawn(1)[0]),
-        eta=table.eta,
-        spread=table.spread,
-    )
 
 
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:

@@ -6,6 +6,7 @@ Colours are those of Okabe and Ito (2008), which colour-blind readers can tell a
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,8 +73,12 @@ def write_plots(
     expected: Iterable[ExpectedValue] = (),
     k: int | None = None,
     x: Literal["interactions", "rounds"] = "interactions",
+    stand_in: str = "",
 ) -> list[Path]:
-    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths."""
+    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths.
+
+    stand_in  stands above every picture: which data set this was not, where another stood in for it
+    """
     wanted = tuple(expected)
     paths = []
     for metric in TITLES:
@@ -81,7 +86,7 @@ def write_plots(
         if found:
             numbers = [number for number in wanted if number.metric == metric]
             with matplotlib.rc_context(_STYLE):
-                figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x)
+                figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x, stand_in=stand_in)
                 paths.append(_saved(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
                 paths.append(_saved(figure, folder / f"{metric}.svg"))
@@ -94,8 +99,9 @@ def draw(
     title: str,
     expected: Sequence[ExpectedValue] = (),
     x: Literal["interactions", "rounds"] = "interactions",
+    stand_in: str = "",
 ) -> Figure:
-    """The figure of one metric; `title` names its axis."""
+    """The figure of one metric; `title` names its axis, `stand_in` stands above."""
     keys = condition_keys(found)
     if len(group_by(found, keys)) == len(found):
         keys = []  # only conditions were swept: they make the lines of a single panel
@@ -119,6 +125,8 @@ def draw(
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     _add_legend(figure, grid.flat[: len(panels)])
+    if stand_in:
+        figure.suptitle("\n".join(textwrap.wrap(stand_in, int(figure.get_size_inches()[0] / LEGEND_CHARACTER))))
     return figure
 
 

@@ -36,6 +36,8 @@ TITLES = {
     "offline_max_rr": "offline MaxRR",
     "offline_mrr": "offline MRR",
     "offline_map": "offline MAP",
+    "offline_ndcg_clients": "offline nDCG on own labels",
+    "offline_ndcg_personal": "offline nDCG of own rankers",
     "online_ndcg": "online nDCG",
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
@@ -50,7 +52,7 @@ CONDITIONS = ("data", "users")
 def metric_title(metric: str, *, k: int | None = None) -> str:
     """A metric for people; `k` is the cutoff of the held-out rankings where it is known (a page has its own length)."""
     title = TITLES.get(metric, metric)
-    return f"{title}@{k}" if k is not None and metric == "offline_ndcg" else title
+    return f"{title}@{k}" if k is not None and metric.startswith("offline_ndcg") else title
 
 
 def key_titles(settings: Iterable[Settings]) -> dict[str, str]:
@@ -140,12 +142,19 @@ class Report:
     k: int | None
     """cutoff of offline nDCG"""
     notes: tuple[str, ...]
+    stand_in: str = ""
+    """which data set this was not, where another stood in for it"""
 
 
 def make_report(
-    rows: Sequence[Row], *, expected: Iterable[ExpectedValue] = (), k: int | None = None, notes: Iterable[str] = ()
+    rows: Sequence[Row],
+    *,
+    expected: Iterable[ExpectedValue] = (),
+    k: int | None = None,
+    notes: Iterable[str] = (),
+    stand_in: str = "",
 ) -> Report:
-    """The report of the rows of finished cells; `notes` are printed below the table.
+    """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
     Any two combinations of settings under the same conditions (the swept keys of [data] and [users]) are compared by a
     paired t-test over the runs, corrected for the number of pairs.
@@ -166,6 +175,7 @@ def make_report(
         {metric: areas(rows, metric) for metric in metrics},
         k,
         tuple(notes),
+        stand_in,
     )
 
 
@@ -219,7 +229,7 @@ def result_grid(report: Report, metrics: Sequence[str]) -> Grid:
     """One row for each combination of settings: mean and standard error of each metric after the last round."""
     titles = key_titles(line.settings for line in report.lines)
     return Grid(
-        "Results after the last round",
+        " - ".join(filter(None, ("Results after the last round", report.stand_in))),
         [*titles.values(), "runs", *(metric_title(metric, k=report.k) for metric in metrics)],
         [[*_keys(line.settings, titles), str(line.runs), *(_cell(line, m) for m in metrics)] for line in report.lines],
         _result_notes(report, metrics),
@@ -316,6 +326,7 @@ def summary(report: Report) -> dict[str, Any]:
     return {
         "version": VERSION,
         "k": report.k,
+        "stand_in": report.stand_in or None,
         "settings": [_line_data(report, line) for line in report.lines],
         "expected": [_verdict_data(verdict) for verdict in report.verdicts],
         "comparisons": [

@@ -34,9 +34,9 @@ def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
     """
     lists = np.atleast_2d(np.asarray(grades))
     n = lists.shape[1]
-    if len(users.examination) != 1 or users.k < n:
+    if users.n_behaviours != 1 or users.k < n:
         raise ValueRangeError(f"one kind of user who looks at {n} results is needed")
-    clicked = users.click[lists] * users.examination[0, :n]
+    clicked = users.click[0][lists] * users.examination[0, :n]
     before = np.cumprod(np.concatenate([np.ones((len(lists), 1)), 1.0 - clicked], axis=1), axis=1)
     return np.concatenate([before[:, -1:], before[:, :-1] * clicked], axis=1)
 
@@ -46,7 +46,7 @@ def privacy_loss(users: Users, *, truth_probability: float, length: int = TABLE_
 
     inf when the truth is always told and some list excludes a value that another allows.
     """
-    lists = np.array(list(product(range(len(users.click)), repeat=length)))
+    lists = np.array(list(product(range(users.n_grades), repeat=length)))
     told = answers_distribution(max_rr_distribution(users, lists), truth_probability=truth_probability)
     with np.errstate(divide="ignore", invalid="ignore"):
         loss = np.log(told.max(axis=0)) - np.log(told.min(axis=0))

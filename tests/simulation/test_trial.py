@@ -34,6 +34,19 @@ def test_rows_come_at_the_start_every_so_often_and_at_the_end() -> None:
     assert all(row.offline_max_rr is not None for row in rows)
 
 
+def test_values_of_single_queries_come_with_the_last_row() -> None:
+    """Their mean is the row's offline nDCG; where several folds judge the same queries there are none."""
+    everything = preset(seeds=1, sweep={}, data={"dataset": "sample", "folds": [1, 2]})
+    *earlier, last = rows_of(InProcess().run(cells_of(everything)[:1], work_with(None)))
+    assert [row.query_ndcg for row in earlier] == [None] * 2
+    assert last.query_ndcg
+    assert last.offline_ndcg == pytest.approx(math.fsum(last.query_ndcg) / len(last.query_ndcg), abs=1e-6)
+    for folds, kept in (([1], True), ([1, 2], False)):
+        study = preset(seeds=1, sweep={}, data={"dataset": "sample", "folds": folds, "evaluate_on": "train"})
+        *_, last = rows_of(InProcess().run(cells_of(study)[:1], work_with(None)))
+        assert (last.query_ndcg is not None) == kept
+
+
 def test_centralised_pdgd_is_one_client_with_all_pages() -> None:
     """pdgd sees the pages of every client of a round: as many interactions as the federation."""
     study = preset(seeds=1, sweep={}, method={"name": "pdgd"})

@@ -48,6 +48,15 @@ def test_a_metric_with_data_has_both_files(tmp_path: Path) -> None:
     assert {"offline nDCG@10", "interactions", "perfect", "poison", "learning rate 0.1", "learning rate 0.01"} <= texts
 
 
+def test_a_stand_in_is_named_above_every_picture(tmp_path: Path) -> None:
+    """All of the text is there, broken where the picture is narrow."""
+    said = "NOT MSLR-WEB10K: synthetic, made up, shaped like MSLR"
+    for path in write_plots(tmp_path, ROWS, stand_in=said):
+        if path.suffix == ".svg":
+            texts = ET.parse(path).getroot().iter("{http://www.w3.org/2000/svg}text")
+            assert said in " ".join("".join(element.itertext()).strip() for element in texts)
+
+
 def test_the_same_rows_make_the_same_picture(tmp_path: Path) -> None:
     """There is no date and no random name in the files, so that they can be compared."""
     for name in ("a", "b"):

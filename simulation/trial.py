@@ -19,7 +19,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
-from simulation.batched.rounds import fast_round
+from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
@@ -105,6 +105,12 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield Finished(cell.id, time.perf_counter() - started)
 
 
+def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
+    """How many rounds to play at once after `n_rounds` took so many seconds: about as many as end in `TELL_SECONDS`."""
+    fitting = int(n_rounds * TELL_SECONDS / max(taken, 1e-6))
+    return max(1, min(fitting, 2 * at_once))
+
+
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
@@ -165,26 +171,31 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
-        play = fast_round(method)
-        tally, seconds, told = Tally(), 0.0, time.monotonic()
+        play = fast_play(method)
+        tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
-        for round_number in range(1, federation.rounds + 1):
+        while done < federation.rounds:
+            row_at = min(done - done % federation.interval + federation.interval, federation.rounds)
+            n_rounds = min(at_once, row_at - done)
             started = time.perf_counter()
-            model, shown = play(method, model, population, streams)
-            seconds += time.perf_counter() - started
-            tally.add(shown)
-            if round_number % federation.interval == 0 or round_number == federation.rounds:
+            model, shown = play(method, model, population, streams, n_rounds)
+            taken = time.perf_counter() - started
+            at_once = next_at_once(at_once, n_rounds, taken)
+            seconds, done = seconds + taken, done + n_rounds
+            for seen in shown:
+                tally.add(seen)
+            if done == row_at:
                 yield self._row(
                     model.theta,
                     tally,
-                    round_number=round_number,
+                    round_number=done,
                     seconds=seconds,
                     personal=population.personal,
-                    last=round_number == federation.rounds,
+                    last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
-                yield Advanced(self.cell.id, round_number)
+                yield Advanced(self.cell.id, done)
 
     def _production(self) -> tuple[float, ...]:
         """theta of the ranker that shows the pages, where that is another than the one being learned; else ()."""

@@ -14,7 +14,8 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.batched.plackett_luce import advance, uniform
+from simulation.batched.kernel import kernel
+from simulation.batched.plackett_luce import advance, to_unit, uniform
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
 
@@ -87,14 +88,14 @@ def to_shown(sums: FloatVector, interactions: int) -> Shown:
     return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
 
 
-@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def next_query(pages, client, state):  # type: ignore[no-untyped-def]
     """A query drawn uniformly from those of the client."""
     first = pages.ranges[client, 0]
     return first + np.int64(uniform(state) * (pages.ranges[client, 1] - first))
 
 
-@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
     """simulation.click_models.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
 
@@ -123,7 +124,7 @@ def click_through(pages, client, query, ranking, k, state, clicks, sums):  # typ
         sums[2] += 1.0 / (rank + 1.0)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # type: ignore[no-untyped-def]
     """Look from the top until a click satisfies; returns how many there are.
 
@@ -134,15 +135,15 @@ def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # typ
     n_clicks = 0
     for rank in range(k):
         grade = grades[ranking[rank]]
-        number, a, b, c, w = advance(a, b, c, w)
-        opened = number < click[grade] * looks[rank]
+        bits, a, b, c, w = advance(a, b, c, w)
+        opened = to_unit(bits) < click[grade] * looks[rank]
         clicks[rank] = opened
         n_clicks += opened
-        number, next_a, next_b, next_c, next_w = advance(a, b, c, w)
+        bits, next_a, next_b, next_c, next_w = advance(a, b, c, w)
         asked = opened and stop[grade] > 0.0
         a, b = next_a if asked else a, next_b if asked else b
         c, w = next_c if asked else c, next_w if asked else w
-        if asked and number < stop[grade]:
+        if asked and to_unit(bits) < stop[grade]:
             break
     state[0], state[1], state[2], state[3] = a, b, c, w
     return n_clicks

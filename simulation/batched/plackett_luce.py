@@ -16,36 +16,43 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from simulation.batched.kernel import CONTRACTED, kernel
 
 _STEP, _SHIFT, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _ROTATE, _BACK = np.uint64(24), np.uint64(40)
 _UNIT = 2.0**-53
 
 
-@njit(cache=True, forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def advance(a, b, c, w):  # type: ignore[no-untyped-def]
-    """The next number in [0, 1) as `Generator.random()` gives it, upper 53 bits times 2^-53, and the next state."""
+    """The next 64 bits and the next state."""
     out = a + b + w
-    turned = ((c << _ROTATE) | (c >> _BACK)) + out
-    return np.int64(out >> _ELEVEN) * _UNIT, b ^ (b >> _ELEVEN), c + (c << _SHIFT), turned, w + _STEP
+    return out, b ^ (b >> _ELEVEN), c + (c << _SHIFT), ((c << _ROTATE) | (c >> _BACK)) + out, w + _STEP
 
 
-@njit(cache=True, forceinline=True, _nrt=False)
+@kernel(inlined=True)
+def to_unit(bits):  # type: ignore[no-untyped-def]
+    """The number in [0, 1) that `Generator.random()` makes of 64 bits: the upper 53 times 2^-53."""
+    return np.int64(bits >> _ELEVEN) * _UNIT
+
+
+@kernel(inlined=True)
 def uniform(state):  # type: ignore[no-untyped-def]
     """The next number of a state."""
-    number, state[0], state[1], state[2], state[3] = advance(state[0], state[1], state[2], state[3])
-    return number
+    bits, state[0], state[1], state[2], state[3] = advance(state[0], state[1], state[2], state[3])
+    return to_unit(bits)
 
 
-@njit(cache=True, forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def uniforms(state, n, numbers):  # type: ignore[no-untyped-def]
     """The next n numbers of a state, into `numbers`."""
     a, b, c, w = state[0], state[1], state[2], state[3]
     for i in range(n):
-        numbers[i], a, b, c, w = advance(a, b, c, w)
+        bits, a, b, c, w = advance(a, b, c, w)
+        numbers[i] = to_unit(bits)
     state[0], state[1], state[2], state[3] = a, b, c, w
 
 
@@ -61,25 +68,25 @@ _FACTORIALS = tuple(1.0 / float(f) for f in np.cumprod(np.arange(1.0, 14.0)))
 _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = _FACTORIALS
 
 
-@njit(cache=True, forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def whole_lanes(n_docs):  # type: ignore[no-untyped-def]
     """`n_docs` rounded up to whole vectors."""
     return (n_docs + LANES - 1) // LANES * LANES
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _bits(context: Any, number: Any) -> Any:
-    """The bits of a float64 as int64."""
-    return types.int64(types.float64), lambda _, builder, __, given: builder.bitcast(given[0], ir.IntType(64))
+def _reinterpreted(source: Any, target: Any) -> Any:
+    """A compiled function that takes the bits of a `source` for those of a `target`."""
+
+    def typed(_: Any, value: Any) -> Any:
+        return target(source), lambda known, builder, __, given: builder.bitcast(given[0], known.get_value_type(target))
+
+    return intrinsic(typed)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _number(context: Any, bits: Any) -> Any:
-    """The float64 of those bits."""
-    return types.float64(types.int64), lambda _, builder, __, given: builder.bitcast(given[0], ir.DoubleType())
+_bits, _number = _reinterpreted(types.float64, types.int64), _reinterpreted(types.int64, types.float64)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"}, forceinline=True, _nrt=False)
+@kernel(fastmath=CONTRACTED, inlined=True)
 def exponentials(scores, zero, n_docs, weights):  # type: ignore[no-untyped-def]
     """weights[d] = e^(scores[d] - zero) for scores up to `zero`, 0 below e^-700; zeros to the end of the last vector.
 
@@ -110,7 +117,7 @@ _WORN = 2.0**-10
 _FOUR, _ONE, _TWO, _THREE = (np.uint64(n) for n in (4, 1, 2, 3))
 
 
-@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def _add_up(weights, n_rows, sums):  # type: ignore[no-untyped-def]
     """sums[d] = the sum of the weights of the rows up to d, four rows at a time; returns the last."""
     total = 0.0
@@ -125,7 +132,7 @@ def _add_up(weights, n_rows, sums):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel()
 def _begin_again(scores, n_docs, weights, ranking, rank, left):  # type: ignore[no-untyped-def]
     """Weights measured from the largest score that is not yet placed; `left` is room as `weights`."""
     for d in range(n_docs):
@@ -138,7 +145,7 @@ def _begin_again(scores, n_docs, weights, ranking, rank, left):  # type: ignore[
     exponentials(left, zero, n_docs, weights)
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel()
 def _nearest(weights, row):  # type: ignore[no-untyped-def]
     """The row with a weight next to one without, should rounding have led there: before it, else behind it."""
     for before in range(row, -1, -1):
@@ -149,7 +156,7 @@ def _nearest(weights, row):  # type: ignore[no-untyped-def]
     return row
 
 
-@njit(cache=True, error_model="numpy", forceinline=True, _nrt=False)
+@kernel(inlined=True)
 def draw(scores, n_docs, k, numbers, weights, sums, ranking, placed):  # type: ignore[no-untyped-def]
     """Draw k <= n_docs rows into `ranking`, their weights into `placed`; return the sum of all weights left over.
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.federated.aggregation.averaging import Mean
@@ -19,6 +18,7 @@ from foltr.federated.aggregation.rows import LARGEST
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.joining import Joining
 from foltr.federated.optimizers import SGD
+from simulation.batched.kernel import IN_ANY_ORDER, kernel
 
 MEAN, TRIMMED, KRUM = range(3)
 MOST_ROWS = 128
@@ -58,32 +58,32 @@ def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
         return Rule(MEAN, shares, 0, 0, 0, False, *room)
     if isinstance(rule, Median):
         return Rule(TRIMMED, shares, (n - 1) // 2, 0, 0, False, *room)
-    if isinstance(rule, TrimmedMean) and 0 <= rule.n_malicious and 2 * rule.n_malicious < n:
+    if isinstance(rule, TrimmedMean) and rule.n_malicious >= 0 and 2 * rule.n_malicious < n:
         return Rule(TRIMMED, shares, rule.n_malicious, 0, 0, False, *room)
-    if isinstance(rule, Krum | MultiKrum) and 0 <= rule.n_malicious and 2 * rule.n_malicious + 3 <= n:
+    if isinstance(rule, Krum | MultiKrum) and rule.n_malicious >= 0 and 2 * rule.n_malicious + 3 <= n:
         kept = 1 if isinstance(rule, Krum) else n - rule.n_malicious if rule.n_kept is None else rule.n_kept
         if 1 <= kept <= n:
             return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
     return None
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def usable(rows):  # type: ignore[no-untyped-def]
-    """Whether all numbers are finite and up to `LARGEST`."""
+@kernel()
+def usable(rows, n_sent):  # type: ignore[no-untyped-def]
+    """Whether the first `n_sent` numbers of every row are finite and up to `LARGEST`."""
     beyond = 0
     for i in range(len(rows)):
-        for f in range(rows.shape[1]):
+        for f in range(n_sent):
             beyond += not abs(rows[i, f]) <= LARGEST
     return beyond == 0
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel()
 def join(rule, theta, thetas):  # type: ignore[no-untyped-def]
-    """Move `theta` `[n_params]` on by the rule of the clients' `thetas` `[n_clients, n_params]`, which are lost.
+    """Move `theta` `[n_sent]` on by the rule of what the clients sent, which is lost.
 
-    False, and theta as it was, when a number is not usable.
+    That is the first `n_sent` columns of `thetas`. False, and theta as it was, when a number is not usable.
     """
-    if not usable(thetas):
+    if not usable(thetas, len(theta)):
         return False
     if rule.kind == MEAN:
         weighted_mean(thetas, rule.shares, theta)
@@ -92,16 +92,16 @@ def join(rule, theta, thetas):  # type: ignore[no-untyped-def]
         for f in range(len(theta)):
             thetas[i, f] -= theta[f]
     if rule.kind == TRIMMED:
-        sort_columns(thetas)
+        sort_columns(thetas, len(theta))
         add_mean(thetas, rule.order, rule.n_dropped, len(thetas) - rule.n_dropped, theta)
     else:
-        krum_scores(thetas, rule.n_neighbours, rule.squared, rule.between, rule.scores)
-        put_in_order(rule.scores, thetas, rule.order)
+        krum_scores(thetas, len(theta), rule)
+        put_in_order(rule.scores, thetas, len(theta), rule.order)
         add_mean(thetas, rule.order, 0, rule.n_kept, theta)
     return True
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel()
 def weighted_mean(rows, shares, mean):  # type: ignore[no-untyped-def]
     """mean = sum of shares[i] * rows[i]."""
     for f in range(len(mean)):
@@ -111,7 +111,7 @@ def weighted_mean(rows, shares, mean):  # type: ignore[no-untyped-def]
             mean[f] += shares[i] * rows[i, f]
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
+@kernel()
 def add_mean(rows, order, start, stop, theta):  # type: ignore[no-untyped-def]
     """theta += the mean of the rows `order[start:stop]`, added up in this order in the first of them."""
     total = order[start]
@@ -122,30 +122,30 @@ def add_mean(rows, order, start, stop, theta):  # type: ignore[no-untyped-def]
         theta[f] += rows[total, f] / (stop - start)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz"}, _nrt=False)
-def sort_columns(rows):  # type: ignore[no-untyped-def]
+@kernel(fastmath=frozenset({"nnan", "nsz"}))
+def sort_columns(rows, n_sent):  # type: ignore[no-untyped-def]
     """Each parameter's values by size: n^2 / 2 exchanges of neighbours, but each for all parameters at once."""
     for last in range(len(rows) - 1, 0, -1):
         for i in range(last):
-            for f in range(rows.shape[1]):
+            for f in range(n_sent):
                 one, other = rows[i, f], rows[i + 1, f]
                 rows[i, f], rows[i + 1, f] = min(one, other), max(one, other)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"}, _nrt=False)
-def krum_scores(rows, n_neighbours, squared, between, scores):  # type: ignore[no-untyped-def]
-    """scores[i] = the sum of the distances from row i to its `n_neighbours` nearest others; `between` is room."""
-    n = len(rows)
+@kernel(fastmath=IN_ANY_ORDER)
+def krum_scores(rows, n_sent, rule):  # type: ignore[no-untyped-def]
+    """rule.scores[i] = the sum of the distances from row i to its `rule.n_neighbours` nearest others."""
+    n, between, scores = len(rows), rule.between, rule.scores
     for i in range(n):
         between[i, i] = np.inf
         for j in range(i):
             square = 0.0
-            for f in range(rows.shape[1]):
+            for f in range(n_sent):
                 square += (rows[i, f] - rows[j, f]) * (rows[i, f] - rows[j, f])
-            between[i, j] = between[j, i] = square if squared else np.sqrt(square)
+            between[i, j] = between[j, i] = square if rule.squared else np.sqrt(square)
     for i in range(n):
         scores[i] = 0.0
-        for nearest in range(n_neighbours):
+        for nearest in range(rule.n_neighbours):
             least = nearest
             for j in range(nearest + 1, n):
                 least = j if between[i, j] < between[i, least] else least
@@ -153,22 +153,22 @@ def krum_scores(rows, n_neighbours, squared, between, scores):  # type: ignore[n
             between[i, least] = between[i, nearest]
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def put_in_order(scores, rows, order):  # type: ignore[no-untyped-def]
+@kernel()
+def put_in_order(scores, rows, n_sent, order):  # type: ignore[no-untyped-def]
     """`order` = the rows by rising score; equal scores by the rows' numbers, as foltr has it."""
     for i in range(len(order)):
         place = i
-        while place > 0 and _comes_before(scores, rows, i, order[place - 1]):
+        while place > 0 and _comes_before(scores, rows, n_sent, i, order[place - 1]):
             order[place] = order[place - 1]
             place -= 1
         order[place] = i
 
 
-@njit(cache=True, error_model="numpy", _nrt=False)
-def _comes_before(scores, rows, i, j):  # type: ignore[no-untyped-def]
+@kernel()
+def _comes_before(scores, rows, n_sent, i, j):  # type: ignore[no-untyped-def]
     if scores[i] != scores[j]:
         return scores[i] < scores[j]
-    for f in range(rows.shape[1]):
+    for f in range(n_sent):
         if rows[i, f] != rows[j, f]:
             return rows[i, f] < rows[j, f]
     return False

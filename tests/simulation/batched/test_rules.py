@@ -63,7 +63,7 @@ def test_equal_scores_go_by_the_rows(rule: Aggregation) -> None:
 
 
 def test_krum_by_hand() -> None:
-    """0 0 0 1 5 5 of one weight, m = 1: 3 neighbours; the zeros score 1, 1 scores 3: from theta 2 the round ends at 0."""
+    """0 0 0 1 5 5 with m = 1: 3 neighbours, so the zeros score 1 and 1 scores 3; from theta 2 the round ends at 0."""
     thetas = np.array([[0.0], [0.0], [0.0], [1.0], [5.0], [5.0]])
     assert compiled(Krum(n_malicious=1), np.array([2.0]), thetas, np.ones(6)).tolist() == [0.0]
 

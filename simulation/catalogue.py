@@ -16,6 +16,7 @@ from simulation.attacks.registry import ATTACKS
 from simulation.data.places import DATASETS, folds_present
 from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
+from simulation.measurements import MEASUREMENTS
 from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
 
@@ -37,6 +38,7 @@ def catalogue(root: Path | None) -> str:
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
     methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
     methods += [(name, "", NOTES[name]) for name in LABEL_BASELINES]
+    methods += [(name, "", _first_line(kind.__doc__)) for name, kind in MEASUREMENTS.items()]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
     return "\n\n".join(

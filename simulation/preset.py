@@ -41,6 +41,8 @@ Metric = Literal[
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
+    "epsilon",
+    "auc",
 ]
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -67,9 +69,9 @@ class Data(_Table, frozen=True, kw_only=True):
 
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
+    folds: tuple[Count, ...] | Literal["all"] = "all"
     in_place_of: str = ""
     """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
-    folds: tuple[Count, ...] | Literal["all"] = "all"
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
     one_document: Literal["zero", "raw"] = "zero"

@@ -65,6 +65,10 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    epsilon: float | None = None
+    """what was spent of privacy so far: of one device's whole contribution, against its absence"""
+    auc: float | None = None
+    """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
     query_ndcg: tuple[float, ...] | None = None
@@ -72,8 +76,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     alone, and only where each query is held out in one fold of the study"""
 
 
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
-"""the columns of a row that are metrics"""
+METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
+"""the columns of a row that are metrics: those that may be missing"""
 
 
 class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from simulation.batched import anything_compiled
 from simulation.data.stand_in import real_data, stand_in
-from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
+from simulation.engines import (
+    Advanced,
+    CellFailed,
+    Compiled,
+    Engine,
+    Event,
+    Finished,
+    RayCluster,
+    Reported,
+    Started,
+    make_engine,
+)
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.preset import ExpectedValue, Preset
@@ -44,8 +55,8 @@ def run_study(
     entry = environment(command, stand_in=instead)
     keep_environment(folder, entry)
     if cold:
-        _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
-    outcome = _run(experiment, place, root)
+        _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
+    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, RayCluster) else jobs or cores())
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
@@ -60,15 +71,19 @@ def run_study(
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
+def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
-    with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
+    with RunProgress(titles, sys.stderr, finished=len(experiment.finished), jobs=jobs) as progress:
         progress.say(_opening(experiment))
 
         def tell(event: Event) -> None:
-            if isinstance(event, Advanced):
+            if isinstance(event, Started):
+                progress.begin(event.cell)
+            elif isinstance(event, Compiled):
+                progress.compiled(event.cell, event.seconds)
+            elif isinstance(event, Advanced):
                 progress(event.cell, event.round, rounds[event.cell])
             elif isinstance(event, Reported) and event.row.round < rounds[event.cell]:
                 progress(event.cell, event.row.round, rounds[event.cell])

@@ -6,11 +6,12 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
@@ -19,17 +20,21 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
-from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
+from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.measurements import MEASUREMENTS
+from simulation.measuring import Ground, Measurement
 from simulation.participants import attack_of, participants, shares_of, size
+from simulation.preset import decode_table
 from simulation.results import Row
 from simulation.streams import make_streams
 
@@ -87,16 +92,8 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        with compile_clock() as compiled:
+            yield from _events(cell, root, compiled)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -111,6 +108,23 @@ def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
     return max(1, min(fitting, 2 * at_once))
 
 
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+    """What a trial of the cell reports, behind what was compiled for it."""
+    data = cell.preset.data
+    fold = load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
+    for event in Trial.prepared(cell, fold).events():
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
@@ -119,6 +133,8 @@ def check_method(cell: Cell) -> None:
         if cell.method.ranker != "linear":
             raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
+    elif cell.method.name in MEASUREMENTS:
+        _measurement(cell)
     else:
         method_of(cell, ranker)
         size(cell)
@@ -156,7 +172,27 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+        name = self.cell.method.name
+        if name in MEASUREMENTS:
+            return self._measured()
+        return self._label_ranker() if name in LABEL_RANKERS else self._rounds()
+
+    def _measured(self) -> Iterator[Event]:
+        """What is measured without an online method."""
+        rng = np.random.default_rng(self.cell.sequence())
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        started = time.perf_counter()
+        for found in _measurement(self.cell).measure(ground):
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
+            )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
@@ -293,7 +329,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -313,6 +349,10 @@ def _label_ranker(cell: Cell) -> Any:
         return LABEL_RANKERS[choice.name](**choice.settings)
     except TypeError as error:
         raise PresetError(f"settings of {choice.name}: {error}") from error
+
+
+def _measurement(cell: Cell) -> Measurement:
+    return decode_table(cell.method.settings, MEASUREMENTS[cell.method.name], source="preset", at="method")
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

@@ -52,10 +52,10 @@ def play(
     if not is_compiled(method):
         return federation.repeated(federation.run_round)(method, model, population, streams, n_rounds)
     _check(method, model, population)
-    server = _server_of(method, model, population)
-    if server is None:
+    between = _between(method, model, population)
+    if between is None:
         return federation.repeated(_learn_and_join)(method, model, population, streams, n_rounds)
-    return _whole_rounds(method, server, model, population, streams, n_rounds)
+    return _whole_rounds(method, between, model, population, streams, n_rounds)
 
 
 def is_compiled(method: FPDGD) -> bool:
@@ -65,40 +65,40 @@ def is_compiled(method: FPDGD) -> bool:
     return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not capped and not hidden
 
 
-class Server(NamedTuple):
+class Between(NamedTuple):
     """What happens between two rounds, where it is compiled."""
 
     noise: Noise
     rule: Rule
 
 
-def _server_of(method: FPDGD, model: Model, population: Population) -> Server | None:
+def _between(method: FPDGD, model: Model, population: Population) -> Between | None:
     """None where foltr's own functions are needed: for their noise, rule, memory or errors, or for an attack."""
     counts = weights(method.joining, population.local, equal=method.weighs_alike)
     noise = noise_of(method.privacy, _places(method.ranker))
     rule = rule_of(method.joining, shares(counts, len(counts)))
     attack = population.attack
     honest = attack is None or not population.n_malicious or type(attack).send is AttackSettings.send
-    return Server(noise, rule) if noise and rule and honest and not model.moments else None
+    return Between(noise, rule) if noise and rule and honest and not model.moments else None
 
 
 def _whole_rounds(
-    method: FPDGD, server: Server, model: Model, population: Population, streams: Streams, n_rounds: int
+    method: FPDGD, between: Between, model: Model, population: Population, streams: Streams, n_rounds: int
 ) -> tuple[Model, list[Shown]]:
     """Rounds from end to end in one call."""
     pages, sums, theta = pages_of(population), np.zeros((n_rounds, 4)), _laid_out(method.ranker, model.theta[None])[0]
     thetas = _begin(method, model, population)
     ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
-    states = streams.users, device_states(streams) if server.noise.n_shares else streams.users
+    states = streams.users, device_states(streams) if between.noise.n_shares else streams.users
     rounds = whole_rounds.neural_rounds if isinstance(method.ranker, Neural) else whole_rounds.linear_rounds
     done, how = rounds(
-        pages, *_desk(method, pages, population), *server, theta[: method.n_sent], thetas, ended, states, sums
+        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
     )
     if how == whole_rounds.NOT_FINITE:
         raise ValueRangeError(TOO_FAR)
     if how == whole_rounds.NOT_JOINED:
         check_rows(_as_sent(method.ranker, thetas))
-    if server.noise.n_shares:
+    if between.noise.n_shares:
         keep_device_states(streams, states[1])
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, ended)

@@ -42,6 +42,8 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
 }
 """metrics in the order in which they are shown"""
 

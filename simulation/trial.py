@@ -104,7 +104,17 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
-    """What a trial of the cell reports, behind what was compiled for it."""
+    """What the study has a cell do, behind what was compiled for it."""
+    for event in _played(cell, root):
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
+def _played(cell: Cell, root: Path | None) -> Iterator[Event]:
+    """What the study has a cell do."""
+    if cell.preset.merging is not None:
+        return two_owners(cell, cell.preset.merging, root=root).events()
     data = cell.preset.data
     fold = load_fold(
         data.dataset,
@@ -114,16 +124,7 @@ def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Ite
         one_document=data.one_document,
         askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
-    for event in _reports(cell, fold, root):
-        if (seconds := compiled()) > 0:
-            yield Compiled(cell.id, seconds)
-        yield event
-
-
-def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
-    """What two owners or a trial report."""
-    merging = cell.preset.merging
-    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
+    return Trial.prepared(cell, fold).events()
 
 
 def check_method(cell: Cell) -> None:
@@ -172,8 +173,7 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        name = self.cell.method.name
-        if name in MEASUREMENTS:
+        if self.cell.method.name in MEASUREMENTS:
             return self._measured()
         return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
 

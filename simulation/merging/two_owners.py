@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,12 +166,10 @@ class TwoOwners:
         )
 
 
-def two_owners(cell: Cell, merging: Merging, *, root: Path | None) -> TwoOwners:
+def two_owners(cell: Cell, merging: Merging, fold: Fold, *, root: Path | None) -> TwoOwners:
     """The clients of a cell on its fold; DatasetError for a client, a D_merge or a test without queries."""
     data = cell.preset.data
-    load = partial(load_fold, data.dataset, cell.fold, root=root, one_document=data.one_document)
-    raw = load(normalise="none")  # a category is a number in the file
-    fold = load(normalise=None if data.normalise == "default" else data.normalise)
+    raw = load_fold(data.dataset, cell.fold, root=root, normalise="none")  # a category is a number in the file
     if data.indifferent == "drop":
         fold, raw = _without_indifferent(fold), _without_indifferent(raw)
     part = split_of(merging).parter(raw.train, np.random.default_rng(cell.sequence().spawn(1)[0]))

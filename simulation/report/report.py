@@ -59,8 +59,11 @@ TITLES = {
 UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
 """of these more is not better: nothing is tested"""
 
-CONDITIONS = ("data", "users", "merging")
+CONDITIONS = ("data", "users")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
+
+RANKER_KEYS = ("ranker", "client")
+"""what is tried where two owners merge their rankers: everything else, the method too, is a condition"""
 
 
 def metric_title(metric: str, *, k: int | None = None) -> str:
@@ -107,6 +110,8 @@ def short_number(value: float) -> str:
 def condition_keys(settings: Iterable[Settings]) -> list[str]:
     """The swept keys that are conditions, such as the users' click model."""
     keys = dict.fromkeys(key for combination in settings for key, _ in combination)
+    if RANKER_KEYS[0] in keys:
+        return [key for key in keys if key not in RANKER_KEYS]
     return [key for key in keys if key.partition(".")[0] in CONDITIONS]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class LeastSquares:
     published program's theta has a length of 10^14, made of rounding errors, and is no least-squares solution.
     """
 
+    draws_nothing: ClassVar[bool] = True
+
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]`; draws nothing."""
         x = train.features.astype(np.float64)
@@ -35,7 +37,7 @@ class LeastSquares:
 
 
 class LabelRanker(Protocol):
-    """A frozen dataclass whose fields are its settings."""
+    """A frozen dataclass whose fields are its settings; `draws_nothing` says that all seeds give the same."""
 
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]` of foltr.ranking.rankers.Linear."""
@@ -46,3 +48,8 @@ LABEL_RANKERS: dict[str, Callable[..., LabelRanker]] = {
     "ranksvm": RankSVM,
     "lambdarank": LambdaRank,
 }
+
+
+def draws_nothing(name: str) -> bool:
+    """Whether a method of that name gives the same ranker for all seeds."""
+    return getattr(LABEL_RANKERS.get(name), "draws_nothing", False)

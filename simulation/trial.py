@@ -104,6 +104,14 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
+    for event in Trial.prepared(cell, fold_of(cell, root)).events():
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
+def fold_of(cell: Cell, root: Path | None) -> Fold:
+    """The fold that the cell runs on, as its [data] wants it, with the queries that users ask as those to train on."""
     data = cell.preset.data
     fold = load_fold(
         data.dataset,
@@ -113,10 +121,7 @@ def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Ite
         one_document=data.one_document,
         askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
     )
-    for event in Trial.prepared(cell, fold).events():
-        if (seconds := compiled()) > 0:
-            yield Compiled(cell.id, seconds)
-        yield event
+    return replace(fold, train=_asked(cell, fold))
 
 
 def check_method(cell: Cell) -> None:
@@ -130,9 +135,20 @@ def check_method(cell: Cell) -> None:
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        method_of(cell, ranker)
         size(cell)
         attack_of(cell)
+        _check_rule(cell, method_of(cell, ranker))
+
+
+def _check_rule(cell: Cell, method: Method[Any, Any]) -> None:
+    """Let the server's rule refuse as few clients as there are: it joins so many numbers."""
+    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
+    if rule is None:
+        return
+    try:
+        rule.combine(np.arange(float(n_clients))[:, None])
+    except FoltrError as error:
+        raise PresetError(f"federation.aggregation, with federation.clients = {n_clients}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +166,8 @@ class Trial:
 
     @classmethod
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
-        """The cell's ranker, clients and held-out queries, on the data of one fold."""
+        """The cell's ranker, clients and held-out queries, on the data of one fold as `fold_of` gives it."""
         data = cell.preset.data
-        fold = replace(fold, train=_asked(cell, fold))
         held_out = fold.test if data.evaluate_on == "test" else fold.train
         evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(

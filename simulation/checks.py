@@ -18,9 +18,8 @@ from simulation.data.digests import fold_digests
 from simulation.data.places import dataset_place
 from simulation.data.queries import Fold
 from simulation.errors import DataFileError, PresetError, SimulationError
-from simulation.participants import participants
 from simulation.preset import preset_tables
-from simulation.trial import check_method, fold_of
+from simulation.trial import check_clients, check_method, fold_of
 
 
 def check_settings(cells: Sequence[Cell]) -> None:
@@ -40,7 +39,7 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
         fold = fold_of(same[0], root)
         _check_grades(same[0], fold, root)
         for alike in _grouped(same, _who_takes_part):
-            _check_participants(alike[0], fold)
+            _check_clients(alike[0], fold)
         digests |= fold_digests(same[0].preset.data.dataset, fold, root)
     return digests
 
@@ -56,14 +55,14 @@ def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[
 def _who_takes_part(cell: Cell) -> object:
     """All that decides the clients of a cell on its fold; the seed where they share out the queries by lot."""
     federation = cell.preset.federation
-    seed = cell.seed if federation.partition else None
+    seed = cell.seed if federation.partition or cell.preset.data.evaluate_clients_on else None
     who = (federation.clients, federation.local, federation.partition, federation.attack, federation.malicious)
     return (preset_tables(cell.preset)["users"], *who, cell.method.name, seed)
 
 
-def _check_participants(cell: Cell, fold: Fold) -> None:
+def _check_clients(cell: Cell, fold: Fold) -> None:
     try:
-        participants(cell, fold)
+        check_clients(cell, fold)
     except SimulationError:
         raise
     except FoltrError as error:

@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+CURVE_KEY = "alpha"
+"""rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
+
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
@@ -65,6 +68,18 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    guard_alert: float | None = None
+    """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
+    suspected_malicious: float | None = None
+    """mean share of the malicious clients whom it suspected in one of those rounds"""
+    suspected_honest: float | None = None
+    """mean share of the honest clients whom it suspected"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: float | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    learned_score_share: float | None = None
+    """merging: the share of what the splits of stacked trees have gained that the two scores have"""
     epsilon: float | None = None
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None

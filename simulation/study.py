@@ -31,7 +31,7 @@ from simulation.progress import RunProgress, duration
 from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
 from simulation.report.statistics import curves, settings_of
 from simulation.report.terminal_plot import show_curves
-from simulation.results import Row, write_csv
+from simulation.results import CURVE_KEY, Row, write_csv
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -125,8 +125,9 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
 
     The tables are of finished cells; where none has finished, the curves are of what there is.
     """
-    rows, folder, preset = experiment.rows(), experiment.folder, experiment.preset
-    write_csv(folder, rows)
+    everything, folder, preset = experiment.rows(), experiment.folder, experiment.preset
+    write_csv(folder, everything)
+    rows = [row for row in everything if CURVE_KEY not in row.settings]
     complete = {*experiment.finished, *(cell.id for cell in outcome.finished)}
     whole = [row for row in rows if row.cell in complete]
     if not outcome.interrupted:
@@ -135,8 +136,11 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         _show(experiment, rows, whole)
     finally:  # whoever reads stdout may be gone, as `head` is after ten lines; the files are for later
         if rows:
-            from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
+            # matplotlib takes longer to load than a small study to run
+            from simulation.report.alpha_plot import write_alpha_plot
+            from simulation.report.plots import write_plots
 
+            write_alpha_plot(folder, everything, k=preset.data.k)
             numbers = _reached(preset.expect.values, rows, whole=whole)
             write_plots(folder, rows, expected=numbers, k=preset.data.k, stand_in=stand_in(preset.data))
 

@@ -27,15 +27,17 @@ from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Judged, judge
+from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
-from simulation.label_rankers import LABEL_RANKERS
+from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Ground, Measurement
-from simulation.participants import attack_of, participants, shares_of, size
+from simulation.merging.two_owners import check_merging, two_owners
+from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
 from simulation.results import Row
+from simulation.sightings import Sightings
 from simulation.streams import make_streams
 
 DISCOUNT = 0.9995
@@ -104,51 +106,39 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    for event in Trial.prepared(cell, fold_of(cell, root)).events():
+    for event in _reports(cell, fold_of(cell, root), root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
 
 
-def fold_of(cell: Cell, root: Path | None) -> Fold:
-    """The fold that the cell runs on, as its [data] wants it, with the queries that users ask as those to train on."""
-    data = cell.preset.data
-    fold = load_fold(
-        data.dataset,
-        cell.fold,
-        root=root,
-        normalise=None if data.normalise == "default" else data.normalise,
-        one_document=data.one_document,
-        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
-    )
-    return replace(fold, train=_asked(cell, fold))
+def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
+    """What two owners or a trial report."""
+    merging = cell.preset.merging
+    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
 
 
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
-    ranker = _ranker(cell.method, info.n_features if info else 2)
-    if cell.method.name in LABEL_RANKERS:
-        if cell.method.ranker != "linear":
-            raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
-        _label_ranker(cell)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif learns_from_labels(cell.method):
+        label_ranker(cell.method)
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        size(cell)
+        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
         attack_of(cell)
-        _check_rule(cell, method_of(cell, ranker))
 
 
-def _check_rule(cell: Cell, method: Method[Any, Any]) -> None:
-    """Let the server's rule refuse as few clients as there are: it joins so many numbers."""
-    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
-    if rule is None:
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
         return
-    try:
-        rule.combine(np.arange(float(n_clients))[:, None])
-    except FoltrError as error:
-        raise PresetError(f"federation.aggregation, with federation.clients = {n_clients}: {error}") from error
+    fold = replace(fold, train=_asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +156,10 @@ class Trial:
 
     @classmethod
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
-        """The cell's ranker, clients and held-out queries, on the data of one fold as `fold_of` gives it."""
+        """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
-        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        fold = replace(fold, train=_asked(cell, fold))
+        held_out = _held_out(cell, fold)
         evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
@@ -181,10 +172,9 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        name = self.cell.method.name
-        if name in MEASUREMENTS:
+        if self.cell.method.name in MEASUREMENTS:
             return self._measured()
-        return self._label_ranker() if name in LABEL_RANKERS else self._rounds()
+        return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
 
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
@@ -206,8 +196,13 @@ class Trial:
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
-        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
+        rng = np.random.default_rng(self.cell.sequence())
+        told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
+        scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
+        seconds = time.perf_counter() - started
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
+        shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -216,6 +211,8 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
+        if isinstance(method, FPDGD) and method.guard:
+            population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
         play = fast_round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
@@ -231,6 +228,7 @@ class Trial:
                     round_number=round_number,
                     seconds=seconds,
                     personal=population.personal,
+                    sightings=population.sightings,
                     last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
@@ -259,6 +257,7 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        sightings: Sightings | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -268,7 +267,25 @@ class Trial:
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        guard = sightings.since_last_row() if sightings else None
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
+        return self._reported(
+            offline,
+            tally,
+            round_number=round_number,
+            seconds=seconds,
+            last=last,
+            offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
+            offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
+            guard_alert=guard.alert if guard else None,
+            suspected_malicious=guard.malicious if guard else None,
+            suspected_honest=guard.honest if guard else None,
+        )
+
+    def _reported(
+        self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: float | None
+    ) -> Reported:
+        """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -283,21 +300,19 @@ class Trial:
                 offline_mrr=offline.mrr,
                 offline_map=offline.map,
                 offline_max_rr=offline.max_rr,
-                offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
-                offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
                 online_ndcg=online.ndcg if online else None,
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
-                seconds=seconds,
-                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
+                query_ndcg=offline.query_ndcg if last and self._judged_once else None,
+                **cast(dict[str, Any], measured),
             ),
         )
 
     def _mean_ndcg(self, thetas: Iterable[FloatVector]) -> float | None:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
-        pairs = list(zip(self.judged_by_clients, thetas, strict=False))
-        return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+        pairs = zip(self.judged_by_clients, thetas, strict=False)
+        return _mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
 
     @property
     def _judged_once(self) -> bool:
@@ -306,14 +321,27 @@ class Trial:
         return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
 
 
-def _rounded(values: FloatVector) -> tuple[float, ...]:
-    """To six digits: enough for any test, and a third of the length."""
-    return tuple(np.round(values, 6).tolist())
+def _mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
+    """None of none."""
+    return float(np.mean([each.ndcg for each in evaluations])) if evaluations else None
 
 
 def _judge(cell: Cell, queries: QuerySet) -> Judged:
     data = cell.preset.data
-    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
+
+
+def fold_of(cell: Cell, root: Path | None) -> Fold:
+    """The data of a cell, as its preset wants it scaled."""
+    data = cell.preset.data
+    return load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
 
 
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
@@ -325,6 +353,11 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     return without_indifferent(asked) if data.indifferent == "drop" else asked
 
 
+def _held_out(cell: Cell, fold: Fold) -> QuerySet:
+    """The queries that rankers are judged on."""
+    return fold.test if cell.preset.data.evaluate_on == "test" else fold.train
+
+
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
     return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
 
@@ -333,7 +366,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS, *MEASUREMENTS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -345,14 +378,6 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
             raise PresetError(f"users.logging_share: {choice.name} shows the pages of what it learns")
         settings["production"] = list(production)
     return make_method(choice.name, ranker, settings)
-
-
-def _label_ranker(cell: Cell) -> Any:
-    choice = cell.method
-    try:
-        return LABEL_RANKERS[choice.name](**choice.settings)
-    except TypeError as error:
-        raise PresetError(f"settings of {choice.name}: {error}") from error
 
 
 def _measurement(cell: Cell) -> Measurement:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from simulation.data.cache import source_hash
-from simulation.data.places import DATASETS, dataset_place, find_folds, find_log
+from simulation.data.places import DATASETS, DatasetInfo, dataset_place, find_folds, find_log
 from simulation.data.queries import Fold, QuerySet
 
 PLACEHOLDER = "PATH"
@@ -29,14 +29,20 @@ def fold_digests(dataset: str, fold: Fold, root: Path | None) -> dict[str, str]:
     place = dataset_place(dataset, root)
     if place.is_file():
         return {name: source_hash(place)}
-    return {f"{name}/{path.relative_to(place).as_posix()}": source_hash(path) for path in _files(place, fold.number)}
+    return {
+        f"{name}/{path.relative_to(place).as_posix()}": source_hash(path) for path in _files(place, fold.number, info)
+    }
 
 
-def _files(place: Path, number: int) -> tuple[Path, ...]:
-    """The files that a fold is read from."""
+def _files(place: Path, number: int, info: DatasetInfo | None) -> tuple[Path, ...]:
+    """The files that a fold is read from, those of labels beside it too."""
     if log := find_log(place):
         return (log.letor, log.metadata)
-    return find_folds(place)[number].all
+    folds = find_folds(place)
+    if info is not None and info.layout == "whole":
+        parts = (path for files in folds.values() for path in files.test)
+        return (*parts, *(place / file for file in info.labels))
+    return folds[number].all
 
 
 def _digest(data: QuerySet) -> str:

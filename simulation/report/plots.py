@@ -41,7 +41,7 @@ DOTS_PER_INCH = 200
 
 X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -85,11 +85,11 @@ def write_plots(
         found = {settings: curve for settings, curve in curves(rows, metric).items() if len(curve.rounds) > 1}
         if found:
             numbers = [number for number in wanted if number.metric == metric]
-            with matplotlib.rc_context(_STYLE):
+            with matplotlib.rc_context(STYLE):
                 figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x, stand_in=stand_in)
-                paths.append(_saved(figure, folder / f"{metric}.png"))
+                paths.append(save_figure(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
-                paths.append(_saved(figure, folder / f"{metric}.svg"))
+                paths.append(save_figure(figure, folder / f"{metric}.svg"))
     return paths
 
 
@@ -208,7 +208,7 @@ def _x_at(curve: Curve, number: ExpectedValue, x: str) -> float | None:
     return float(np.interp(number.at, curve.rounds, _x(curve, x)))
 
 
-def _saved(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """The file, put in place in one step."""
     fresh = path.with_name(f".{path.name}.new")
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

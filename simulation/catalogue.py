@@ -20,6 +20,7 @@ from simulation.measurements import MEASUREMENTS
 from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
+from simulation.unlearning.registry import UNLEARNING
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank", "lambdamart")
 """the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
@@ -52,6 +53,7 @@ def catalogue(root: Path | None) -> str:
             _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
             _section("Queries of two owners: --set merging.split.kind=NAME", _records(SPLITS.values())),
             _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
+            _section("Unlearning: --set federation.unlearning.unlearning=NAME", _records(UNLEARNING.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]

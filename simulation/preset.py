@@ -51,6 +51,9 @@ Metric = Literal[
     "learned_score_share",
     "epsilon",
     "auc",
+    "unlearning_distance",
+    "unlearning_ndcg",
+    "unlearning_stretch",
 ]
 _T = TypeVar("_T")
 _S = TypeVar("_S", bound=msgspec.Struct)
@@ -137,6 +140,12 @@ class Federation(_Table, frozen=True, kw_only=True):
     """what malicious clients do, as {attack = NAME, ...}"""
     malicious: Annotated[int, msgspec.Meta(ge=0)] = 0
     """how many clients are malicious, the last ones"""
+    unlearning: dict[str, Any] = {}
+    """how some of them are forgotten after the last round, as {unlearning = NAME, ...}; {}: nobody is"""
+    forgotten: Count | None = None
+    """how many are forgotten, the last ones; None: as many as are malicious"""
+    forgotten_from: Count = 1
+    """the round in which those joined; before, the others learn without them"""
     rounds: Count = 1000
     evaluate_every: Annotated[int, msgspec.Meta(ge=0)] = 0
     """rounds between two rows of results; 0 makes twenty rows, whatever the number of rounds"""

@@ -42,7 +42,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """One measurement of a cell; a metric that was not measured is None.
 
     Offline values are of the held-out queries after that round, online values are means over the interactions since
-    the row before.
+    the row before. Where clients are forgotten, learning makes no rows: rounds, interactions and seconds are those of
+    unlearning.
     """
 
     cell: str
@@ -84,6 +85,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None
     """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
+    unlearning_distance: float | None = None
+    """where clients are forgotten: Euclidean distance from the ranker that was learned with them"""
+    unlearning_ndcg: float | None = None
+    """of the forgotten clients' own queries by their own labels, where clients hold different ones"""
+    unlearning_stretch: float | None = None
+    """how many times longer FedEraser made the updates of the last of these rounds"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
     query_ndcg: tuple[float, ...] | None = None

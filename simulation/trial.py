@@ -6,7 +6,7 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -24,12 +24,13 @@ from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
-from simulation.data.queries import Fold, QuerySet
+from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
+from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Ground, Measurement
@@ -39,6 +40,8 @@ from simulation.preset import decode_table
 from simulation.results import Row
 from simulation.sightings import Sightings
 from simulation.streams import make_streams
+from simulation.unlearning.past import Past, learn_together
+from simulation.unlearning.settings import UnlearningSettings
 
 DISCOUNT = 0.9995
 """gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
@@ -130,6 +133,7 @@ def check_method(cell: Cell) -> None:
     else:
         check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
         attack_of(cell)
+        unlearning_of(cell)
 
 
 def check_clients(cell: Cell, fold: Fold) -> None:
@@ -174,7 +178,10 @@ class Trial:
         """Rows as they come: round 0, every so many rounds, and the last."""
         if self.cell.method.name in MEASUREMENTS:
             return self._measured()
-        return self._label_ranker() if learns_from_labels(self.cell.method) else self._rounds()
+        if learns_from_labels(self.cell.method):
+            return self._label_ranker()
+        way = unlearning_of(self.cell)
+        return self._forgetting(way) if way else self._rounds()
 
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
@@ -234,6 +241,58 @@ class Trial:
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
+
+    def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
+        """An online method without rows, then how some of its clients are forgotten, with rows."""
+        federation = self.cell.preset.federation
+        n_clients, apart = self.population.n_clients, self.cell.sequence().spawn(4)[3]
+        method = cast(FPDGD, method_of(self.cell, self.ranker))
+        learning = learn_together(
+            method,
+            self.population,
+            make_streams(_integer(self.cell.sequence()), n_clients),
+            play=fast_round(method),
+            fresh=make_streams(_integer(apart), n_clients),
+            n_leaving=n_leavers(self.cell),
+            together=rounds_together(self.cell),
+            kept=way.kept(rounds_together(self.cell)),
+        )
+        past, theirs = (yield from self._told(learning)), self._judged_by_leavers()
+        last, tally, seconds, started = way.rounds(past.together), Tally(), 0.0, time.perf_counter()
+        interval = federation.evaluate_every or max(1, last // 20)
+        for number, step in enumerate(way.forget(past)):
+            seconds += time.perf_counter() - started
+            if step.shown is not None:
+                tally.add(step.shown)
+            if number == last or (number % interval == 0 and not way.level):
+                theta, final = step.model.theta, number == last
+                row = msgspec.structs.replace(
+                    self._row(theta, tally, round_number=number, seconds=seconds, last=final).row,
+                    unlearning_distance=float(np.linalg.norm(theta - past.now.model.theta)),
+                    unlearning_ndcg=theirs.evaluate(self.ranker, theta).ndcg if theirs else None,
+                    unlearning_stretch=step.stretch,
+                )
+                yield Reported(self.cell.id, row)
+            started = time.perf_counter()
+
+    def _judged_by_leavers(self) -> Judged | None:
+        """The queries of those who are forgotten, by their labels; None where all draw from the same."""
+        if self.population.holds is None:
+            return None
+        first = int(self.population.holds[-n_leavers(self.cell), 0])
+        return _judge(self.cell, select(self.population.data, np.arange(first, self.population.data.n_queries)))
+
+    def _told(self, learning: Generator[int, None, Past]) -> Generator[Event, None, Past]:
+        """Say now and then how far learning is; what it returns."""
+        told = time.monotonic()
+        while True:
+            try:
+                number = next(learning)
+            except StopIteration as done:
+                return cast(Past, done.value)
+            if time.monotonic() - told > TELL_SECONDS:
+                told = time.monotonic()
+                yield Advanced(self.cell.id, number)
 
     def _production(self) -> tuple[float, ...]:
         """theta of the ranker that shows the pages, where that is another than the one being learned; else ()."""

@@ -50,6 +50,9 @@ TITLES = {
     "learned_score_share": "gain of scores",
     "epsilon": "epsilon",
     "auc": "AUC of the attacker",
+    "unlearning_distance": "distance moved",
+    "unlearning_ndcg": "nDCG of the forgotten",
+    "unlearning_stretch": "stretch",
 }
 """metrics in the order in which they are shown"""
 

@@ -67,18 +67,21 @@ def smaller(most: int, value: int | tuple[int, ...]) -> int | list[int]:
 
 def without_sizes(sweep: dict[str, Any], n_clients: int) -> dict[str, Any]:
     """The sweep without the keys that make a study big; clients that differ in effort go on to differ."""
-    kept = {key: smaller_values(key, values, n_clients) for key, values in sweep.items() if key != "together"}
+    attacked = "malicious" in str(sweep)
+    kept = {key: smaller_values(key, values, n_clients, attacked) for key, values in sweep.items() if key != "together"}
     groups = [
-        {key: smaller_values(key, values, n_clients) for key, values in group.items()}
+        {key: smaller_values(key, values, n_clients, attacked) for key, values in group.items()}
         for group in sweep.get("together", [])
     ]
     filled = [{key: values for key, values in group.items() if values} for group in groups]
+    for way in kept.get("federation.unlearning", []):
+        way.update({"more": ROUNDS} if "more" in way else {})
     return {key: values for key, values in kept.items() if values} | ({"together": filled} if any(filled) else {})
 
 
-def smaller_values(key: str, values: Any, n_clients: int) -> Any:
-    """What is left of a swept key: nothing of sizes, but for the efforts of clients that differ."""
-    if key not in SHRUNK:
+def smaller_values(key: str, values: Any, n_clients: int, attacked: bool) -> Any:
+    """What is left of a swept key: nothing of sizes, but for who are attacked, and efforts of clients that differ."""
+    if key not in SHRUNK or (attacked and key == "federation.clients"):
         return values
     differ = key == "federation.local" and any(isinstance(value, list) for value in values)
     return [value[:n_clients] if isinstance(value, list) else value for value in values] if differ else None

@@ -79,8 +79,8 @@ def test_the_server_of_the_page_is_the_group_of_the_preset() -> None:
 def example_of(file: str) -> Any:
     """The class that the page's file defines: the code is run as it stands there."""
     text = PAGE.read_text(encoding="utf-8")
-    (code,) = re.findall(rf"```python\n# {re.escape(file)}\n(.*?)```", text, flags=re.DOTALL)
-    module = types.ModuleType(file.removesuffix(".py").replace("/", "."))
+    (code,) = re.findall(rf"```python\n# {re.escape(file)}, in [\w/]+\n(.*?)```", text, flags=re.DOTALL)
+    module = types.ModuleType(file.removesuffix(".py"))
     sys.modules[module.__name__] = module  # dataclasses look there for the types of fields
     exec(compile(code, file, "exec"), vars(module))
     (found,) = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
@@ -99,15 +99,10 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr("foltr.federated.fpdgd.Aggregation", Aggregation | rule)
     yield
     for file in OWN:
-        sys.modules.pop(file.removesuffix(".py").replace("/", "."))
+        sys.modules.pop(file.removesuffix(".py"))
 
 
-OWN = (
-    "foltr/federated/sign_pdgd.py",
-    "foltr/federated/aggregation/midrange.py",
-    "simulation/attacks/silent.py",
-    "simulation/partitions/in_order.py",
-)
+OWN = ("sign_pdgd.py", "midrange.py", "silent.py", "in_order.py")
 
 
 @pytest.mark.usefixtures("registered")

@@ -158,19 +158,21 @@ class RowWriter:
 
 
 def begin_run(folder: Path, preset: Mapping[str, Any]) -> None:
-    """Make the folder of a new run and write down its resolved preset.
+    """Make the folder of a new run and write down its resolved preset; SimulationError as `check_new` has it."""
+    check_new(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
+    (folder / ROWS).touch()
+    (folder / CELLS).touch()
 
-    SimulationError when something is in the folder already; nothing in it is touched then.
-    """
+
+def check_new(folder: Path) -> None:
+    """SimulationError when something is in the folder of a new run already; nothing is touched."""
     if folder.exists() and not folder.is_dir():
         raise SimulationError(f"{folder}: wanted a folder for the results, this is a file")
     if folder.exists() and any(folder.iterdir()):
         holds = "holds a run already" if (folder / ROWS).exists() else "is not empty"
         raise SimulationError(f"{folder} {holds}: --resume goes on with a run, another --out begins a new one")
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
-    (folder / ROWS).touch()
-    (folder / CELLS).touch()
 
 
 def resume_run(folder: Path) -> Stored:

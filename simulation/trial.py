@@ -115,7 +115,7 @@ def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    for event in _reports(cell, _fold(cell, root), root):
+    for event in _reports(cell, fold_of(cell, root), root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
@@ -142,21 +142,13 @@ def check_method(cell: Cell) -> None:
         unlearning_of(cell)
 
 
-def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
-    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
-
-    It reads the data of cells whose clients differ, and draws what their seeds will draw.
-    """
-    different: dict[str, Cell] = {}
-    for cell in cells:
-        data, federation = cell.preset.data, cell.preset.federation
-        if federation.partition or data.evaluate_clients_on:
-            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
-    for cell in different.values():
-        fold = _fold(cell, root)
-        fold = replace(fold, train=_asked(cell, fold))
-        shares_of(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
-        shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
+        return
+    fold = replace(fold, train=_asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +401,7 @@ def _judge(cell: Cell, queries: QuerySet) -> Judged:
     return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
-def _fold(cell: Cell, root: Path | None) -> Fold:
+def fold_of(cell: Cell, root: Path | None) -> Fold:
     """The data of a cell, as its preset wants it scaled."""
     data = cell.preset.data
     return load_fold(

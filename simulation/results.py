@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+DISCOUNT = 0.9995
+"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
+
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
@@ -60,7 +63,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_mrr: float | None = None
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
-    """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    """sum over rounds t of (mean nDCG of the round) * DISCOUNT^(t - 1) (thesis Eq. 2.1)"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
     query_ndcg: tuple[float, ...] | None = None

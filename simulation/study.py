@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,12 @@ from simulation.environment import Environment, environment, finished, keep_envi
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
-from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
+from simulation.report.names import TITLES, metric_title
+from simulation.report.paper_curves import papers_beside
+from simulation.report.report import make_report
+from simulation.report.result_tables import show_report
 from simulation.report.statistics import curves, settings_of
+from simulation.report.summary import write_summary
 from simulation.report.terminal_plot import show_curves
 from simulation.results import Row, write_csv
 
@@ -96,7 +101,14 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         if rows:
             from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
 
-            write_plots(folder, rows, expected=_reached(preset.expect.values, rows, whole=whole), k=preset.data.k)
+            write_plots(
+                folder,
+                rows,
+                expected=_reached(preset.expect.values, rows, whole=whole),
+                paper_curves=preset.expect.curves,
+                k=preset.data.k,
+                heading=_heading(preset),
+            )
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -125,7 +137,15 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
-    show_curves(curves(rows, metric), sys.stdout, title=metric_title(metric, k=preset.data.k))
+    found, title = curves(rows, metric), metric_title(metric, k=preset.data.k)
+    show_curves(found, sys.stdout, title=title, papers=papers_beside(found, metric, preset.expect.curves))
+
+
+def _heading(preset: Preset) -> str:
+    """The title of the paper's figure, as far as the preset tells."""
+    paper = preset.paper
+    named = [f"{kind} {text}" for kind, text in (("figure", paper.figure), ("table", paper.table)) if text[:1].isdigit()]
+    return ", ".join([paper.title or preset.data.dataset, *(re.split(r"[,:]", text)[0] for text in named)])
 
 
 def _opening(experiment: Experiment) -> str:

@@ -29,11 +29,8 @@ from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
-from simulation.results import Row
+from simulation.results import DISCOUNT, Row
 from simulation.streams import make_streams
-
-DISCOUNT = 0.9995
-"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
 _NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
 

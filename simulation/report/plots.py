@@ -1,4 +1,6 @@
-"""Learning curves as pictures: one panel for each condition, one line with its error band for each setting.
+"""Learning curves as pictures: one panel for each condition, one line with the band of its seeds for each setting.
+
+The paper's curves are dotted, in the colour of ours; a caption below says what the band is.
 
 Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; line styles differ as well.
 """
@@ -6,6 +8,7 @@ Colours are those of Okabe and Ito (2008), which colour-blind readers can tell a
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +22,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from foltr.arrays import FloatArray
-from simulation.preset import ExpectedValue
-from simulation.report.report import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
+from simulation.preset import ExpectedCurve, ExpectedValue
+from simulation.report.names import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
+from simulation.report.paper_curves import papers_beside
 from simulation.report.statistics import Curve, Settings, curves
 from simulation.results import Row
 
@@ -36,7 +40,16 @@ SINGLE_WIDTH, SINGLE_HEIGHT = 4.2, 3.0
 LEGEND_LINE, LEGEND_SAMPLE, LEGEND_CHARACTER = 0.19, 0.6, 0.075
 """inches: height of an entry, width of its sample of line, width of a letter"""
 
+MAX_LINES = 8
+"""of a panel, as many as there are colours; where there are more, other keys than conditions make panels too"""
+
+HEADING_LETTERS = 15
+"""of a title to an inch of the figure's width"""
+
 DOTS_PER_INCH = 200
+
+PAPERS_CURVE = "paper, published runs"
+"""in the legend"""
 
 X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
 
@@ -70,18 +83,32 @@ def write_plots(
     rows: Sequence[Row],
     *,
     expected: Iterable[ExpectedValue] = (),
+    paper_curves: Iterable[ExpectedCurve] = (),
     k: int | None = None,
     x: Literal["interactions", "rounds"] = "interactions",
+    heading: str = "",
+    stand_in: str = "",
 ) -> list[Path]:
-    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths."""
-    wanted = tuple(expected)
+    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths.
+
+    `heading` stands above the panels: which figure this is. `stand_in` stands below it: what the data are instead of
+    those that were asked for.
+    """
+    numbers, published = tuple(expected), tuple(paper_curves)
     paths = []
     for metric in TITLES:
         found = {settings: curve for settings, curve in curves(rows, metric).items() if len(curve.rounds) > 1}
         if found:
-            numbers = [number for number in wanted if number.metric == metric]
             with matplotlib.rc_context(_STYLE):
-                figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x)
+                figure = draw(
+                    found,
+                    title=metric_title(metric, k=k),
+                    expected=[number for number in numbers if number.metric == metric],
+                    papers=papers_beside(found, metric, published),
+                    x=x,
+                    heading=heading,
+                    stand_in=stand_in,
+                )
                 paths.append(_saved(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
                 paths.append(_saved(figure, folder / f"{metric}.svg"))
@@ -93,12 +120,13 @@ def draw(
     *,
     title: str,
     expected: Sequence[ExpectedValue] = (),
+    papers: Sequence[tuple[Settings, Curve]] = (),
     x: Literal["interactions", "rounds"] = "interactions",
+    heading: str = "",
+    stand_in: str = "",
 ) -> Figure:
-    """The figure of one metric; `title` names its axis."""
-    keys = condition_keys(found)
-    if len(group_by(found, keys)) == len(found):
-        keys = []  # only conditions were swept: they make the lines of a single panel
+    """The figure of one metric; `title` names its axis, `papers` are curves beside ours of the same settings."""
+    keys = panel_keys(list(found))
     panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
     names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
@@ -110,6 +138,7 @@ def draw(
     grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         _draw_panel(axes, panel, names, looks, x)
+        _draw_papers(axes, panel, names, looks, papers, x)
         _draw_expected(axes, panel, names, looks, expected, x)
         axes.set_title(caption(panel.condition, key_titles(found)) if panel.condition else "")
         axes.set_ylabel(title if number % n_columns == 0 else "")
@@ -119,21 +148,88 @@ def draw(
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     _add_legend(figure, grid.flat[: len(panels)])
+    _add_words(figure, heading, stand_in, band_caption(found.values()))
     return figure
 
 
+def panel_keys(found: Sequence[Settings]) -> list[str]:
+    """The keys whose values make panels: conditions, and as many others as it takes to keep to MAX_LINES in each.
+
+    Where only conditions were swept, they make the lines of a single panel, or the last of them those of several.
+    """
+    keys = condition_keys(found)
+    if len(group_by(found, keys)) == len(found):
+        return [] if len(found) <= MAX_LINES else keys[:-1]
+    for key in dict.fromkeys(key for settings in found for key, _ in settings):
+        crowded = max(map(len, group_by(found, keys).values())) > MAX_LINES
+        if crowded and key not in keys and len(group_by(found, [*keys, key])) < len(found):
+            keys.append(key)
+    return keys
+
+
+def band_caption(found: Iterable[Curve]) -> str:
+    """What lines and bands are, for below the panels."""
+    shown = list(found)
+    folds, seeds = ({getattr(curve, name) for curve in shown} for name in ("n_folds", "n_seeds"))
+    lines = f"mean of {_range(folds)} fold{'s' if max(folds) > 1 else ''}"
+    if max(seeds) < 2:
+        return f"{lines}, one seed: no band"
+    return f"{lines} and {_range(seeds)} seeds; band: one standard deviation between seeds, to both sides"
+
+
+def _range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _add_words(figure: Figure, heading: str, stand_in: str, below: str) -> None:
+    """Title, warning and caption, wrapped to the width of the figure, which grows by their lines."""
+    letters = int(figure.get_figwidth() * HEADING_LETTERS)
+    lines = textwrap.wrap(heading, letters) + textwrap.wrap(stand_in and f"data: {stand_in}", letters)
+    caption_lines = textwrap.wrap(below, int(letters * 1.2))
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (len(lines) + len(caption_lines)))
+    if lines:
+        figure.suptitle("\n".join(lines), fontsize=10)
+    figure.supxlabel("\n".join(caption_lines), fontsize=7, color="#555555")
+
+
 def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: str) -> None:
-    """Lines with a band of one standard error to both sides."""
+    """Lines with a band of one standard deviation between seeds to both sides."""
     for curve in panel.curves:
         look, at = looks[names[curve.settings]], _x(curve, x)
         axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
-        if np.isfinite(curve.se).all():
+        if np.isfinite(curve.sd).all():
             axes.fill_between(
-                at, curve.mean - curve.se, curve.mean + curve.se, color=look["color"], alpha=0.2, linewidth=0
+                at, curve.mean - curve.sd, curve.mean + curve.sd, color=look["color"], alpha=0.2, linewidth=0
             )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.margins(x=0.02)
+
+
+def _draw_papers(
+    axes: Axes,
+    panel: _Panel,
+    names: Mapping[Settings, str],
+    looks: Mapping[str, _Look],
+    papers: Sequence[tuple[Settings, Curve]],
+    x: str,
+) -> None:
+    """The paper's curves as dots on a dotted line."""
+    own = {curve.settings for curve in panel.curves}
+    for settings, curve in papers:
+        if settings in own:
+            colour = looks[names[settings]]["color"]
+            axes.plot(
+                _x(curve, x),
+                curve.mean,
+                ":",
+                marker="o",
+                markersize=2.5,
+                linewidth=1.0,
+                color=colour,
+                label=PAPERS_CURVE,
+            )
 
 
 def _draw_expected(
@@ -165,8 +261,9 @@ def _add_legend(figure: Figure, panels: Iterable[Axes]) -> None:
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    if "paper" in entries:
-        entries["paper"] = entries.pop("paper")
+    for paper in ("paper", PAPERS_CURVE):
+        if paper in entries:
+            entries[paper] = entries.pop(paper)
     if list(entries) == ["all"]:
         return
     width, height = figure.get_size_inches()

@@ -13,7 +13,7 @@ import pytest
 from simulation.cell import expand
 from simulation.cli import command
 from simulation.preset import decode_preset, load_tables
-from simulation.report.report import SUMMARY_DATA, SUMMARY_TEXT
+from simulation.report.summary import SUMMARY_DATA, SUMMARY_TEXT
 from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"

@@ -11,7 +11,8 @@ from simulation.engines import Finished, InProcess
 from simulation.experiment import work_with
 from simulation.federation import Shown
 from simulation.label_rankers import LABEL_RANKERS
-from simulation.trial import DISCOUNT, Tally
+from simulation.results import DISCOUNT
+from simulation.trial import Tally
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 

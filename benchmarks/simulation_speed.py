@@ -167,7 +167,7 @@ def score_pages(pages: Pages, theta: Any, n_hidden: int, n_pages: int, state: An
     hidden = np.empty((pages.longest + 1, max(n_hidden, 1)), theta.dtype)
     w, b, v = layers(theta, max(n_hidden, 1))
     for _ in range(n_pages):
-        query = next_query(pages, state)
+        query = next_query(pages, 0, state)
         first, last = pages.offsets[query], pages.offsets[query + 1]
         if n_hidden:
             hidden_sums(pages.features, first, last, w, b, hidden)

@@ -12,8 +12,12 @@ from foltr.federated.aggregation.registry import RULES
 from foltr.federated.optimizers import Optimizer
 from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
+from simulation.attacks.registry import ATTACKS
 from simulation.data.places import DATASETS, folds_present
+from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
+from simulation.measurements import MEASUREMENTS
+from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
@@ -34,6 +38,7 @@ def catalogue(root: Path | None) -> str:
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
     methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
     methods += [(name, "", NOTES[name]) for name in LABEL_BASELINES]
+    methods += [(name, "", _first_line(kind.__doc__)) for name, kind in MEASUREMENTS.items()]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
     return "\n\n".join(
@@ -42,6 +47,8 @@ def catalogue(root: Path | None) -> str:
             _section("Methods", methods),
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
+            _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
+            _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]
@@ -68,7 +75,8 @@ def _presence(name: str, root: Path | None) -> str:
     try:
         n_folds = len(folds_present(name, root))
     except DatasetError:
-        return "not here"
+        other = substitute(name, root)
+        return f"not here; {other} stands in" if other else "not here"
     return f"{n_folds} fold{'s' if n_folds > 1 else ''}"
 
 

@@ -48,7 +48,7 @@ KEYS = {
 
 EXAMPLES = """
 foltr-search --simulate mq2008                       FPDGD, three kinds of users, all folds
-foltr-search --simulate synthetic                    the same without any data at hand
+foltr-search --simulate mslr                         without any data at hand: on made-up data in its place
 foltr-search --simulate --list                       data sets, methods and presets
 foltr-search --simulate mq2008 --method fpdgd,foltr-es --seeds 5 --jobs 4
 foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
@@ -115,7 +115,9 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
         click.echo(catalogue(root))
         return 0
-    preset = _preset(dataset, options)
+    from simulation.data.stand_in import with_stand_in
+
+    preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)
     _need_extra()
     from simulation.study import run_study
 

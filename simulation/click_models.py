@@ -14,46 +14,70 @@ has examination 1 everywhere; the position-based model never stops.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import BoolVector, FloatArray, FloatVector
+from foltr.arrays import BoolVector, FloatArray, FloatMatrix
 from foltr.errors import ShapeError, ValueRangeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Users:
-    """The probabilities of a population of users."""
+    """The probabilities of a population of users; a behaviour is a row of each table, 1 row where all are alike."""
 
-    click: FloatVector
-    """[n_grades]"""
-    stop: FloatVector
-    """[n_grades]"""
-    examination: FloatVector
-    """[n_clients, k], or [1, k] when all users look alike"""
+    click: FloatMatrix
+    """[n_behaviours or 1, n_grades]"""
+    stop: FloatMatrix
+    """[n_behaviours or 1, n_grades]"""
+    examination: FloatMatrix
+    """[n_behaviours or 1, k]"""
+    mixed: bool = False
+    """whether each page has a behaviour drawn uniformly; else client c has behaviour c on all pages"""
 
     @property
     def k(self) -> int:
         """How many results a page shows."""
         return int(self.examination.shape[1])
 
+    @property
+    def n_grades(self) -> int:
+        """How many grades the users know, counted from 0."""
+        return int(self.click.shape[1])
+
+    @property
+    def n_behaviours(self) -> int:
+        """1 where all pages of all users are alike."""
+        return max(len(self.click), len(self.stop), len(self.examination))
+
     def clicks(self, grades: npt.NDArray[np.int8], client: int, rng: np.random.Generator) -> BoolVector:
         """Which of the shown results `[k']`, k' <= k, `client` opens; `grades` are in ranked order.
 
-        Draws, in this order and no others: one `rng.random()` for each result looked at, and one more after each
-        opened result whose stop[g] is above 0.
+        Draws, in this order and no others: one `rng.random()` for the behaviour where users are mixed; one for each
+        result looked at, and one more after each opened result whose stop[g] is above 0.
         """
-        looks = self.examination[client if len(self.examination) > 1 else 0]
+        behaviour = int(rng.random() * self.n_behaviours) if self.mixed else client
+        click, stop, looks = (_row(table, behaviour) for table in (self.click, self.stop, self.examination))
         opened = np.zeros(len(grades), dtype=np.bool_)
         for rank, grade in enumerate(grades):
-            if rng.random() < self.click[grade] * looks[rank]:
+            if rng.random() < click[grade] * looks[rank]:
                 opened[rank] = True
-                if self.stop[grade] > 0 and rng.random() < self.stop[grade]:
+                if stop[grade] > 0 and rng.random() < stop[grade]:
                     break
         return opened
+
+    def alone(self, behaviour: int) -> Users:
+        """Users who all have that one behaviour."""
+        click, stop, looks = (_row(table, behaviour)[None, :] for table in (self.click, self.stop, self.examination))
+        return Users(click, stop, looks)
+
+
+def _row(table: FloatMatrix, behaviour: int) -> FloatArray:
+    row: FloatArray = table[behaviour if len(table) > 1 else 0]
+    return row
 
 
 class ByGrade(NamedTuple):
@@ -79,6 +103,14 @@ FIVE_GRADES = {
     "poison": ByGrade((1.0, 0.8, 0.4, 0.2, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0)),
 }
 """thesis Table 2.2; poison: Table 5.1"""
+TWO_GRADES = {
+    "perfect": ByGrade((0.0, 1.0), (0.0, 0.0)),
+    "navigational": ByGrade((0.05, 0.95), (0.2, 0.9)),
+    "informational": ByGrade((0.3, 0.7), (0.1, 0.5)),
+    "poison": ByGrade((1.0, 0.0), (0.0, 0.0)),
+}
+"""of the intents, in the published code of thesis Chapter 4 alone; poison: as in Table 5.1"""
+Table = Literal["thesis", "intents"]
 CASCADES = tuple(THREE_GRADES)
 KINDS = (*CASCADES, "pbm", "fedips")
 PAGE = 10
@@ -93,20 +125,23 @@ _ROWS = {1: (0, 2), 2: (0, 1, 2), 3: (0, 1, 2, 4), 4: (0, 1, 2, 3, 4)}
 """top grade -> rows of the table of three (up to grade 2) or five"""
 
 
-def by_grade(kind: str, *, top_grade: int) -> ByGrade:
+def by_grade(kind: str, *, top_grade: int, table: Table = "thesis") -> ByGrade:
     """The cascade probabilities for grades 0 to `top_grade`, 1 to 4; ValueRangeError for others and unknown kinds.
 
     The tables are for three and for five grades. With binary judgements grade 1 is the best there is and behaves as
     grade 2 of Table 2.1; grades 0 to 3 behave as 0, 1, 2 and 4 of Table 2.2, so that the best is clicked as the table's
-    best. (The published code for binary intents agrees but for the informational user: .3 / .7, stop .1 / .5.)
+    best. "intents" is the published code's own table for binary judgements, which differs for informational users.
     """
     if top_grade not in _ROWS:
         raise ValueRangeError(f"there are click models for 2 to 5 grades, not {top_grade + 1}")
     if kind not in CASCADES:
         raise ValueRangeError(f"no cascade click model {kind!r}; there are {', '.join(CASCADES)}")
-    table = (THREE_GRADES if top_grade < 3 else FIVE_GRADES)[kind]
-    rows = _ROWS[top_grade]
-    return ByGrade(tuple(table.click[row] for row in rows), tuple(table.stop[row] for row in rows))
+    if table == "intents":
+        if top_grade != 1:
+            raise ValueRangeError(f'users.table: "intents" is for 2 grades, not {top_grade + 1}')
+        return TWO_GRADES[kind]
+    whole, rows = (THREE_GRADES if top_grade < 3 else FIVE_GRADES)[kind], _ROWS[top_grade]
+    return ByGrade(tuple(whole.click[row] for row in rows), tuple(whole.stop[row] for row in rows))
 
 
 def make_users(
@@ -118,6 +153,7 @@ def make_users(
     rng: np.random.Generator | None = None,
     eta: float | npt.ArrayLike = 1.0,
     spread: float | None = None,
+    table: Table = "thesis",
 ) -> Users:
     """`n_clients` users of a kind, on pages of `k` results.
 
@@ -132,12 +168,37 @@ def make_users(
     if kind not in KINDS:
         raise ValueRangeError(f"no click model {kind!r}; there are {', '.join(KINDS)}")
     if kind in CASCADES:
-        table = by_grade(kind, top_grade=top_grade)
-        return Users(np.array(table.click), np.array(table.stop), np.ones((1, k)))
+        grades = by_grade(kind, top_grade=top_grade, table=table)
+        return Users(np.array([grades.click]), np.array([grades.stop]), np.ones((1, k)))
     if spread is None:
         spread = FEDIPS_SPREAD if kind == "fedips" else 0.0
-    click = _attraction(kind, top_grade)
+    click = _attraction(kind, top_grade, table)[None, :]
     return Users(click, np.zeros_like(click), examination(_position_biases(eta, spread, n_clients, rng), k=k))
+
+
+def in_turn(groups: Sequence[Users], n_clients: int) -> Users:
+    """`n_clients` users of whom client c behaves as group c modulo the number of groups; pages of one length."""
+    return _side_by_side([groups[client % len(groups)].alone(client) for client in range(n_clients)])
+
+
+def last_ones(users: Users, others: Users, n_others: int, *, n_clients: int) -> Users:
+    """`users` of whom the last `n_others` of `n_clients` behave as `others` do, who are all alike.
+
+    ValueRangeError for mixed users, of whom no one has a behaviour of its own.
+    """
+    if n_others and users.mixed:
+        raise ValueRangeError('users.mix: malicious users have a behaviour of their own, so "page" is not for them')
+    honest = [users.alone(client) for client in range(n_clients - n_others)]
+    return _side_by_side([*honest, *[others.alone(0)] * n_others]) if n_others else users
+
+
+def _side_by_side(alone: Sequence[Users]) -> Users:
+    """Users of one behaviour each as users of many."""
+    return Users(
+        np.concatenate([one.click for one in alone]),
+        np.concatenate([one.stop for one in alone]),
+        np.concatenate([one.examination for one in alone]),
+    )
 
 
 def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
@@ -158,10 +219,16 @@ def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None =
     pages = np.asarray(grades)
     if pages.ndim != 2:
         raise ShapeError(f"grades must be [n_pages, k], not {list(pages.shape)}")
+    if len(users.click) > 1:
+        meant = range(users.n_behaviours) if client is None or users.mixed else [client]
+        each = [expected_max_rr(users.alone(behaviour), pages) for behaviour in meant]
+        return np.asarray(np.mean(each, axis=0))
     pages = pages[:, : users.k]
-    attraction = np.where(pages < 0, 0.0, users.click[np.maximum(pages, 0)])
+    attraction = np.where(pages < 0, 0.0, users.click[0][np.maximum(pages, 0)])
     distinct, which = np.unique(attraction, axis=0, return_inverse=True)
-    looks = users.examination if client is None or len(users.examination) == 1 else users.examination[[client]]
+    looks = users.examination
+    if client is not None and not users.mixed and len(looks) > 1:
+        looks = looks[[client]]
     total = np.zeros(len(distinct))
     block = max(1, _CELLS // max(1, len(distinct)))
     for start in range(0, len(looks), block):
@@ -181,11 +248,11 @@ def _first_click(attraction: FloatArray, looks: FloatArray) -> FloatArray:
     return value
 
 
-def _attraction(kind: str, top_grade: int) -> FloatArray:
+def _attraction(kind: str, top_grade: int, table: Table) -> FloatArray:
     """click[g] of a position-based kind, `[n_grades]`."""
     if kind == "fedips":
         return np.where(2 * np.arange(top_grade + 1) > top_grade, 1.0, 0.1)
-    return np.array(by_grade("perfect", top_grade=top_grade).click)
+    return np.array(by_grade("perfect", top_grade=top_grade, table=table).click)
 
 
 def _position_biases(

@@ -47,10 +47,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     cpu: str
     cores: int
     """that the process may use"""
+    stand_in: str = ""
+    """which data set this was not, where another stood in for it"""
 
 
-def environment(command: Sequence[str]) -> Environment:
-    """The present environment of a run that was started with those words."""
+def environment(command: Sequence[str], *, stand_in: str = "") -> Environment:
+    """The present environment of a run that was started with those words; `stand_in` as in simulation.data.stand_in."""
     return Environment(
         started=_now(),
         command=" ".join(without_paths(command)),
@@ -60,6 +62,7 @@ def environment(command: Sequence[str]) -> Environment:
         platform=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        stand_in=stand_in,
     )
 
 

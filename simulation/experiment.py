@@ -151,5 +151,6 @@ def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
     except DatasetError as error:
         if dataset not in DATASETS:
             raise
-        hint = "--data DIR or FOLTR_DATASETS names the folder; `synthetic` needs no data."
+        made_up = (DATASETS[dataset].stand_ins or ("synthetic",))[-1]
+        hint = f"--data DIR or FOLTR_DATASETS names the folder; `{made_up}` needs no data."
         raise DatasetError(f"{error} {hint}") from error

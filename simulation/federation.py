@@ -10,11 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 
+from foltr.arrays import FloatMatrix, Int64Matrix, Int64Vector
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
+from simulation.attacks.settings import AttackedRound, AttackSettings
 from simulation.click_models import Users
 from simulation.data.queries import QuerySet
 from simulation.streams import Streams, keep_user_state, user_generator
@@ -34,16 +39,48 @@ class Shown:
     clicks: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Population:
     """Who takes part in a round, and with what."""
 
     data: QuerySet
-    """every client draws its queries from here, uniformly with replacement: query int(u * n_queries)"""
+    """all queries that anybody asks; where clients hold different ones, those of client after client"""
     users: Users
     n_clients: int
-    n_local: int
-    """interactions of each client in a round"""
+    n_local: int | Int64Vector
+    """interactions of each client in a round, B; `[n_clients]` where they differ"""
+    holds: Int64Matrix | None = None
+    """[n_clients, 2] the first of the queries that a client asks, and the one after its last; None: all ask all"""
+    attack: AttackSettings | None = None
+    """what malicious clients do"""
+    n_malicious: int = 0
+    """how many there are: the last clients"""
+    personal: FloatMatrix | None = None
+    """[n_clients, n_params] the ranker that each device ended its last round with, written in place, where it keeps
+    some of it; None: nobody keeps anything"""
+
+    def __post_init__(self) -> None:
+        if self.n_clients < 1 or np.shape(self.n_local) not in ((), (self.n_clients,)) or np.min(self.n_local) < 1:
+            raise ValueRangeError(f"{self.n_clients} clients with {self.n_local} interactions make no round")
+        if not 0 <= self.n_malicious <= self.n_clients:
+            raise ValueRangeError(f"{self.n_malicious} of {self.n_clients} clients cannot be malicious")
+        if self.ranges.shape != (self.n_clients, 2) or (np.diff(self.ranges) < 1).any():
+            raise ShapeError(f"holds must be [{self.n_clients}, 2] queries, at least one for each client")
+
+    @property
+    def local(self) -> Int64Vector:
+        """Interactions of each client in a round `[n_clients]`."""
+        return np.full(self.n_clients, self.n_local, dtype=np.int64)
+
+    @property
+    def ranges(self) -> Int64Matrix:
+        """`holds`; the whole for all clients where that is None."""
+        return self.holds if self.holds is not None else np.tile([0, self.data.n_queries], (self.n_clients, 1))
+
+    def draw_query(self, client: int, rng: np.random.Generator) -> int:
+        """A query of the client's, uniformly: one number of `rng`."""
+        first, past_last = (0, self.data.n_queries) if self.holds is None else self.holds[client]
+        return int(first) + int(rng.random() * (past_last - first))
 
 
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
@@ -54,19 +91,51 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
 
     A page costs the user's stream: one number for the query, what `method.rank` draws, what `Users.clicks` draws.
     """
-    messages = []
+    messages: list[Any] = []
     pages: list[tuple[float, float, float, int]] = []
-    for client in range(population.n_clients):
+    for client, n_local in enumerate(population.local):
         rng = user_generator(streams, client)
-        local = method.begin(model, streams.devices[client])
-        for _ in range(population.n_local):
+        local = _begin(method, model, population, streams, client)
+        for _ in range(n_local):
             interaction, page = _visit(method, local, population, client, rng)
             local = method.learn(local, interaction)
             pages.append(page)
         messages.append(method.report(local, streams.devices[client]))
+        if population.personal is not None:
+            population.personal[client] = local.theta
         keep_user_state(streams, client, rng)
     ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True))
-    return method.aggregate(model, messages), Shown(len(pages), ndcg, first, highest, int(clicks))
+    shown = Shown(len(pages), ndcg, first, highest, int(clicks))
+    return method.aggregate(model, _attacked(method, model, messages, population, streams)), shown
+
+
+def _begin(method: Any, model: Model, population: Population, streams: Streams, client: int) -> Any:
+    """The device's state at the start of a round, with what it kept."""
+    if population.personal is None:
+        return method.begin(model, streams.devices[client])
+    return method.begin_keeping(model, population.personal[client])
+
+
+def _attacked(
+    method: Any, model: Model, messages: list[FPDGDMessage], population: Population, streams: Streams
+) -> list[FPDGDMessage]:
+    """The messages, those of malicious clients with what they send instead."""
+    if population.attack is None:
+        return messages
+    reported = np.array([message.theta for message in messages])
+    thetas = attacked_thetas(method, model, reported, population, streams)
+    return [msgspec.structs.replace(one, theta=theta) for one, theta in zip(messages, thetas, strict=True)]
+
+
+def attacked_thetas(
+    method: Any, model: Model, reported: FloatMatrix, population: Population, streams: Streams
+) -> FloatMatrix:
+    """What reaches the server `[n_clients, n_sent]` where honest clients would all have sent `reported`."""
+    if population.attack is None or not population.n_malicious:
+        return reported
+    scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker)
+    sent = population.attack.send(scene)
+    return reported if sent is None else np.concatenate([scene.benign, sent])
 
 
 def _visit(
@@ -74,7 +143,7 @@ def _visit(
 ) -> tuple[Interaction, tuple[float, float, float, int]]:
     """One page: a query, the ranking shown, the clicks on it."""
     data, users = population.data, population.users
-    rows = data.rows(int(rng.random() * data.n_queries))
+    rows = data.rows(population.draw_query(client, rng))
     features, grades = data.features[rows].astype(np.float64), data.grades[rows]
     ranking = method.rank(local, features, rng, k=users.k)
     shown = grades[ranking]

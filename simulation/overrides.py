@@ -13,8 +13,9 @@ from simulation.errors import PresetError
 Overrides = dict[str, list[Any]]
 """by dotted key the values to try; a list is one value where the key takes a list, as data.folds does"""
 
-REPETITION = ("seeds", "data.folds", "federation.evaluate_every")
-"""keys that change how often and how closely one looks, not what is looked at"""
+REPETITION = ("seeds", "federation.evaluate_every")
+"""keys that change how often and how closely one looks, not what is looked at; folds are fixed parts of a data set and
+differ more from each other than methods do, so a number of five is not one of two"""
 
 
 def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any]:

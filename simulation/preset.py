@@ -28,18 +28,24 @@ from simulation.errors import PresetError
 
 Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Clicks = Literal["perfect", "navigational", "informational", "poison", "pbm", "fedips"]
 Metric = Literal[
     "offline_ndcg",
     "offline_mrr",
     "offline_map",
     "offline_max_rr",
+    "offline_ndcg_clients",
+    "offline_ndcg_personal",
     "online_ndcg",
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
+    "epsilon",
+    "auc",
 ]
 _T = TypeVar("_T")
+_S = TypeVar("_S", bound=msgspec.Struct)
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,12 +70,18 @@ class Data(_Table, frozen=True, kw_only=True):
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
     folds: tuple[Count, ...] | Literal["all"] = "all"
+    in_place_of: str = ""
+    """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
     one_document: Literal["zero", "raw"] = "zero"
     """what min-max makes of a query with a single document"""
     no_relevant: Literal["skip", "zero", "one"] = "skip"
     """what a held-out query without a relevant document counts, because papers differ"""
+    users: Count | None = None
+    """of a log of searches: how many real users, those who asked most; None: a hundred"""
+    without: tuple[str, ...] = ()
+    """but for these"""
     learn_from: Literal["train", "validation"] = "train"
     """the queries that users ask; some papers tuned on the validation queries of a fold"""
     indifferent: Literal["keep", "drop"] = "keep"
@@ -80,17 +92,24 @@ class Data(_Table, frozen=True, kw_only=True):
     """which of two documents with equal scores is ranked above the other"""
     k: Count = 10
     """the cutoff of the offline metrics"""
+    evaluate_clients_on: dict[str, Any] = {}
+    """besides: a partition, as in `federation.partition`, of whose shares each is judged as its client sees it"""
 
 
 class UserTable(_Table, frozen=True, kw_only=True):
     """Who searches."""
 
-    clicks: Clicks = "perfect"
+    clicks: Clicks | tuple[Clicks, ...] = "perfect"
+    """one kind for all; or several, which clients have in turn"""
+    mix: Literal["client", "page"] = "client"
+    """where there are several kinds or etas: whether each client has one, or each page one drawn at random"""
+    table: Literal["thesis", "intents"] = "thesis"
+    """whose probabilities; "intents": those of the published code for two grades"""
     k: Count = 10
     """results on a page"""
-    eta: Annotated[float, msgspec.Meta(ge=0)] = 1.0
-    """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma"""
-    spread: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    eta: NotNegative | tuple[NotNegative, ...] = 1.0
+    """pbm and fedips: position bias (1 / rank)^eta; FedIPS calls it gamma; or several, which clients have in turn"""
+    spread: NotNegative | None = None
     """pbm and fedips: standard deviation of eta between users; None is 0 for pbm and .1 for fedips"""
     logging_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.0
     """above 0: pages are shown by a ranker trained on the labels of this share of the training queries (FedIPS)"""
@@ -100,8 +119,14 @@ class Federation(_Table, frozen=True, kw_only=True):
     """How many take part, and for how long."""
 
     clients: Count = 10
-    local: Count = 5
-    """interactions of each client in a round, B"""
+    local: Count | tuple[Count, ...] = 5
+    """interactions of each client in a round, B; or one number for each client"""
+    partition: dict[str, Any] = {}
+    """who holds what, as {kind = NAME, ...}; {}: every client draws from all queries (IID)"""
+    attack: dict[str, Any] = {}
+    """what malicious clients do, as {attack = NAME, ...}"""
+    malicious: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """how many clients are malicious, the last ones"""
     rounds: Count = 1000
     evaluate_every: Annotated[int, msgspec.Meta(ge=0)] = 0
     """rounds between two rows of results; 0 makes twenty rows, whatever the number of rounds"""
@@ -212,6 +237,14 @@ def decode_table(table: Mapping[str, Any], kind: type[_T], *, source: str, at: s
         raise PresetError(f"{source}: {_place_and_fault(str(error), at, kind)}") from error
 
 
+def decode_tagged(table: Mapping[str, Any], kinds: Mapping[str, type[_S]], *, tag: str, at: str) -> _S:
+    """The record of the kind that a table names under `tag`; PresetError names the dotted place `at` and the fault."""
+    name = str(table.get(tag, ""))
+    if name not in kinds:
+        raise PresetError(f"{at}.{tag}: there is no {name!r}; there are {', '.join(kinds)}")
+    return decode_table(table, kinds[name], source="preset", at=at)
+
+
 def preset_tables(preset: Preset) -> dict[str, Any]:
     """The preset as plain tables, every default written out; what `decode_preset` takes."""
     tables: dict[str, Any] = _without_none(msgspec.to_builtins(preset))
@@ -264,8 +297,8 @@ def _place_and_fault(message: str, at: str, kind: Any) -> str:
         return f"{_dotted(inside, key[1])}: there is no such key{known}"
     if key := re.fullmatch(r"Object missing required field `(.*)`", fault):
         return f"{_dotted(inside, key[1])}: missing"
-    if get_origin(wanted) is Literal:
-        return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(get_args(wanted))}"
+    if choices := next((get_args(kind) for kind in (wanted, *get_args(wanted)) if get_origin(kind) is Literal), ()):
+        return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(choices)}"
     fault = fault.replace("`", "")
     return f"{inside or 'preset'}: {fault[:1].lower()}{fault[1:]}"
 

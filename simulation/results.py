@@ -59,20 +59,30 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     offline_map: float | None = None
     offline_max_rr: float | None = None
     """expected MaxRR of the cell's users on the held-out rankings"""
+    offline_ndcg_clients: float | None = None
+    """of the common ranker on every client's own share of [data] evaluate_clients_on, the mean over clients"""
+    offline_ndcg_personal: float | None = None
+    """the same of every client's own ranker, where clients keep something of it for themselves"""
     online_ndcg: float | None = None
     online_mrr: float | None = None
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * DISCOUNT^(t - 1) (thesis Eq. 2.1)"""
+    epsilon: float | None = None
+    """what was spent of privacy so far: of one device's whole contribution, against its absence"""
+    auc: float | None = None
+    """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
+    fixed: bool = False
+    """whether nothing was drawn for it: another seed would have made the same row"""
     query_ndcg: tuple[float, ...] | None = None
     """offline nDCG of each held-out query that counts, in the order of the data, to six digits: in a cell's last row
     alone, and only where each query is held out in one fold of the study"""
 
 
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(("offline_", "online_", "cumulative_")))
-"""the columns of a row that are metrics"""
+METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
+"""the columns of a row that are metrics: those that may be missing"""
 
 
 class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,9 +53,9 @@ def _client(
 ) -> tuple[FedIPSMessage, list[_Page]]:
     """A device's round."""
     data, users = population.data, population.users
-    looks = users.examination[client if len(users.examination) > 1 else 0]
+    looks = users.alone(client).examination[0]
     local = method.begin_knowing(model, looks)
-    queries = [int(user.random() * data.n_queries) for _ in range(population.n_local)]
+    queries = [population.draw_query(client, user) for _ in range(population.local[client])]
     pages: list[_Page] = []
     n_clicks = 0
     for query in queries * MAX_SWEEPS:

@@ -25,6 +25,8 @@ class Streams:
     """[n_clients]"""
     model: np.random.Generator
     """for the initial model"""
+    attacker: np.random.Generator
+    """for those who attack, together"""
 
     @property
     def n_clients(self) -> int:
@@ -36,12 +38,13 @@ def make_streams(seed: int, n_clients: int) -> Streams:
 
     Client c's streams depend on the seed and c alone, not on how many clients there are.
     """
-    model, users, devices = np.random.SeedSequence(seed).spawn(3)
+    model, users, devices, attacker = np.random.SeedSequence(seed).spawn(4)
     states = np.empty((n_clients, 4), dtype=np.uint64)
     for client, sequence in enumerate(users.spawn(n_clients)):
         states[client] = np.random.SFC64(sequence).state["state"]["state"]
     generators = tuple(np.random.Generator(np.random.SFC64(s)) for s in devices.spawn(n_clients))
-    return Streams(states, generators, np.random.Generator(np.random.SFC64(model)))
+    alone = (np.random.Generator(np.random.SFC64(sequence)) for sequence in (model, attacker))
+    return Streams(states, generators, *alone)
 
 
 def user_generator(streams: Streams, client: int) -> np.random.Generator:

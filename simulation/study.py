@@ -8,7 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.batched import anything_compiled
-from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
+from simulation.data.stand_in import real_data, stand_in
+from simulation.engines import (
+    Advanced,
+    CellFailed,
+    Compiled,
+    Engine,
+    Event,
+    Finished,
+    RayCluster,
+    Reported,
+    Started,
+    make_engine,
+)
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.preset import ExpectedValue, Preset
@@ -42,11 +54,14 @@ def run_study(
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    entry = environment(command)
+    instead = stand_in(preset.data)
+    if instead:
+        _say(f"{instead}; {real_data(preset.data)}")
+    entry = environment(command, stand_in=instead)
     keep_environment(folder, entry)
     if cold:
-        _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
-    outcome = _run(experiment, place, root)
+        _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
+    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, RayCluster) else jobs or cores())
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
@@ -61,15 +76,19 @@ def run_study(
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
+def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     rounds = {cell.id: cell.preset.federation.rounds for cell in experiment.waiting}
-    with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
+    with RunProgress(titles, sys.stderr, finished=len(experiment.finished), jobs=jobs) as progress:
         progress.say(_opening(experiment))
 
         def tell(event: Event) -> None:
-            if isinstance(event, Advanced):
+            if isinstance(event, Started):
+                progress.begin(event.cell)
+            elif isinstance(event, Compiled):
+                progress.compiled(event.cell, event.seconds)
+            elif isinstance(event, Advanced):
                 progress(event.cell, event.round, rounds[event.cell])
             elif isinstance(event, Reported) and event.row.round < rounds[event.cell]:
                 progress(event.cell, event.row.round, rounds[event.cell])
@@ -108,6 +127,7 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
                 paper_curves=preset.expect.curves,
                 k=preset.data.k,
                 heading=_heading(preset),
+                stand_in=stand_in(preset.data),
             )
 
 
@@ -116,7 +136,15 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     preset = experiment.preset
     if whole:
         notes = [preset.expect.note] if preset.expect.note else []
-        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes)
+        instead = stand_in(preset.data)
+        report = make_report(
+            whole,
+            expected=preset.expect.values,
+            k=preset.data.k,
+            notes=notes,
+            stand_in=instead,
+            folds={cell.fold for cell in experiment.cells},
+        )
         write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
@@ -137,14 +165,17 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
-    found, title = curves(rows, metric), metric_title(metric, k=preset.data.k)
+    found = curves(rows, metric)
+    title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
     show_curves(found, sys.stdout, title=title, papers=papers_beside(found, metric, preset.expect.curves))
 
 
 def _heading(preset: Preset) -> str:
     """The title of the paper's figure, as far as the preset tells."""
     paper = preset.paper
-    named = [f"{kind} {text}" for kind, text in (("figure", paper.figure), ("table", paper.table)) if text[:1].isdigit()]
+    named = [
+        f"{kind} {text}" for kind, text in (("figure", paper.figure), ("table", paper.table)) if text[:1].isdigit()
+    ]
     return ", ".join([paper.title or preset.data.dataset, *(re.split(r"[,:]", text)[0] for text in named)])
 
 

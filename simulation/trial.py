@@ -6,29 +6,35 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+import msgspec
 import numpy as np
 
-from foltr.arrays import FloatVector
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import FoltrError
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
-from simulation.click_models import Users, make_users
-from simulation.data.datasets import DATASETS, load_fold
+from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
-from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
+from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.federation import Population, Shown
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
+from simulation.measurements import MEASUREMENTS
+from simulation.measuring import Ground, Measurement
+from simulation.participants import attack_of, participants, shares_of, size
+from simulation.preset import decode_table
 from simulation.results import DISCOUNT, Row
 from simulation.streams import make_streams
 
@@ -74,9 +80,6 @@ class Tally:
         return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
 
 
-CENTRALISED = ("pdgd",)
-"""methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-
 TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
@@ -86,21 +89,31 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        with compile_clock() as compiled:
+            yield from _events(cell, root, compiled)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
         yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
+
+
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+    """What a trial of the cell reports, behind what was compiled for it."""
+    data = cell.preset.data
+    fold = load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
+    for event in Trial.prepared(cell, fold).events():
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
 
 
 def check_method(cell: Cell) -> None:
@@ -111,8 +124,12 @@ def check_method(cell: Cell) -> None:
         if cell.method.ranker != "linear":
             raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
         _label_ranker(cell)
+    elif cell.method.name in MEASUREMENTS:
+        _measurement(cell)
     else:
         method_of(cell, ranker)
+        size(cell)
+        attack_of(cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,57 +139,86 @@ class Trial:
     cell: Cell
     fold: Fold
     ranker: Ranker
-    users: Users
+    population: Population
     judged: Judged
     """the held-out queries, or those that [data] evaluate_on names"""
-    n_clients: int
-    n_local: int
+    judged_by_clients: tuple[Judged, ...] = ()
+    """the same as every client sees them, where [data] evaluate_clients_on says how"""
 
     @classmethod
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
-        """The cell's ranker, users and held-out queries, on the data of one fold."""
-        data, federation = cell.preset.data, cell.preset.federation
-        n_clients, n_local = federation.clients, federation.local
-        if cell.method.name in CENTRALISED:
-            n_clients, n_local = 1, n_clients * n_local
+        """The cell's ranker, clients and held-out queries, on the data of one fold."""
+        data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
-        users = _users(cell, fold, n_clients)
-        judged = judge(
-            fold.test if data.evaluate_on == "test" else fold.train,
-            k=data.k,
-            no_relevant=data.no_relevant,
-            ties=data.ties,
+        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
+        return cls(
+            cell,
+            fold,
+            _ranker(cell.method, fold.train.n_features),
+            participants(cell, fold),
+            _judge(cell, held_out),
+            tuple(_judge(cell, share) for share in evaluated),
         )
-        return cls(cell, fold, _ranker(cell.method, fold.train.n_features), users, judged, n_clients, n_local)
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        return self._label_ranker() if self.cell.method.name in LABEL_RANKERS else self._rounds()
+        name = self.cell.method.name
+        if name in MEASUREMENTS:
+            return self._measured()
+        return self._label_ranker() if name in LABEL_RANKERS else self._rounds()
+
+    def _measured(self) -> Iterator[Event]:
+        """What is measured without an online method."""
+        rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        started = time.perf_counter()
+        for found in _measurement(self.cell).measure(ground):
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
+                fixed=rng.bit_generator.state == untouched,
+            )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
-        started = time.perf_counter()
-        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
+        started, rng = time.perf_counter(), np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
+        theta = _label_ranker(self.cell).fit(self.fold.train, rng)
+        seconds, fixed = time.perf_counter() - started, rng.bit_generator.state == untouched
+        yield self._row(theta, Tally(), round_number=0, seconds=seconds, last=True, fixed=fixed)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
         federation = self.cell.preset.federation
-        streams = make_streams(_integer(self.cell.sequence()), self.n_clients)
+        streams = make_streams(_integer(self.cell.sequence()), self.population.n_clients)
         method = method_of(self.cell, self.ranker, production=self._production())
-        population = Population(self.fold.train, self.users, self.n_clients, self.n_local)
-        play = fast_round(method)
         model = method.initial(streams.model)
+        population = self._with_memory(model.theta)
+        play = fast_round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
-        yield self._row(model.theta, tally, round_number=0, seconds=seconds)
+        yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
         for round_number in range(1, federation.rounds + 1):
             started = time.perf_counter()
             model, shown = play(method, model, population, streams)
             seconds += time.perf_counter() - started
             tally.add(shown)
             if round_number % federation.interval == 0 or round_number == federation.rounds:
-                last = round_number == federation.rounds
-                yield self._row(model.theta, tally, round_number=round_number, seconds=seconds, last=last)
+                yield self._row(
+                    model.theta,
+                    tally,
+                    round_number=round_number,
+                    seconds=seconds,
+                    personal=population.personal,
+                    last=round_number == federation.rounds,
+                )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
@@ -185,9 +231,31 @@ class Trial:
         rng = np.random.default_rng(self.cell.sequence().spawn(2)[1])
         return tuple(logging_policy(self.fold.train, rng, share=share).tolist())
 
-    def _row(self, theta: Any, tally: Tally, *, round_number: int, seconds: float, last: bool = False) -> Reported:
-        """The state of the cell after a round; the last one has the values of single queries."""
-        offline = self.judged.evaluate(self.ranker, theta, users=self.users)
+    def _with_memory(self, theta: FloatVector) -> Population:
+        """The population, every device with the first ranker `[n_params]` where it keeps some of it."""
+        if not self.cell.method.settings.get("personal"):
+            return self.population
+        return replace(self.population, personal=np.tile(theta, (self.population.n_clients, 1)))
+
+    def _row(
+        self,
+        theta: FloatVector,
+        tally: Tally,
+        *,
+        round_number: int,
+        seconds: float,
+        personal: FloatMatrix | None = None,
+        last: bool = False,
+        fixed: bool = False,
+    ) -> Reported:
+        """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
+
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
+        """
+        if personal is not None:
+            theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -202,14 +270,22 @@ class Trial:
                 offline_mrr=offline.mrr,
                 offline_map=offline.map,
                 offline_max_rr=offline.max_rr,
+                offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
+                offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
                 online_ndcg=online.ndcg if online else None,
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
                 seconds=seconds,
+                fixed=fixed,
                 query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),
         )
+
+    def _mean_ndcg(self, thetas: Iterable[FloatVector]) -> float | None:
+        """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
+        pairs = list(zip(self.judged_by_clients, thetas, strict=False))
+        return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
 
     @property
     def _judged_once(self) -> bool:
@@ -223,6 +299,11 @@ def _rounded(values: FloatVector) -> tuple[float, ...]:
     return tuple(np.round(values, 6).tolist())
 
 
+def _judge(cell: Cell, queries: QuerySet) -> Judged:
+    data = cell.preset.data
+    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+
+
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
     """The queries that users ask; DatasetError for a fold that does not have them."""
     data = cell.preset.data
@@ -230,21 +311,6 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     if asked is None:
         raise DatasetError(f"data.learn_from: fold {fold.number} of {data.dataset} has no validation queries")
     return without_indifferent(asked) if data.indifferent == "drop" else asked
-
-
-def _users(cell: Cell, fold: Fold, n_clients: int) -> Users:
-    """The simulated users; with the click model's table for the grades of the data set."""
-    table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
-    top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    return make_users(
-        table.clicks,
-        top_grade=top_grade,
-        n_clients=n_clients,
-        k=table.k,
-        rng=np.random.default_rng(cell.sequence().spawn(1)[0]),
-        eta=table.eta,
-        spread=table.spread,
-    )
 
 
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
@@ -255,7 +321,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -275,6 +341,10 @@ def _label_ranker(cell: Cell) -> Any:
         return LABEL_RANKERS[choice.name](**choice.settings)
     except TypeError as error:
         raise PresetError(f"settings of {choice.name}: {error}") from error
+
+
+def _measurement(cell: Cell) -> Measurement:
+    return decode_table(cell.method.settings, MEASUREMENTS[cell.method.name], source="preset", at="method")
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

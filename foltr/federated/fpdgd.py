@@ -18,6 +18,12 @@ round began with, so that no page changes what another one says, and with P_L th
 
 A projection moves no two points apart. So a page more or less moves the update by `longest_step` at most, all pages of
 a query together by `longest_query` at most (each as a Euclidean length, before noise).
+
+Two remedies for devices whose users want different things: FedProx (Li et al., MLSys 2020) draws every step back to the
+common ranker, and FedPer (Arivazhagan et al. 2019) leaves the output layer of a neural ranker with each device,
+
+    theta_c <- theta_c + learning_rate * (PDGD gradient - proximal * (theta_c - theta_t))      (`proximal`)
+    what is sent and averaged are W and b, while v goes on from the device's own last round    (`personal`)
 """
 
 from __future__ import annotations
@@ -41,7 +47,7 @@ from foltr.privacy.clipping import clip_l2
 from foltr.privacy.mechanisms import Mechanism, NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import draw
-from foltr.ranking.rankers import Ranker
+from foltr.ranking.rankers import Neural, Ranker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +101,12 @@ class FPDGD:
     """the longest step that one page may take, a Euclidean length; None: no cap"""
     longest_query: float | None = None
     """how far all pages of one query may move a round together; None: no cap. Only with update = "batch" """
+    proximal: float = 0.0
+    """mu of FedProx: how strongly a step is drawn back to the common ranker. Only with update = "each" """
+    personal: bool = False
+    """FedPer: whether the output layer stays on the device; only of a neural ranker all of whose weights are shared"""
+    zero_start: bool = False
+    """whether the first ranker is all 0, as the thesis prints, and not the ranker's own; not of a neural ranker"""
 
     def __post_init__(self) -> None:
         positive = {"learning_rate": self.learning_rate, "temperature": self.temperature}
@@ -104,26 +116,39 @@ class FPDGD:
                 raise ValueRangeError(f"{name} must be positive, not {value}")
         if self.longest_query is not None and self.update != "batch":
             raise ValueRangeError('longest_query needs update = "batch": else each page changes what the others say')
+        if self.proximal < 0 or not np.isfinite(self.proximal) or (self.proximal > 0 and self.update != "each"):
+            raise ValueRangeError(f'proximal must not be negative, and needs update = "each", not {self.proximal}')
+        if self.personal and (self.shared or not isinstance(self.ranker, Neural)):
+            raise ValueRangeError("personal output weights need a neural ranker, all of whose weights are shared")
+        if self.zero_start and isinstance(self.ranker, Neural):
+            raise ValueRangeError("zero_start: a neural ranker whose weights are all 0 learns nothing")
         within = all(0 <= index < self.ranker.n_params for index in self.shared)
         if not within or list(self.shared) != sorted(set(self.shared)):
             raise ValueRangeError(f"shared must hold rising indices below {self.ranker.n_params}, not {self.shared}")
         _ = self.joining  # refuses what does not fit
 
     @property
+    def sends(self) -> slice | list[int]:
+        """Which weights of a ranker leave a device."""
+        if isinstance(self.ranker, Neural) and self.personal:
+            return slice(self.ranker.n_hidden * (self.ranker.n_features + 1))
+        return list(self.shared) if self.shared else slice(None)
+
+    @property
     def n_sent(self) -> int:
         """How many numbers a message holds: what privacy is counted for."""
-        return len(self.shared) or self.ranker.n_params
+        return len(self.sent(np.empty(self.ranker.n_params)))
 
     def sent(self, theta: FloatVector) -> FloatVector:
         """The weights of a ranker `[n_params]` that leave a device, `[n_sent]`."""
-        return theta[list(self.shared)] if self.shared else theta
+        return theta[self.sends]
 
     def placed(self, theta: FloatVector, sent: FloatVector) -> FloatVector:
         """The ranker `[n_params]` with those weights in the place of its own."""
-        if not self.shared:
+        if len(sent) == len(theta):
             return sent
         whole = theta.copy()
-        whole[list(self.shared)] = sent
+        whole[self.sends] = sent
         return whole
 
     def shared_part(self, model: Model) -> Model:
@@ -154,12 +179,21 @@ class FPDGD:
         return self.weighting == "equal" or not isinstance(self.privacy, NoPrivacy)
 
     def initial(self, rng: np.random.Generator) -> Model:
-        """The ranker's own starting point."""
-        return Model(self.ranker.initial(rng))
+        """The ranker's own starting point, or zeros."""
+        return Model(np.zeros(self.ranker.n_params) if self.zero_start else self.ranker.initial(rng))
 
     def begin(self, model: Model, rng: np.random.Generator) -> FPDGDLocal:
         """The global ranker, no page seen; draws nothing."""
         return FPDGDLocal(model.theta, model.theta)
+
+    def begin_keeping(self, model: Model, kept: FloatVector) -> FPDGDLocal:
+        """`begin` of a device that ended its last round with the ranker `kept` `[n_params]`, with `personal`."""
+        theta = self.with_personal(model.theta, kept)
+        return FPDGDLocal(theta, theta)
+
+    def with_personal(self, theta: FloatVector, own: FloatVector) -> FloatVector:
+        """The common ranker `[n_params]` with what a device keeps of its `own` `[n_params]`."""
+        return self.placed(own, self.sent(theta))
 
     def rank(self, local: FPDGDLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:
         """A Plackett-Luce ranking: one number of `rng` for each of the `min(k, n_docs)` ranks."""
@@ -171,6 +205,8 @@ class FPDGD:
         `query` names the page's query; a page without a name counts as a query of its own.
         """
         slope = pdgd.gradient(self.ranker, self._learner(local), interaction, temperature=self.temperature)
+        if self.proximal:
+            slope = slope - self.proximal * (local.theta - local.start)
         step = _within(self.learning_rate * self.sent(slope), self.longest_step)
         by_query = local.by_query
         if self.longest_query is not None:
@@ -178,7 +214,8 @@ class FPDGD:
             if query:
                 by_query = {**by_query, query: before + step}
             step = _within(before + step, self.longest_query) - _within(before, self.longest_query)
-        theta = self.placed(local.theta, self.sent(local.theta) + step)
+        own = local.theta + self.learning_rate * slope if self.personal else local.theta
+        theta = self.placed(own, self.sent(local.theta) + step)
         if self.update == "each":
             theta = self._bounded(theta)
         return FPDGDLocal(local.start, theta, local.n_interactions + 1, by_query)

@@ -70,11 +70,11 @@ class LoggedVisits(NamedTuple):
 
 
 def run_round(method: FedIPS, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-    """One round of FedIPS on a linear ranker; others go by the four verbs.
+    """One round of FedIPS on a linear ranker; others go by the four verbs, as do clients that differ in what they have.
 
     ShapeError for a theta or data that does not fit, ValueRangeError when theta stops being finite.
     """
-    if not isinstance(method.ranker, Linear):
+    if not isinstance(method.ranker, Linear) or not isinstance(population.n_local, int):
         return revisits.run_round(method, model, population, streams)
     n_features = method.ranker.n_features
     if model.theta.shape != (n_features,) or population.data.n_features != n_features:
@@ -171,7 +171,7 @@ def _visit(pages, shared, settings, client, state, visits, sums):  # type: ignor
     queries, clicks = visits.queries, np.empty(len(pages.discounts), np.bool_)
     visits.opened[:], visits.passed[:] = 0.0, 0.0
     for slot in range(len(queries)):
-        queries[slot] = next_query(pages, state)
+        queries[slot] = next_query(pages, client, state)
     n_clicks, n_visits = 0, 0
     while n_clicks < settings.n_clicks and n_visits < settings.max_sweeps * len(queries):
         slot = n_visits % len(queries)

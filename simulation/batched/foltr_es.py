@@ -92,10 +92,10 @@ class Try(NamedTuple):
 def run_round(method: FoltrES, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
     """One round of FOLtR-ES; ValueRangeError when scores stop being numbers, ShapeError for a theta that does not fit.
 
-    Rankers other than Linear and Neural go by the four verbs.
+    Rankers other than Linear and Neural go by the four verbs, as do clients that differ in what they have.
     """
     ranker = method.ranker
-    if not isinstance(ranker, Linear | Neural):
+    if not isinstance(ranker, Linear | Neural) or not isinstance(population.n_local, int):
         return federation.run_round(method, model, population, streams)
     if model.theta.shape != (ranker.n_params,) or population.data.n_features != ranker.n_features:
         raise ShapeError(
@@ -176,7 +176,7 @@ def client_rounds(pages, attempt, first_client, drawn, states, n_local, gradient
     for page in range(n_local):
         direction = page % 2 if attempt.antithetic else 0
         for client in range(n_clients):
-            queries[client] = next_query(pages, states[first_client + client])
+            queries[client] = next_query(pages, first_client + client, states[first_client + client])
         for client in np.argsort(queries, kind="mergesort"):
             sigma = -attempt.sigma if direction == 1 else attempt.sigma
             for i in range(n_params):

@@ -30,14 +30,14 @@ def run_round(method: FPDGD, model: Model, population: Population, streams: Stre
     if not is_compiled(method):
         return federation.run_round(method, model, population, streams)
     thetas, seen = reported_thetas(method, model, population, streams)
-    n_interactions = np.full(population.n_clients, float(population.n_local))
-    return method.joined(model, thetas, n_interactions).model, seen
+    thetas = federation.attacked_thetas(method, model, thetas, population, streams)
+    return method.joined(model, thetas, population.local.astype(np.float64)).model, seen
 
 
 def is_compiled(method: FPDGD) -> bool:
-    """Whether there is a kernel for it: a Linear or Neural ranker, all weights shared and no step capped."""
-    capped = method.longest_step is not None or method.longest_query is not None
-    return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not capped
+    """Whether there is a kernel for it: a Linear or Neural ranker, all weights shared and no step changed."""
+    changed = method.longest_step is not None or method.longest_query is not None or method.proximal > 0
+    return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not method.personal and not changed
 
 
 def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
@@ -46,12 +46,12 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     The messages of the four verbs, with the errors of `run_round`; ValueRangeError for what is not compiled.
     """
     if not is_compiled(method):
-        raise ValueRangeError("shared weights and capped steps are not compiled: use the four verbs")
+        raise ValueRangeError("shared, personal, proximal and capped steps are not compiled: use the four verbs")
     _check(method, model, population)
     start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
     thetas, sums = _learned(method, start, population, streams)
     _release(method, model.theta, thetas, streams)
-    return thetas, to_shown(sums, population.n_clients * population.n_local)
+    return thetas, to_shown(sums, int(population.local.sum()))
 
 
 def _check(method: FPDGD, model: Model, population: Population) -> None:
@@ -60,8 +60,6 @@ def _check(method: FPDGD, model: Model, population: Population) -> None:
         raise ShapeError(f"theta must be [{n_params}], not {list(model.theta.shape)}")
     if population.data.n_features != n_features:
         raise ShapeError(f"features must be [n_docs, {n_features}], not {list(population.data.features.shape)}")
-    if population.n_clients < 1 or population.n_local < 1:
-        raise ValueRangeError(f"{population.n_clients} clients with {population.n_local} interactions make no round")
 
 
 def _learned(
@@ -72,7 +70,7 @@ def _learned(
     bound = method.privacy.local_bound
     radius = np.inf if bound is None else bound
     each, scale = method.update == "each", 1.0 / method.temperature
-    settings = (population.n_local, method.learning_rate, scale, each, radius)
+    settings = (population.local, method.learning_rate, scale, each, radius)
     if isinstance(method.ranker, Neural):
         n_hidden = method.ranker.n_hidden
         turned = feature_by_feature(thetas, n_hidden)

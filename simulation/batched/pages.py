@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from foltr.arrays import FloatVector, Int64Vector
+from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched.plackett_luce import uniform
 from simulation.data.queries import QuerySet
@@ -34,12 +34,16 @@ class Pages(NamedTuple):
     """[n_grades] 2^grade - 1"""
     discounts: FloatVector
     """[k] 1 / log2(rank + 1)"""
-    click: FloatVector
-    """[n_grades]"""
-    stop: FloatVector
-    """[n_grades]"""
-    examination: FloatVector
-    """[n_clients or 1, k]"""
+    click: FloatMatrix
+    """[n_behaviours or 1, n_grades]"""
+    stop: FloatMatrix
+    """[n_behaviours or 1, n_grades]"""
+    examination: FloatMatrix
+    """[n_behaviours or 1, k]"""
+    n_mixed: int
+    """behaviours of which every page draws one; 0: client c has behaviour c"""
+    ranges: Int64Matrix
+    """[n_clients, 2] the first of the queries that a client asks, and the one after its last"""
     longest: int
     """documents of the query that has most"""
 
@@ -48,7 +52,7 @@ class Pages(NamedTuple):
 def pages_of(population: Population) -> Pages:
     """The arrays of a population, kept for the rounds to come; ValueRangeError for a grade the users do not know."""
     data, users = population.data, population.users
-    n_grades = len(users.click)
+    n_grades = users.n_grades
     if data.grades.min() < 0 or data.grades.max() >= n_grades:
         raise ValueRangeError(f"users know grades 0 to {n_grades - 1}, not {data.grades.min()} to {data.grades.max()}")
     discounts = 1.0 / np.log2(np.arange(2, users.k + 2))
@@ -62,6 +66,8 @@ def pages_of(population: Population) -> Pages:
         np.ascontiguousarray(users.click),
         np.ascontiguousarray(users.stop),
         np.ascontiguousarray(users.examination),
+        users.n_behaviours if users.mixed else 0,
+        population.ranges,
         int(np.diff(data.offsets).max()),
     )
 
@@ -82,9 +88,10 @@ def to_shown(sums: FloatVector, interactions: int) -> Shown:
 
 
 @njit(cache=True, error_model="numpy")
-def next_query(pages, state):  # type: ignore[no-untyped-def]
-    """A query drawn uniformly."""
-    return np.int64(uniform(state) * len(pages.ideal))
+def next_query(pages, client, state):  # type: ignore[no-untyped-def]
+    """A query drawn uniformly from those of the client."""
+    first = pages.ranges[client, 0]
+    return first + np.int64(uniform(state) * (pages.ranges[client, 1] - first))
 
 
 @njit(cache=True, error_model="numpy")
@@ -94,18 +101,21 @@ def click_through(pages, client, query, ranking, k, state, clicks, sums):  # typ
     Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
     """
     first = pages.offsets[query]
-    looker = client if len(pages.examination) > 1 else 0
+    behaviour = np.int64(uniform(state) * pages.n_mixed) if pages.n_mixed > 0 else client
+    click = pages.click[behaviour if len(pages.click) > 1 else 0]
+    stop = pages.stop[behaviour if len(pages.stop) > 1 else 0]
+    looks = pages.examination[behaviour if len(pages.examination) > 1 else 0]
     looking = True
     dcg, n_clicks, first_relevant, first_click = 0.0, 0, np.inf, np.inf
     for rank in range(k):
         grade = pages.grades[first + ranking[rank]]
         dcg += pages.gains[grade] * pages.discounts[rank]
         first_relevant = min(first_relevant, rank + 1.0 if grade > 0 else np.inf)
-        clicks[rank] = looking and uniform(state) < pages.click[grade] * pages.examination[looker, rank]
+        clicks[rank] = looking and uniform(state) < click[grade] * looks[rank]
         if clicks[rank]:
             n_clicks += 1
             first_click = min(first_click, rank + 1.0)
-            looking = not (pages.stop[grade] > 0.0 and uniform(state) < pages.stop[grade])
+            looking = not (stop[grade] > 0.0 and uniform(state) < stop[grade])
     sums[0] += dcg / pages.ideal[query] if pages.ideal[query] > 0.0 else 0.0
     sums[1] += 1.0 / first_relevant
     sums[2] += 1.0 / first_click

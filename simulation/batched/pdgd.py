@@ -277,7 +277,7 @@ def hold_within(theta, radius):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def linear_round(pages, thetas, states, n_local, rate, scale, each, radius, sums):  # type: ignore[no-untyped-def]
-    """n_local interactions of every client, from its row of `thetas` `[n_clients, n_features]` and of `states`.
+    """n_local[client] interactions of every client, from its row of `thetas` `[n_clients, n_features]` and of `states`.
 
     `rate` is the learning rate and `scale` 1 / temperature. With `each` every page is ranked and learned from by the
     theta of the moment, held within `radius`; else by the round's first, and the sum of the steps is held within it.
@@ -289,8 +289,8 @@ def linear_round(pages, thetas, states, n_local, rate, scale, each, radius, sums
     for client in range(len(thetas)):
         theta, state = thetas[client], states[client]
         ranker[:] = theta
-        for _ in range(n_local):
-            query = next_query(pages, state)
+        for _ in range(n_local[client]):
+            query = next_query(pages, client, state)
             first, last = pages.offsets[query], pages.offsets[query + 1]
             top = linear_scores(pages.features, first, last, ranker, scale, sheet.scores)
             seen = visit(pages, sheet, client, query, top, state, sums)

@@ -116,8 +116,8 @@ def neural_round(pages, n_hidden, thetas, states, n_local, rate, scale, each, ra
     for client in range(len(thetas)):
         theta, state = thetas[client], states[client]
         ranker[:] = theta
-        for _ in range(n_local):
-            query = next_query(pages, state)
+        for _ in range(n_local[client]):
+            query = next_query(pages, client, state)
             first, last = pages.offsets[query], pages.offsets[query + 1]
             hidden_sums(pages.features, first, last, w, b, hidden)
             top = output_scores(hidden, last - first, v, scale, sheet.scores)

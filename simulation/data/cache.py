@@ -167,6 +167,7 @@ def load_file(
     normalise: str = "none",
     one_document: OneDocument = "zero",
     n_features: int = 0,
+    queries: tuple[str, ...] = (),
     cache: Cache = "default",
 ) -> QuerySet:
     """The queries of a LETOR text (simulation.data.letor), features float32, mapped from the cache where it has them.
@@ -176,17 +177,20 @@ def load_file(
                     (ielab's loader of 2021 overwrites the earlier lines.)
     normalise, one_document  as in `normalise_queries`; what is kept is the result, so that processes share it
     n_features      at least so many: columns of 0 behind the last that the file mentions
+    queries         the ids of those to keep; (): all
     """
     if non_contiguous not in ("merge", "refuse"):
         raise DatasetError(f"non_contiguous must be 'merge' or 'refuse', not {non_contiguous!r}")
 
     def make() -> LetorText:
-        text = parse_file(path)
+        text = parse_file(path, queries=queries)
         wide = widen(text.queries, n_features)
         return replace(text, queries=normalise_queries(wide, normalise, one_document=one_document))
 
     scale = "" if normalise == "none" else f"-{normalise}-{one_document}"
-    text = _cached(path, f"{scale}-{n_features}" if n_features else scale, make, chosen_folder(cache))
+    part = f"-{hashlib.blake2b(' '.join(queries).encode(), digest_size=8).hexdigest()}" if queries else ""
+    wide = f"-{n_features}" if n_features else ""
+    text = _cached(path, f"{scale}{wide}{part}", make, chosen_folder(cache))
     if non_contiguous == "refuse" and text.returning is not None:
         qid, line = text.returning
         raise DataFileError(path, f"a new query was expected, qid:{qid} came, which had ended before", line=line)

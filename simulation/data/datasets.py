@@ -7,6 +7,7 @@ folds: fold i tests on every fifth query from the i-th on and trains on the othe
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,13 +21,35 @@ from simulation.data.places import (
     FoldFiles,
     dataset_place,
     find_folds,
+    find_log,
     folds_present,
 )
 from simulation.data.queries import Fold, OneDocument, QuerySet, join, select, widen
+from simulation.data.search_log import load_log
 from simulation.data.synthetic import generated_fold
 from simulation.errors import DataFileError, DatasetError
 
-__all__ = ["DATASETS", "folds_present", "load_fold"]
+__all__ = ["DATASETS", "MOST_ACTIVE", "Askers", "folds_present", "load_fold"]
+
+
+LOGS = tuple(name for name, info in DATASETS.items() if info.layout == "log")
+"""data sets that say who asked"""
+
+TRAINED_ON = 0.8
+"""of a log: the share of the queries, the oldest, that is learned from (AOL4FOLTR, experiment.py)"""
+
+MOST_ACTIVE = 100
+"""users of a log, unless a study says how many (the same program)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Askers:
+    """Whose queries of a log are studied."""
+
+    users: int = MOST_ACTIVE
+    """how many: those who asked most"""
+    without: tuple[str, ...] = ()
+    """but for these"""
 
 
 def load_fold(
@@ -37,6 +60,7 @@ def load_fold(
     normalise: str | None = None,
     one_document: OneDocument = "zero",
     non_contiguous: NonContiguous = "merge",
+    askers: Askers | None = None,
     cache: Cache = "default",
 ) -> Fold:
     """One fold, every part with the same features.
@@ -47,11 +71,14 @@ def load_fold(
     normalise       one of simulation.data.queries.NORMALISATIONS; None for the default of the data set, which is
                     "none" for a path
     one_document, non_contiguous, cache  as in `normalise_queries` and `load_file`
+    askers          of a log of searches: whose queries; None for those of the hundred who asked most
 
     Queries without relevant documents stay. DatasetError when the set, the fold or a part of it is missing, or is not
     what the registry says; DataFileError when a file cannot be read.
     """
     info = DATASETS.get(str(name_or_path))
+    if askers is not None and (info is None or info.layout != "log"):
+        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
     how = normalise if normalise is not None else info.normalise if info else "none"
     present = folds_present(name_or_path, root)
     if number not in present:
@@ -67,6 +94,8 @@ def load_fold(
         cache=cache,
     )
     place = dataset_place(name_or_path, root)
+    if info is not None and info.layout == "log":
+        return _log_fold(place, read, askers or Askers(), name=str(name_or_path), info=info, cache=cache)
     if place.is_file():
         return _every_fifth(place, read(place), number)
     return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
@@ -83,6 +112,29 @@ def _fold_of(
     wide = info.n_features if info else max(data.n_features for part in parts for _, data in part)
     train, test, *validation = (join([widen(data, wide) for _, data in part]) for part in parts if part)
     return Fold(number, train, test, *validation)
+
+
+def _log_fold(
+    place: Path, read: Callable[..., QuerySet], askers: Askers, *, name: str, info: DatasetInfo, cache: Cache
+) -> Fold:
+    """The queries of some users in order of time: the first `TRAINED_ON` of them to learn from, the rest to test.
+
+    Queries that the log names and the text lacks are passed over, as the text's own writer did.
+    """
+    files = find_log(place)
+    if files is None:
+        raise DatasetError(f"{place} has no letor.txt beside a metadata.csv any more")
+    log = load_log(files.metadata, users=askers.users, without=askers.without, cache=cache)
+    data = read(files.letor, queries=log.qids)
+    _check(files.letor, data, name, info, dense=True)
+    rows = {qid: query for query, qid in enumerate(data.qids)}
+    there = [(rows[qid], asker) for qid, asker in zip(log.qids, log.askers, strict=True) if qid in rows]
+    in_time = replace(select(data, [query for query, _ in there]), askers=tuple(asker for _, asker in there))
+    n_train = int(len(there) * TRAINED_ON)
+    if not 0 < n_train < len(there):
+        raise DataFileError(files.letor, f"at least two queries of {askers.users} users were expected")
+    parts = (select(in_time, range(first, past)) for first, past in ((0, n_train), (n_train, len(there))))
+    return Fold(1, *parts)
 
 
 def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: bool) -> None:

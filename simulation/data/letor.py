@@ -12,7 +12,7 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
@@ -31,6 +31,7 @@ BLOCK = 1 << 20
 _DOCID = re.compile(r"\bdocid\s*=\s*(\S+)")
 _WORD = re.compile(rb"[^\s#]{0,40}")
 _FEATURE = re.compile(rb"(\d{1,5}):")
+_QID = re.compile(rb"\s*\S+\s+qid:(\S+)")
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -44,16 +45,19 @@ class LetorText:
     """the first query that goes on after another one began, and the line where it does; None when all are whole"""
 
 
-def parse_file(path: Path) -> LetorText:
+def parse_file(path: Path, *, queries: Collection[str] = ()) -> LetorText:
     """Read a whole file; DataFileError names the first line that cannot be read, and why.
 
-    A query whose lines are not contiguous is put together; `LetorText.returning` tells.
+    A query whose lines are not contiguous is put together; `LetorText.returning` tells. Where `queries` are named only
+    theirs are kept, in memory that they need alone; a value of theirs that is "nan" is 0, as AOL4FOLTR's own program
+    has it.
     """
+    wanted = frozenset(query.encode() for query in queries)
     try:
-        reader = _Reader(path, path.stat().st_size)
+        reader = _Reader(path, 0 if wanted else path.stat().st_size)
         with open_text(path) as stream:
             for block in _blocks(stream):
-                reader.read(block)
+                reader.read(_only(block, wanted) if wanted else block)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataFileError(path, f"cannot be read: {error}") from error
     except MemoryError as error:
@@ -85,6 +89,16 @@ def _blocks(stream: BinaryIO) -> Iterator[bytes]:
             left += chunk
     if left:
         yield left + b"\n"
+
+
+def _only(block: bytes, wanted: frozenset[bytes]) -> bytes:
+    """The block with the lines of other queries emptied, so that errors name the right line."""
+    lines = block.split(b"\n")
+    for number, line in enumerate(lines):
+        found = _QID.match(line)
+        kept = found is not None and found[1] in wanted
+        lines[number] = line.replace(b":nan", b":0") if kept else b""
+    return b"\n".join(lines)
 
 
 class _Reader:

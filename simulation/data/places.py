@@ -20,9 +20,10 @@ import msgspec
 
 from simulation.errors import DatasetError, PresetError
 
-Layout = Literal["folds", "one split", "test parts", "generated"]
+Layout = Literal["folds", "one split", "test parts", "log", "generated"]
 """folds: Fold1, Fold2, ... each with train, validation and test file; one split: these files once; test parts: disjoint
-files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; generated: no files"""
+files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; log: letor.txt and
+metadata.csv, which says who asked when; generated: no files"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class DatasetInfo:
     """every training file mentions the last feature; False where features with the value 0 are left out"""
     sample: bool = False
     """a small part or an imitation: results say nothing about the whole set"""
+    stand_ins: tuple[str, ...] = ()
+    """the sets that may run in its place where it is not here, the first that is; the last is made up"""
 
 
 _LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
@@ -62,11 +65,11 @@ _ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial resea
 DATASETS: dict[str, DatasetInfo] = {
     "mslr": DatasetInfo(
         "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr30k": DatasetInfo(
         "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max",
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
     ),
     "mslr-sample": DatasetInfo(
         "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
@@ -74,6 +77,7 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "mq2007": DatasetInfo(
         "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
+        stand_ins=("synthetic-mq2007",),
     ),
     "mq2008": DatasetInfo(
         "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",
@@ -95,6 +99,12 @@ DATASETS: dict[str, DatasetInfo] = {
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
         "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
         "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
+    ),
+    "aol4foltr": DatasetInfo(
+        "AOL4FOLTR, 2.6 million queries of 10,000 real users, 20 candidates each", 103, 1, 1, "log", ("AOL4FOLTR",),
+        "https://zenodo.org/records/15689455",
+        "Made of the AOL log of 2006, whose people were not asked: look for nobody in it; the record has the terms.",
+        "min-max",
     ),
     "synthetic": DatasetInfo(
         "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
@@ -153,6 +163,20 @@ def find_folds(folder: Path) -> dict[int, FoldFiles]:
     return {1: split} if split is not None else {}
 
 
+@dataclass(frozen=True, slots=True)
+class LogFiles:
+    """The files of a log of searches."""
+
+    letor: Path
+    metadata: Path
+
+
+def find_log(folder: Path) -> LogFiles | None:
+    """The two files of a log in a folder; None unless both are there."""
+    letor, metadata = (_first(folder, (name,)) for name in ("letor.txt", "metadata.csv"))
+    return LogFiles(*letor, *metadata) if letor and metadata else None
+
+
 def entries_of(folder: Path) -> list[Path]:
     """What a folder holds, sorted; DatasetError where it may not be looked into."""
     try:
@@ -184,6 +208,7 @@ _EXPECTED = {
     "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
     "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
     "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
+    "log": "letor.txt and metadata.csv (each perhaps with .gz or .xz)",
 }
 
 
@@ -193,6 +218,8 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     if info is not None and info.layout == "generated":
         return tuple(range(1, info.n_folds + 1))
     place = dataset_place(name_or_path, root)
+    if info is not None and info.layout == "log":
+        return (1,)
     return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
 
@@ -220,7 +247,7 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
         others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
         itself = [root] if root.resolve().name.lower() not in others else []
         for folder in (*below, *itself):
-            if find_folds(folder):
+            if find_log(folder) if info.layout == "log" else find_folds(folder):
                 return folder
     where = f"not in {root}" if root is not None else "no folder of data was named"
     raise DatasetError(

@@ -34,6 +34,8 @@ class QuerySet:
     """[n_queries] as the file names them"""
     docids: tuple[str, ...] = ()
     """[n_docs] where the comments name documents, else ()"""
+    askers: tuple[str, ...] = ()
+    """[n_queries] who asked each, where the data set is a log of searches, else ()"""
 
     def __post_init__(self) -> None:
         n_docs = len(self.grades)
@@ -43,6 +45,8 @@ class QuerySet:
             raise ShapeError(f"offsets must run from 0 to {n_docs} for {len(self.qids)} queries")
         if (np.diff(self.offsets) <= 0).any():
             raise ShapeError("every query needs at least one document")
+        if self.askers and len(self.askers) != len(self.qids):
+            raise ShapeError(f"one who asked for each of {len(self.qids)} queries, not {len(self.askers)}")
 
     @property
     def n_queries(self) -> int:
@@ -154,6 +158,7 @@ def join(parts: Sequence[QuerySet]) -> QuerySet:
         _offsets(np.concatenate([np.diff(part.offsets) for part in parts])),
         tuple(qid for part in parts for qid in part.qids),
         tuple(docid for part in parts for docid in part.docids or ("",) * len(part.grades)) if named else (),
+        tuple(asker for part in parts for asker in part.askers) if all(part.askers for part in parts) else (),
     )
 
 
@@ -167,6 +172,7 @@ def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> 
         _offsets(np.array([len(part) for part in rows])),
         tuple(data.qids[query] for query in queries),
         tuple(data.docids[row] for row in chosen) if data.docids else (),
+        tuple(data.askers[query] for query in queries) if data.askers else (),
     )
 
 

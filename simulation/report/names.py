@@ -12,10 +12,14 @@ TITLES = {
     "offline_max_rr": "offline MaxRR",
     "offline_mrr": "offline MRR",
     "offline_map": "offline MAP",
+    "offline_ndcg_clients": "offline nDCG on own labels",
+    "offline_ndcg_personal": "offline nDCG of own rankers",
     "online_ndcg": "online nDCG",
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
 }
 """metrics in the order in which they are shown"""
 
@@ -26,7 +30,7 @@ CONDITIONS = ("data", "users")
 def metric_title(metric: str, *, k: int | None = None) -> str:
     """A metric for people; `k` is the cutoff of the held-out rankings where it is known (a page has its own length)."""
     title = TITLES.get(metric, metric)
-    return f"{title}@{k}" if k is not None and metric == "offline_ndcg" else title
+    return f"{title}@{k}" if k is not None and metric.startswith("offline_ndcg") else title
 
 
 def key_titles(settings: Iterable[Settings]) -> dict[str, str]:

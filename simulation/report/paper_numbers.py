@@ -12,14 +12,22 @@ too few to judge by. A method that draws nothing is compared with the rounding a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 from simulation.preset import ExpectedValue
 from simulation.report.equivalence import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
-from simulation.report.statistics import Settings, Summary, over_seeds, settings_of, values_at, whole_seeds
+from simulation.report.statistics import (
+    Settings,
+    Summary,
+    fixed_settings,
+    over_seeds,
+    settings_of,
+    values_at,
+    whole_seeds,
+)
 from simulation.results import Row
 
 ENOUGH_SEEDS = 5
@@ -85,9 +93,18 @@ def _parts(given: ExpectedValue, ours: Summary) -> list[tuple[float, float]]:
     return [(own * (1 / m + 1 / ours.n), df)]
 
 
-def verdicts(rows: Sequence[Row], expected: Iterable[ExpectedValue], *, other_data: bool = False) -> list[PaperVerdict]:
-    """Every expected number beside every combination of settings that it speaks of."""
-    numbers = tuple(expected)
+def verdicts(
+    rows: Sequence[Row],
+    expected: Iterable[ExpectedValue],
+    *,
+    folds: Collection[int] = (),
+    other_data: bool = False,
+) -> list[PaperVerdict]:
+    """Every expected number beside every combination of settings that it speaks of.
+
+    folds   those that the number is a mean of; () are those of the rows
+    """
+    numbers, folds, fixed = tuple(expected), folds or {row.fold for row in rows}, fixed_settings(rows)
     combinations = list(dict.fromkeys(map(settings_of, rows)))
     last = {settings_of(row): row.round for row in sorted(rows, key=lambda row: row.round)}
     found: list[PaperVerdict] = []
@@ -100,10 +117,10 @@ def verdicts(rows: Sequence[Row], expected: Iterable[ExpectedValue], *, other_da
             continue
         values = values_at(rows, number.metric, at=number.at)
         for settings in meant:
-            ours, missing = _ours(values.get(settings), number)
+            ours, missing = _ours(values.get(settings), number, folds)
             rounds = last[settings] if number.at == "end" else number.at
-            fixed = ours is not None and ours.fixed
-            found.append(PaperVerdict(number, settings, ours, digits, rounds, missing, fixed, other_data))
+            no_luck = settings in fixed or (ours is not None and ours.fixed)
+            found.append(PaperVerdict(number, settings, ours, digits, rounds, missing, no_luck, other_data))
     return found
 
 
@@ -133,9 +150,11 @@ def _shown_digits(value: float) -> int:
     return max(0, -exponent) if isinstance(exponent, int) else 0
 
 
-def _ours(runs: dict[tuple[int, int], float] | None, number: ExpectedValue) -> tuple[Summary | None, str]:
+def _ours(
+    runs: dict[tuple[int, int], float] | None, number: ExpectedValue, folds: Collection[int]
+) -> tuple[Summary | None, str]:
     """Our number, or why there is none."""
     if not runs:
         moment = "the end" if number.at == "end" else f"round {number.at}"
         return None, f"no {number.metric} at {moment}"
-    return (over_seeds(runs), "") if whole_seeds(runs) else (None, "no seed has all folds")
+    return (over_seeds(runs), "") if whole_seeds(runs, folds) else (None, "no seed has all folds")

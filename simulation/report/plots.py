@@ -185,7 +185,7 @@ def _range(numbers: set[int]) -> str:
 def _add_words(figure: Figure, heading: str, stand_in: str, below: str) -> None:
     """Title, warning and caption, wrapped to the width of the figure, which grows by their lines."""
     letters = int(figure.get_figwidth() * HEADING_LETTERS)
-    lines = textwrap.wrap(heading, letters) + textwrap.wrap(stand_in and f"data: {stand_in}", letters)
+    lines = textwrap.wrap(heading, letters) + textwrap.wrap(stand_in, letters)
     caption_lines = textwrap.wrap(below, int(letters * 1.2))
     figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (len(lines) + len(caption_lines)))
     if lines:

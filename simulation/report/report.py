@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from simulation.preset import ExpectedValue
 from simulation.report.names import TITLES, condition_keys, group_by
@@ -17,6 +18,7 @@ from simulation.report.statistics import (
     Settings,
     Summary,
     areas,
+    fixed_settings,
     query_values,
     settings_of,
     summarise,
@@ -26,6 +28,8 @@ from simulation.results import Row
 
 ALPHA = 0.05
 """below this corrected p a difference is called significant"""
+
+_T = TypeVar("_T")
 
 OF_QUERIES = "offline_ndcg"
 """the metric whose values of single queries are kept"""
@@ -71,20 +75,25 @@ def make_report(
     k: int | None = None,
     notes: Iterable[str] = (),
     stand_in: str = "",
+    folds: Collection[int] = (),
 ) -> Report:
-    """The report of the rows of finished cells; `notes` are printed below the table.
+    """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
     Combinations of settings under the same conditions (the swept keys of [data] and [users]) are compared with each
-    other. With `stand_in` the paper's numbers are shown and not judged: they are of other data.
+    other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They are means of the
+    study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(settings_of, rows)))
     groups = group_by(combinations, condition_keys(combinations))
     wanted = tuple(expected)
     metrics = _metrics(rows, [number.metric for number in wanted])
     values = {metric: values_at(rows, metric) for metric in metrics}
-    queries = query_values(rows)
+    fixed, seeds = fixed_settings(rows), {row.seed for row in rows}
+    queries = _for_every_seed(query_values(rows), fixed, seeds)
     comparisons = {
-        metric: compare(values[metric], groups.values(), queries if metric == OF_QUERIES else None)
+        metric: compare(
+            _for_every_seed(values[metric], fixed, seeds), groups.values(), queries if metric == OF_QUERIES else None
+        )
         for metric in metrics
     }
     lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons)}
@@ -92,13 +101,25 @@ def make_report(
         tuple(lines[combination] for combination in combinations),
         metrics,
         comparisons,
-        tuple(verdicts(rows, wanted, other_data=bool(stand_in))),
+        tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))),
         values,
         {metric: areas(rows, metric) for metric in metrics},
         k,
         tuple(notes),
         stand_in,
     )
+
+
+def _for_every_seed(
+    values: Mapping[Settings, dict[tuple[int, int], _T]], fixed: Collection[Settings], seeds: Collection[int]
+) -> dict[Settings, dict[tuple[int, int], _T]]:
+    """With the runs of fixed combinations for all seeds, so that they meet every run of the others."""
+    return {
+        settings: {(fold, seed): value for (fold, _), value in runs.items() for seed in seeds}
+        if settings in fixed
+        else runs
+        for settings, runs in values.items()
+    }
 
 
 def _metrics(rows: Sequence[Row], first: Sequence[str]) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def paper_grid(report: Report, *, narrow: bool = False) -> Grid:
 
 
 def _titled(title: str, report: Report) -> str:
-    return f"{title}: {report.stand_in}" if report.stand_in else title
+    return " - ".join(filter(None, (title, report.stand_in)))
 
 
 def _keys(settings: Settings, titles: dict[str, str]) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,9 +110,18 @@ def over_runs(runs: Mapping[tuple[int, int], float]) -> Summary:
     return _summary(list(runs.values()), "runs")
 
 
-def whole_seeds(runs: Mapping[tuple[int, int], float]) -> list[int]:
-    """The seeds that have all folds."""
-    folds = {fold for fold, _ in runs}
+def fixed_settings(rows: Iterable[Row]) -> set[Settings]:
+    """The combinations for which nothing was drawn."""
+    drawn: dict[Settings, bool] = {}
+    for row in rows:
+        settings = settings_of(row)
+        drawn[settings] = drawn.get(settings, False) or not row.fixed
+    return {settings for settings, some in drawn.items() if not some}
+
+
+def whole_seeds(runs: Mapping[tuple[int, int], float], folds: Collection[int] = ()) -> list[int]:
+    """The seeds that have all these folds, or all that any seed has."""
+    folds = folds or {fold for fold, _ in runs}
     return [seed for seed in sorted({seed for _, seed in runs}) if all((fold, seed) in runs for fold in folds)]
 
 

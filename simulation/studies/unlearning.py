@@ -39,6 +39,7 @@ from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD
 from foltr.federated.unlearning import calibrate_lengths, kept_rounds
 from foltr.ranking.rankers import Linear
+from simulation.attacks.opposed import oppose
 from simulation.batched.fpdgd import reported_thetas
 from simulation.click_models import Users, make_users
 from simulation.data.datasets import DATASETS, folds_present, load_fold
@@ -48,7 +49,6 @@ from simulation.federation import Population
 from simulation.report.statistics import over_runs
 from simulation.report.tables import Grid, show
 from simulation.streams import Streams, make_streams
-from simulation.studies.attacks import oppose
 
 Alter = Callable[[FloatMatrix, FloatVector, int], FloatMatrix]
 """honest updates `[n_clients, n_params]`, the global theta and the round's number to the updates that are averaged"""

@@ -82,6 +82,27 @@ def test_a_small_study_from_the_command_line(tmp_path: Path) -> None:
     assert "clients = 3" in (tmp_path / "run" / "preset.toml").read_text(encoding="utf-8")
 
 
+def test_a_set_that_is_not_here_has_a_stand_in_and_that_is_said_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first line, the table, the curve, both summaries, the environment, the preset and the pictures say so."""
+    pictures: dict[str, object] = {}
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: pictures.update(options))
+    few = ["--rounds", "2", "--clients", "2", "--folds", "1", "--clicks", "perfect", "--jobs", "1"]
+    assert main(["mq2007", *few, "--out", "run"]) == 0
+    said = "NOT LETOR 4.0 MQ2007: synthetic-mq2007, made up, shaped like MQ2007"
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"foltr-search: {said}; the real set: from https://")
+    assert shown.out.startswith(f"Results after the last round - {said}\n")
+    assert "offline nDCG@10 - NOT LETOR 4.0 MQ2007\n" in shown.out
+    for name in ("summary.md", "summary.json", "environment.json"):
+        assert said in (tmp_path / "run" / name).read_text(encoding="utf-8")
+    assert stored_preset(tmp_path / "run").data.in_place_of == "mq2007"
+    assert pictures["stand_in"] == said
+    assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
+    assert capsys.readouterr().out == shown.out
+
+
 def test_comma_lists_are_sweeps(tmp_path: Path) -> None:
     """Each value with each other one."""
     arguments = ["--method", "fpdgd,pdgd", "--clicks", "perfect,pbm", "--seeds", "2", "--out", "run", "--jobs", "1"]

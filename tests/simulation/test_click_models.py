@@ -49,7 +49,7 @@ def test_position_bias_by_hand() -> None:
     """eta 2 looks at rank 3 with probability 1/9, eta 0 always; nobody stops."""
     users = make_users("pbm", top_grade=4, n_clients=2, k=3, eta=[0.0, 2.0])
     assert users.examination.tolist() == [[1.0, 1.0, 1.0], pytest.approx([1.0, 1 / 4, 1 / 9])]
-    assert users.click.tolist() == [0.0, 0.2, 0.4, 0.8, 1.0]
+    assert users.click.tolist() == [[0.0, 0.2, 0.4, 0.8, 1.0]]
     assert not users.stop.any()
 
 
@@ -66,11 +66,11 @@ def test_every_user_draws_its_own_bias() -> None:
 def test_the_users_of_fedips() -> None:
     """Eq. 11: grades 3 and 4 are opened whenever looked at, the others in a tenth; biases differ by about .1."""
     users = make_users("fedips", top_grade=4, n_clients=2000, k=5, eta=1.0, rng=np.random.default_rng(0))
-    assert users.click.tolist() == [0.1, 0.1, 0.1, 1.0, 1.0]
+    assert users.click.tolist() == [[0.1, 0.1, 0.1, 1.0, 1.0]]
     assert not users.stop.any()
     assert (-np.log2(users.examination[:, 1])).std() == pytest.approx(0.1, abs=0.01)
     three_grades = make_users("fedips", top_grade=2, n_clients=1, k=5, spread=0.0)
-    assert (three_grades.click.tolist(), len(three_grades.examination)) == ([0.1, 0.1, 1.0], 1)
+    assert (three_grades.click.tolist(), len(three_grades.examination)) == ([[0.1, 0.1, 1.0]], 1)
 
 
 def test_expected_max_rr_by_hand() -> None:
@@ -94,13 +94,13 @@ def probability_of(users: Users, page: tuple[int, ...], pattern: tuple[bool, ...
     """P(exactly these clicks): the chance of having stopped makes all later results unopened."""
     probability, looking = 0.0, 1.0
     for rank, (grade, opened) in enumerate(zip(page, pattern, strict=True)):
-        p = users.click[grade] * users.examination[0, rank]
+        p = users.click[0, grade] * users.examination[0, rank]
         if not opened:
             looking *= 1 - p
             continue
         if not any(pattern[rank + 1 :]):
-            probability += looking * p * users.stop[grade]
-        looking *= p * (1 - users.stop[grade])
+            probability += looking * p * users.stop[0, grade]
+        looking *= p * (1 - users.stop[0, grade])
     return float(probability + looking)
 
 
@@ -172,5 +172,5 @@ def test_every_user_of_fedips_has_a_bias_of_its_own() -> None:
 def test_clicks_of_fedips_by_grade(top_grade: int, click: list[float]) -> None:
     """The upper grades are clicked whenever looked at, the others once in ten times, and nobody stops (Eq. 11)."""
     users = make_users("fedips", top_grade=top_grade, n_clients=3, rng=np.random.default_rng(1))
-    assert users.click.tolist() == click
+    assert users.click.tolist() == [click]
     assert not users.stop.any()

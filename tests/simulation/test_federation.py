@@ -47,7 +47,7 @@ def population(n_clients: int, n_local: int) -> Population:
     """Two queries with the grades 0 1 2 and 0; users open every relevant result and never stop."""
     features = np.array([[0.0], [1.0], [2.0], [3.0]], dtype=np.float32)
     data = QuerySet(features, np.array([0, 1, 2, 0], dtype=np.int8), np.array([0, 3, 4]), ("a", "b"))
-    return Population(data, Users(np.array([0.0, 1.0, 1.0]), np.zeros(3), np.ones((1, 10))), n_clients, n_local)
+    return Population(data, Users(np.array([[0.0, 1.0, 1.0]]), np.zeros((1, 3)), np.ones((1, 10))), n_clients, n_local)
 
 
 def test_shown_by_hand() -> None:

@@ -12,9 +12,11 @@ import pytest
 
 from simulation.cell import expand
 from simulation.cli import command
+from simulation.data.datasets import load_fold
 from simulation.preset import decode_preset, load_tables
 from simulation.report.summary import SUMMARY_DATA, SUMMARY_TEXT
 from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
+from simulation.trial import Trial, check_method
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 
@@ -49,9 +51,19 @@ def test_the_preset_of_the_page_is_one() -> None:
     assert len(expand(study, folds_of=lambda dataset: (1,))) == 3 * 2 * 2 * 3
 
 
+def test_the_clients_of_the_page_can_run() -> None:
+    """The example of clients that differ is accepted, and everything in it fits together."""
+    tables = {"method": {"name": "fpdgd"}, **examples()[1]}
+    tables["data"] = {"dataset": "sample", "folds": [1], **tables["data"]}
+    (cell,) = expand(decode_preset(tables, source="page"), folds_of=lambda dataset: (1,))
+    check_method(cell)
+    population = Trial.prepared(cell, load_fold("sample", 1)).population
+    assert (population.users.n_behaviours, list(population.local), population.n_malicious) == (3, [1, 3, 5], 1)
+
+
 def test_the_server_of_the_page_is_the_group_of_the_preset() -> None:
-    """The page's second example says of the server what group/default says."""
-    (_, example) = examples()
+    """The page's last example says of the server what group/default says."""
+    *_, example = examples()
     tables = load_tables("group/default")
     assert example["federation"].items() <= tables["federation"].items()
     assert set(example["federation"]) == set(decode_preset(tables, source="page").federation.joining)

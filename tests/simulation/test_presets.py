@@ -64,6 +64,8 @@ def test_a_preset_means_what_it_says(name: str) -> None:
     for cell in {str(cell.settings): cell for cell in cells}.values():
         check_method(cell)
     assert assignments(study.sweep)
+    for curve in study.expect.curves:
+        assert any(curve.where.items() <= cell.settings.items() for cell in cells), curve
     for expected in study.expect.values:
         meant = [cell for cell in cells if expected.where.items() <= cell.settings.items()]
         assert meant, expected

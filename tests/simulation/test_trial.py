@@ -35,6 +35,15 @@ def test_rows_come_at_the_start_every_so_often_and_at_the_end() -> None:
     assert all(row.offline_max_rr is not None for row in rows)
 
 
+@pytest.mark.parametrize(("name", "fixed"), [("least-squares", True), ("ranksvm", True), ("lambdarank", False)])
+def test_a_baseline_that_draws_nothing_says_so(name: str, fixed: bool) -> None:
+    """Its row would be the same with any seed; one that shuffles its queries has rows of its own by seed."""
+    study = preset(seeds=2, sweep={}, method={"name": name}, data={"dataset": "sample", "folds": [1]})
+    first, second = rows_of(InProcess().run(cells_of(study), work_with(None)))
+    assert (first.fixed, second.fixed) == (fixed, fixed)
+    assert (first.query_ndcg == second.query_ndcg) or not fixed
+
+
 def test_values_of_single_queries_come_with_the_last_row() -> None:
     """Their mean is the row's offline nDCG; where several folds judge the same queries there are none."""
     everything = preset(seeds=1, sweep={}, data={"dataset": "sample", "folds": [1, 2]})

@@ -59,7 +59,7 @@ def population(rng: np.random.Generator) -> Population:
     """Twenty queries of ten documents with the features of the index."""
     grades = rng.integers(0, 3, 200).astype(np.int8)
     data = QuerySet(rng.random((200, len(NAMES))), grades, np.arange(0, 201, 10), tuple(map(str, range(20))))
-    return Population(data, Users(np.array([0.0, 0.5, 1.0]), np.zeros(3), np.ones((1, 10))), N_MEMBERS, 12)
+    return Population(data, Users(np.array([[0.0, 0.5, 1.0]]), np.zeros((1, 3)), np.ones((1, 10))), N_MEMBERS, 12)
 
 
 def answered(devices: list[Client], thetas: FloatMatrix, counts: FloatVector) -> FloatVector:

@@ -87,7 +87,7 @@ def test_a_round_ends_with_enough_clicks() -> None:
 def test_a_user_who_never_clicks_gives_up() -> None:
     """Without clicks the round ends after MAX_SWEEPS visits of each page, and theta stays."""
     players = population()
-    silent = Users(np.zeros(3), np.zeros(3), players.users.examination)
+    silent = Users(np.zeros((1, 3)), np.zeros((1, 3)), players.users.examination)
     players = Population(players.data, silent, 2, 5)
     method, streams = FedIPS(Linear(N_FEATURES)), make_streams(1, 2)
     model = method.initial(streams.model)

@@ -39,13 +39,13 @@ def queries(dtype: type, *, scale: float = 1.0) -> QuerySet:
 
 def cascade() -> Users:
     """Navigational users of the thesis, Table 2.1."""
-    return Users(np.array([0.05, 0.5, 0.95]), np.array([0.2, 0.5, 0.9]), np.ones((1, 10)))
+    return Users(np.array([[0.05, 0.5, 0.95]]), np.array([[0.2, 0.5, 0.9]]), np.ones((1, 10)))
 
 
 def position_based(n_clients: int) -> Users:
     """Users who never stop, each with an own decay of examination, on pages of seven."""
     decay = np.linspace(0.2, 1.5, n_clients)[:, None]
-    return Users(np.array([0.1, 0.5, 1.0]), np.zeros(3), (1.0 / np.arange(1, 8)) ** decay)
+    return Users(np.array([[0.1, 0.5, 1.0]]), np.zeros((1, 3)), (1.0 / np.arange(1, 8)) ** decay)
 
 
 def rounds(run: federation.Round, method: FPDGD, population: Population, n_rounds: int) -> tuple[Model, list[Shown]]:
@@ -182,6 +182,6 @@ def test_what_does_not_fit_is_refused() -> None:
         run_round(method, model, Population(data, cascade(), 0, 3), streams)
     with pytest.raises(ValueRangeError, match="finite"):
         run_round(method, Model(np.full(N_FEATURES, np.inf)), population, streams)
-    two_grades = Users(np.ones(2), np.zeros(2), np.ones((1, 10)))
+    two_grades = Users(np.ones((1, 2)), np.zeros((1, 2)), np.ones((1, 10)))
     with pytest.raises(ValueRangeError, match="grades 0 to 1"):
         run_round(method, model, Population(data, two_grades, 2, 3), streams)

@@ -39,7 +39,7 @@ def test_a_page_by_hand() -> None:
 
     DCG = 1 / log2(3) + 3 / log2(4) + 3 / log2(5) of 3 + 3 / log2(3) + 1 / log2(4); first relevant at rank 2.
     """
-    users = Users(np.array([0.0, 0.0, 1.0]), np.array([0.0, 0.0, 1.0]), np.ones((1, 4)))
+    users = Users(np.array([[0.0, 0.0, 1.0]]), np.array([[0.0, 0.0, 1.0]]), np.ones((1, 4)))
     pages = pages_of(Population(judged([0, 1, 2, 2]), users, 1, 1))
     clicks, sums = np.empty(4, dtype=np.bool_), np.zeros(4)
     click_through(pages, 0, 0, np.arange(4), 4, make_streams(0, 1).users[0], clicks, sums)
@@ -52,7 +52,7 @@ def test_a_page_by_hand() -> None:
 def test_clicks_are_those_of_the_users(stop: tuple[float, ...]) -> None:
     """300 pages of two clients who look differently: the same clicks, and the stream as far."""
     looks = np.array([[1.0, 0.9, 0.5, 0.2, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
-    users = Users(np.array([0.2, 0.5, 0.9]), np.array(stop), looks)
+    users = Users(np.array([[0.2, 0.5, 0.9]]), np.array([stop]), looks)
     data, streams, rng = judged([0, 1, 2, 0, 2, 1, 0]), make_streams(4, 2), np.random.default_rng(0)
     pages, clicks = pages_of(Population(data, users, 2, 1)), np.empty(5, dtype=np.bool_)
     for page in range(300):
@@ -66,5 +66,5 @@ def test_clicks_are_those_of_the_users(stop: tuple[float, ...]) -> None:
 
 def test_a_population_is_prepared_once() -> None:
     """The same population twice: the very same arrays."""
-    population = Population(judged([0, 1]), Users(np.ones(2), np.zeros(2), np.ones((1, 10))), 3, 2)
+    population = Population(judged([0, 1]), Users(np.ones((1, 2)), np.zeros((1, 2)), np.ones((1, 10))), 3, 2)
     assert pages_of(population) is pages_of(population)

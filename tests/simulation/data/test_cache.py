@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -30,9 +31,9 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The paths that were parsed."""
     seen: list[Path] = []
 
-    def counting(path: Path) -> LetorText:
+    def counting(path: Path, *, queries: Collection[str] = ()) -> LetorText:
         seen.append(path)
-        return parse_file(path)
+        return parse_file(path, queries=queries)
 
     monkeypatch.setattr(letor_cache, "parse_file", counting)
     return seen

@@ -52,7 +52,8 @@ def test_a_missing_set_says_where_to_get_it() -> None:
             for root in (None, Path(__file__).parent):
                 with pytest.raises(DatasetError) as caught:
                     load_fold(name, 1, root=root)
-                assert all(part in str(caught.value) for part in (info.page, info.licence, info.folders[0], "test"))
+                file = "metadata.csv" if info.layout == "log" else "test"
+                assert all(part in str(caught.value) for part in (info.page, info.licence, info.folders[0], file))
 
 
 def test_disjoint_test_parts_rotate(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+import msgspec
 import numpy as np
 import pytest
 from scipy import stats
@@ -58,6 +59,19 @@ def test_a_method_that_draws_nothing_is_met_within_the_last_digit_or_not() -> No
         assert verdict_of([[ours, ours], [ours, ours]], 0.429).verdict == verdict
 
 
+def test_a_row_for_which_nothing_was_drawn_needs_no_second_seed() -> None:
+    """A baseline that is run once says of itself that no seed changes it."""
+    rows = [msgspec.structs.replace(row, fixed=True) for row in rows_of(PERFECT, 0.1, [[0.42], [0.44]])]
+    met, missed = verdicts(rows, [expected(0.43, digits=3), expected(0.44, digits=3)])
+    assert (met.verdict, missed.verdict) == ("equivalent", "different")
+
+
+def test_folds_that_are_not_there_are_not_made_up_for() -> None:
+    """The number is a mean of three folds; two say nothing about it, however many seeds."""
+    (verdict,) = verdicts(ROWS, [expected(0.65)], folds=(1, 2, 3))
+    assert (verdict.verdict, verdict.missing) == (None, "no seed has all folds")
+
+
 def test_below_five_seeds_there_is_no_verdict() -> None:
     """The difference is shown all the same."""
     four = verdict_of([[0.70, 0.72, 0.71, 0.74]], 0.60)
@@ -80,7 +94,7 @@ def test_other_data_are_not_judged() -> None:
     report = make_report(ROWS, expected=[expected(0.65)], stand_in="the sample, not MSLR")
     assert report.verdicts[0].verdict == "other data"
     grid = paper_grid(report)
-    assert grid.title == "Beside the paper: the sample, not MSLR"
+    assert grid.title == "Beside the paper - the sample, not MSLR"
     assert "+0.0200" in grid.rows[0]
 
 

@@ -7,12 +7,13 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from simulation.report.report import make_report
 from simulation.report.result_tables import result_grid, show_report
 from simulation.report.summary import write_summary
-from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected
+from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
 
 
 def test_each_combination_has_a_line_in_the_order_of_the_rows() -> None:
@@ -38,13 +39,23 @@ def test_marks_are_given_under_the_same_conditions_only() -> None:
     assert [c.first[0] == c.second[0] for c in comparisons] == [True, True]
 
 
+def test_a_baseline_that_is_run_once_meets_every_seed_of_the_others() -> None:
+    """What nothing is drawn for is the same with every seed: it is paired with all of them, and counted once."""
+    once = [msgspec.structs.replace(row, fixed=True) for row in rows_of(PERFECT, 0.01, [[0.5], [0.4]], queries=4)]
+    report = make_report([*rows_of(PERFECT, 0.1, [[0.7, 0.75], [0.6, 0.65]], queries=4), *once])
+    (comparison,) = report.comparisons["offline_ndcg"]
+    assert comparison.difference == pytest.approx(0.225)
+    assert comparison.dependent.df == 3
+    assert [line.runs for line in report.lines] == [4, 2]
+
+
 def test_other_data_are_said_in_titles_and_files(tmp_path: Path) -> None:
     """What stands in for the data that were asked for is in the title of every table, and in summary.json."""
     report = make_report(ROWS, expected=[expected(0.66)], stand_in="MSLR-shaped, not MSLR")
     write_summary(tmp_path, report)
     text = (tmp_path / "summary.md").read_text()
-    assert text.startswith("## Results after the last round: MSLR-shaped, not MSLR\n")
-    assert "## Beside the paper: MSLR-shaped, not MSLR\n" in text
+    assert text.startswith("## Results after the last round - MSLR-shaped, not MSLR\n")
+    assert "## Beside the paper - MSLR-shaped, not MSLR\n" in text
     data = json.loads((tmp_path / "summary.json").read_text())
     assert (data["stand_in"], data["expected"][0]["verdict"]) == ("MSLR-shaped, not MSLR", "other data")
 

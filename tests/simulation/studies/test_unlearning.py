@@ -13,11 +13,11 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear
 from simulation import federation
+from simulation.attacks.opposed import oppose
 from simulation.click_models import make_users
 from simulation.data.datasets import load_fold
 from simulation.federation import Population
 from simulation.streams import make_streams
-from simulation.studies.attacks import oppose
 from simulation.studies.unlearning import (
     UnlearningOutcome,
     UnlearningPlan,

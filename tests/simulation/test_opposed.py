@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from simulation.studies.attacks import oppose
+from simulation.attacks.opposed import oppose
 
 START = np.array([1.0, -2.0])
 

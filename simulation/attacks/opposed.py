@@ -1,4 +1,4 @@
-"""Clients that do harm, as pure functions on what honest ones would have sent."""
+"""Clients that send the opposite of what they learned: the poisoned leaver of unlearning studies (thesis Sec. 6.2)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
+from simulation.attacks.settings import AttackedRound, AttackSettings
+
+
+class Opposed(AttackSettings, frozen=True, tag="opposed"):
+    """-z times the ranker learned."""
+
+    z: float = 2.0
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """Thesis Eq. 6.3."""
+        return scene.start + oppose(scene.own - scene.start, scene.start, z=self.z)
 
 
 def oppose(updates: npt.ArrayLike, start: FloatVector, *, z: float) -> FloatMatrix:

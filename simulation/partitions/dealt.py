@@ -1,0 +1,22 @@
+"""Queries dealt out like cards: every query belongs to one client, and nobody has two more than another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simulation.data.queries import QuerySet, select
+from simulation.errors import PresetError
+from simulation.partitions.settings import PartitionSettings
+
+
+class Dealt(PartitionSettings, frozen=True, tag="queries"):
+    """At random, each query to one client."""
+
+    def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
+        """As many queries to each as they go; the first clients have the one more."""
+        if queries.n_queries < n_clients:
+            raise PresetError(f"federation.partition: {queries.n_queries} queries are not one for each of {n_clients}")
+        hands = np.array_split(rng.permutation(queries.n_queries), n_clients)
+        return [select(queries, np.sort(hand)) for hand in hands]

@@ -19,6 +19,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from foltr.arrays import FloatArray
@@ -48,7 +49,7 @@ HEADING_LETTERS = 15
 
 DOTS_PER_INCH = 200
 
-PAPERS_CURVE = "paper, published runs"
+PAPERS_NUMBER, PAPERS_CURVE = "paper", "paper, published runs"
 """in the legend"""
 
 X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
@@ -126,7 +127,7 @@ def draw(
     stand_in: str = "",
 ) -> Figure:
     """The figure of one metric; `title` names its axis, `papers` are curves beside ours of the same settings."""
-    keys = panel_keys(list(found))
+    keys = panel_keys(list(found), most=MAX_LINES // 2 if papers else MAX_LINES)
     panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
     names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
@@ -135,7 +136,7 @@ def draw(
     width, height = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     figure = Figure(figsize=(width * n_columns + 0.4, height * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=_one_scale(panels), squeeze=False)
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         _draw_panel(axes, panel, names, looks, x)
         _draw_papers(axes, panel, names, looks, papers, x)
@@ -147,24 +148,30 @@ def draw(
         axes.set_xlabel(X_TITLES[x] if below else "")
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
-    _add_legend(figure, grid.flat[: len(panels)])
-    _add_words(figure, heading, stand_in, band_caption(found.values()))
+    legend = _add_legend(figure, grid.flat[: len(panels)])
+    _add_words(figure, heading, stand_in, band_caption(found.values()), legend)
     return figure
 
 
-def panel_keys(found: Sequence[Settings]) -> list[str]:
-    """The keys whose values make panels: conditions, and as many others as it takes to keep to MAX_LINES in each.
+def panel_keys(found: Sequence[Settings], *, most: int = MAX_LINES) -> list[str]:
+    """The keys whose values make panels: conditions, and as many others as it takes to keep to `most` lines in each.
 
     Where only conditions were swept, they make the lines of a single panel, or the last of them those of several.
     """
     keys = condition_keys(found)
     if len(group_by(found, keys)) == len(found):
-        return [] if len(found) <= MAX_LINES else keys[:-1]
+        return [] if len(found) <= most else keys[:-1]
     for key in dict.fromkeys(key for settings in found for key, _ in settings):
-        crowded = max(map(len, group_by(found, keys).values())) > MAX_LINES
+        crowded = max(map(len, group_by(found, keys).values())) > most
         if crowded and key not in keys and len(group_by(found, [*keys, key])) < len(found):
             keys.append(key)
     return keys
+
+
+def _one_scale(panels: Sequence[_Panel]) -> bool:
+    """Whether one axis suits all panels: where it is over twice as long as any needs, lines would lie on each other."""
+    ranges = np.array([[f(curve.mean) for f in (np.min, np.max)] for panel in panels for curve in panel.curves])
+    return bool(np.ptp(ranges) <= 2 * np.ptp(ranges, axis=1).max())
 
 
 def band_caption(found: Iterable[Curve]) -> str:
@@ -182,15 +189,21 @@ def _range(numbers: set[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _add_words(figure: Figure, heading: str, stand_in: str, below: str) -> None:
-    """Title, warning and caption, wrapped to the width of the figure, which grows by their lines."""
+def _add_words(figure: Figure, heading: str, stand_in: str, below: str, legend: Legend | None) -> None:
+    """Title, warning and caption, wrapped to the width of the figure, which grows by their lines.
+
+    The caption stands over a legend below the panels, where there is one: both want the lower edge.
+    """
     letters = int(figure.get_figwidth() * HEADING_LETTERS)
     lines = textwrap.wrap(heading, letters) + textwrap.wrap(stand_in, letters)
-    caption_lines = textwrap.wrap(below, int(letters * 1.2))
-    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (len(lines) + len(caption_lines)))
+    words = textwrap.fill(below, int(letters * 1.2))
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (len(lines) + 1 + words.count("\n")))
     if lines:
         figure.suptitle("\n".join(lines), fontsize=10)
-    figure.supxlabel("\n".join(caption_lines), fontsize=7, color="#555555")
+    if legend:
+        legend.set_title(words, prop={"size": 7})
+    else:
+        figure.supxlabel(words, fontsize=7)
 
 
 def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: str) -> None:
@@ -251,29 +264,32 @@ def _draw_expected(
             spread = number.se if number.se is not None else number.sd
             axes.errorbar(
                 [at], [number.value], yerr=None if spread is None else [spread], fmt="D", markersize=4.5,
-                color=colour, markeredgecolor="white", capsize=2, label="paper", zorder=5, clip_on=False,
+                color=colour, markeredgecolor="white", capsize=2, label=PAPERS_NUMBER, zorder=5, clip_on=False,
             )  # fmt: skip
 
 
-def _add_legend(figure: Figure, panels: Iterable[Axes]) -> None:
-    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it."""
+def _add_legend(figure: Figure, panels: Iterable[Axes]) -> Legend | None:
+    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it.
+
+    The one below, if any.
+    """
     entries: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    for paper in ("paper", PAPERS_CURVE):
+    for paper in (PAPERS_NUMBER, PAPERS_CURVE):
         if paper in entries:
             entries[paper] = entries.pop(paper)
     if list(entries) == ["all"]:
-        return
+        return None
     width, height = figure.get_size_inches()
     column = LEGEND_SAMPLE + LEGEND_CHARACTER * max(map(len, entries))
     if len(entries) * column < width:
         figure.set_size_inches(width, height + 2 * LEGEND_LINE)
-        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries))
-    else:
-        figure.set_size_inches(width + column, max(height, (len(entries) + 1) * LEGEND_LINE))
-        figure.legend(list(entries.values()), list(entries), loc="outside right center")
+        return figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries))
+    figure.set_size_inches(width + column, max(height, (len(entries) + 1) * LEGEND_LINE))
+    figure.legend(list(entries.values()), list(entries), loc="outside right center")
+    return None
 
 
 def _name(settings: Settings, all_settings: Iterable[Settings], skip: Sequence[str]) -> str:

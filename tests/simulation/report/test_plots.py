@@ -89,10 +89,10 @@ def test_the_band_is_one_standard_deviation_between_seeds() -> None:
     figure = draw(two, title="x")
     edges = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
     assert np.ptp(edges) == pytest.approx(2 * 0.01 / 2**0.5)
-    assert "band: one standard deviation between seeds" in figure.get_supxlabel().replace("\n", " ")
+    assert "band: one standard deviation between seeds" in figure.legends[0].get_title().get_text().replace("\n", " ")
     bare = draw(one, title="x")
     assert len(bare.axes[0].collections) == 0
-    assert bare.get_supxlabel() == "mean of 3 folds, one seed: no band"
+    assert bare.legends[0].get_title().get_text() == "mean of 3 folds, one seed: no band"
 
 
 def test_the_papers_curve_is_beside_ours() -> None:
@@ -115,6 +115,13 @@ def test_title_and_what_the_data_are_stand_above() -> None:
     """The figure's title, and below it what stood in for the data that were asked for."""
     figure = draw(curves(ROWS, "offline_ndcg"), title="x", heading="FPDGD, figure 3.6b", stand_in="NOT MSLR: synthetic")
     assert figure.get_suptitle() == "FPDGD, figure 3.6b\nNOT MSLR: synthetic"
+
+
+def test_panels_of_other_heights_have_their_own_axis() -> None:
+    """.3 above the others, curves that rise by .05 would be flat on a common one."""
+    high = [msgspec.structs.replace(row, offline_ndcg=(row.offline_ndcg or 0) + 0.3) for row in ROWS[len(ROWS) // 2 :]]
+    first, second = draw(curves([*ROWS[: len(ROWS) // 2], *high], "offline_ndcg"), title="x").axes
+    assert second.get_ylim()[0] > first.get_ylim()[1]
 
 
 def test_many_settings_take_more_panels() -> None:

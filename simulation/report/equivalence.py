@@ -25,6 +25,10 @@ MARGIN = 0.005
 """of metrics that lie between 0 and 1: more than twice what one seed differs from another on MQ2008 (.002), and half of
 what papers report as a gain (.01)"""
 
+OWN_MARGINS = {"epsilon": 0.01, "chosen_alpha": 0.05, "learned_queries": 0.5}
+"""of other metrics: one in the last digit that papers print of epsilon, which is computed and not estimated; five steps
+of alpha's grid; less than one query"""
+
 WITHIN, BEYOND = 0.90, 0.95
 """levels of the intervals that decide on equivalent and on different"""
 
@@ -32,13 +36,12 @@ WITHIN, BEYOND = 0.90, 0.95
 def margin_of(metric: str, *, rounds: int) -> float:
     """The margin of a metric, in its own units.
 
-    Epsilon is computed and not estimated: one in the last digit that papers print of it.
     Cumulative nDCG adds up the means of rounds, discounted: what MARGIN for each of them comes to, which is 9.93 for
     the 10,000 rounds of the thesis, whose sum is at most 1,986.54.
     """
     if metric == "cumulative_ndcg":
         return MARGIN * (1 - DISCOUNT**rounds) / (1 - DISCOUNT)
-    return 0.01 if metric == "epsilon" else MARGIN
+    return OWN_MARGINS.get(metric, MARGIN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,24 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "guard_alert": "rounds with an alarm",
+    "suspected_malicious": "malicious suspected",
+    "suspected_honest": "honest suspected",
+    "chosen_alpha": "alpha",
+    "learned_queries": "queries",
+    "learned_score_share": "gain of scores",
     "epsilon": "epsilon",
     "auc": "AUC of the attacker",
+    "unlearning_distance": "distance moved",
+    "unlearning_ndcg": "nDCG of the forgotten",
+    "unlearning_stretch": "stretch",
 }
 """metrics in the order in which they are shown"""
 
-CONDITIONS = ("data", "users")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
+"""of these more is not better: nothing is tested"""
+
+CONDITIONS = ("data", "users", "merging")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
 
 

@@ -19,14 +19,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from foltr.arrays import FloatArray
 from simulation.preset import ExpectedCurve, ExpectedValue
 from simulation.report.names import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
 from simulation.report.paper_curves import papers_beside
-from simulation.report.statistics import Curve, Settings, curves
+from simulation.report.statistics import Curve, Settings, X, curves
 from simulation.results import Row
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
@@ -52,9 +52,7 @@ DOTS_PER_INCH = 200
 PAPERS_NUMBER, PAPERS_CURVE = "paper", "paper, published runs"
 """in the legend"""
 
-X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
-
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -86,7 +84,7 @@ def write_plots(
     expected: Iterable[ExpectedValue] = (),
     paper_curves: Iterable[ExpectedCurve] = (),
     k: int | None = None,
-    x: Literal["interactions", "rounds"] = "interactions",
+    x: X = "interactions",
     heading: str = "",
     stand_in: str = "",
 ) -> list[Path]:
@@ -98,9 +96,9 @@ def write_plots(
     numbers, published = tuple(expected), tuple(paper_curves)
     paths = []
     for metric in TITLES:
-        found = {settings: curve for settings, curve in curves(rows, metric).items() if len(curve.rounds) > 1}
-        if found:
-            with matplotlib.rc_context(_STYLE):
+        found = curves(rows, metric)
+        if any(len(curve.rounds) > 1 for curve in found.values()):
+            with matplotlib.rc_context(STYLE):
                 figure = draw(
                     found,
                     title=metric_title(metric, k=k),
@@ -110,9 +108,9 @@ def write_plots(
                     heading=heading,
                     stand_in=stand_in,
                 )
-                paths.append(_saved(figure, folder / f"{metric}.png"))
+                paths.append(save_figure(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
-                paths.append(_saved(figure, folder / f"{metric}.svg"))
+                paths.append(save_figure(figure, folder / f"{metric}.svg"))
     return paths
 
 
@@ -122,7 +120,7 @@ def draw(
     title: str,
     expected: Sequence[ExpectedValue] = (),
     papers: Sequence[tuple[Settings, Curve]] = (),
-    x: Literal["interactions", "rounds"] = "interactions",
+    x: X = "interactions",
     heading: str = "",
     stand_in: str = "",
 ) -> Figure:
@@ -145,7 +143,7 @@ def draw(
         axes.set_ylabel(title if number % n_columns == 0 else "")
         below = number + n_columns >= len(panels)
         axes.tick_params(labelbottom=below)
-        axes.set_xlabel(X_TITLES[x] if below else "")
+        axes.set_xlabel(x if below else "")
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     legend = _add_legend(figure, grid.flat[: len(panels)])
@@ -201,15 +199,18 @@ def _add_words(figure: Figure, heading: str, stand_in: str, below: str, legend: 
     if lines:
         figure.suptitle("\n".join(lines), fontsize=10)
     if legend:
-        legend.set_title(words, prop={"size": 7})
+        legend.set_title(words, prop=FontProperties(size=7))
     else:
         figure.supxlabel(words, fontsize=7)
 
 
-def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: str) -> None:
-    """Lines with a band of one standard deviation between seeds to both sides."""
+def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: X) -> None:
+    """Lines with a band of one standard deviation between seeds to both sides; of one point a level, drawn across."""
     for curve in panel.curves:
-        look, at = looks[names[curve.settings]], _x(curve, x)
+        look, at = looks[names[curve.settings]], curve.at(x)
+        if len(at) == 1:
+            axes.axhline(curve.mean[0], label=names[curve.settings], linewidth=1.0, **look)
+            continue
         axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
         if np.isfinite(curve.sd).all():
             axes.fill_between(
@@ -226,7 +227,7 @@ def _draw_papers(
     names: Mapping[Settings, str],
     looks: Mapping[str, _Look],
     papers: Sequence[tuple[Settings, Curve]],
-    x: str,
+    x: X,
 ) -> None:
     """The paper's curves as dots on a dotted line."""
     own = {curve.settings for curve in panel.curves}
@@ -234,7 +235,7 @@ def _draw_papers(
         if settings in own:
             colour = looks[names[settings]]["color"]
             axes.plot(
-                _x(curve, x),
+                curve.at(x),
                 curve.mean,
                 ":",
                 marker="o",
@@ -251,13 +252,13 @@ def _draw_expected(
     names: Mapping[Settings, str],
     looks: Mapping[str, _Look],
     expected: Sequence[ExpectedValue],
-    x: str,
+    x: X,
 ) -> None:
     """The paper's numbers as diamonds with their spread, in the colour of the curve that they speak of."""
     for number in expected:
         meant = [curve for curve in panel.curves if number.where.items() <= dict(curve.settings).items()]
         for curve in meant:
-            at = _x_at(curve, number, x)
+            at = _x_at(curve, number, x) if len(curve.rounds) > 1 else axes.get_xlim()[1]
             if at is None:
                 continue
             colour = looks[names[curve.settings]]["color"] if len(meant) == 1 else "#444444"
@@ -300,20 +301,16 @@ def _look(number: int) -> _Look:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
-def _x(curve: Curve, x: str) -> FloatArray:
-    return curve.interactions if x == "interactions" else curve.rounds
-
-
-def _x_at(curve: Curve, number: ExpectedValue, x: str) -> float | None:
+def _x_at(curve: Curve, number: ExpectedValue, x: X) -> float | None:
     """Where on the axis a number of the paper belongs; None for a round beyond the curve."""
     if number.at == "end":
-        return float(_x(curve, x)[-1])
+        return float(curve.at(x)[-1])
     if number.at > curve.rounds[-1]:
         return None
-    return float(np.interp(number.at, curve.rounds, _x(curve, x)))
+    return float(np.interp(number.at, curve.rounds, curve.at(x)))
 
 
-def _saved(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """The file, put in place in one step."""
     fresh = path.with_name(f".{path.name}.new")
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

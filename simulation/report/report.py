@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from simulation.preset import ExpectedValue
-from simulation.report.names import TITLES, condition_keys, group_by
+from simulation.report.names import TITLES, UNRANKED, condition_keys, group_by
 from simulation.report.paper_numbers import PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare
 from simulation.report.statistics import (
@@ -95,6 +95,7 @@ def make_report(
             _for_every_seed(values[metric], fixed, seeds), groups.values(), queries if metric == OF_QUERIES else None
         )
         for metric in metrics
+        if metric not in UNRANKED
     }
     lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons)}
     return Report(
@@ -133,12 +134,12 @@ def _lines(
     comparisons: Mapping[str, Sequence[SettingsComparison]],
 ) -> list[Line]:
     """The lines of combinations under the same conditions."""
-    best = {metric: best_of([s for s in group if s in runs], runs) for metric, runs in values.items()}
+    best = {metric: best_of([s for s in group if s in values[metric]], values[metric]) for metric in comparisons}
     lines = []
     for settings in group:
         own = {metric: runs[settings] for metric, runs in values.items() if settings in runs}
-        below = [metric for metric in own if _differ(settings, best[metric], comparisons[metric])]
-        top = [metric for metric in own if best[metric] == settings and len(group) > 1]
+        below = [metric for metric in own if metric in best and _differ(settings, best[metric], comparisons[metric])]
+        top = [metric for metric in own if best.get(metric) == settings and len(group) > 1]
         summaries = {metric: summarise(runs) for metric, runs in own.items()}
         lines.append(Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below)))
     return lines

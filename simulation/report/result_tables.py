@@ -92,9 +92,9 @@ def _result_notes(report: Report, metrics: Sequence[str]) -> list[str]:
     meaning = {"runs": "all runs, one for each fold and seed", "seeds": "seeds of the mean of the folds"}
     notes = [f"mean ± standard error over {' or '.join(meaning[over] for over in overs)}"] if overs else []
     if any(line.below & set(metrics) for line in report.lines):
-        tests = [test for metric in metrics for test in report.comparisons[metric]]
+        tests = [test for metric in metrics for test in report.comparisons.get(metric, ())]
         used = "; ".join(MEANINGS[name] for name in dict.fromkeys(test.test for test in tests))
-        n_tests = max(len(report.comparisons[metric]) for metric in metrics)
+        n_tests = max(len(report.comparisons.get(metric, ())) for metric in metrics)
         seeds = {seed for runs in report.values[metrics[0]].values() for _, seed in runs}
         of_one = " (one seed: of these rankers, not of what other seeds would make)" if len(seeds) == 1 else ""
         by = f"p < {ALPHA:g} by Holm of {n_tests} tests: {used}{of_one}"

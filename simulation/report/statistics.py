@@ -21,6 +21,9 @@ from simulation.results import METRICS, Row, Setting
 Settings = tuple[tuple[str, Setting], ...]
 """a combination of settings: swept keys with their values, in the order of the sweep"""
 
+X = Literal["interactions", "rounds"]
+"""what learning curves are drawn over"""
+
 Runs = dict[tuple[int, int], float]
 """a value for each (fold, seed)"""
 
@@ -65,6 +68,10 @@ class Curve:
     """between seeds, of the mean of the folds; NaN where there is one seed"""
     n_seeds: int = 1
     n_folds: int = 1
+
+    def at(self, x: X) -> FloatArray:
+        """How far learning was at each point."""
+        return self.interactions if x == "interactions" else self.rounds
 
 
 def settings_of(row: Row) -> Settings:

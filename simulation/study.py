@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -29,8 +30,12 @@ from simulation.label_rankers import draws_nothing
 from simulation.leavers import length
 from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
-from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
+from simulation.report.names import TITLES, metric_title
+from simulation.report.paper_curves import papers_beside
+from simulation.report.report import make_report
+from simulation.report.result_tables import show_report
 from simulation.report.statistics import X, curves, settings_of
+from simulation.report.summary import write_summary
 from simulation.report.terminal_plot import show_curves
 from simulation.results import CURVE_KEY, Row, write_csv
 
@@ -144,9 +149,16 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
             from simulation.report.plots import write_plots
 
             write_alpha_plot(folder, everything, k=preset.data.k)
-            numbers = _reached(preset.expect.values, rows, whole=whole)
-            of = stand_in(preset.data)
-            write_plots(folder, rows, expected=numbers, k=preset.data.k, x=_over(rows), stand_in=of)
+            write_plots(
+                folder,
+                rows,
+                expected=_reached(preset.expect.values, rows, whole=whole),
+                paper_curves=preset.expect.curves,
+                k=preset.data.k,
+                x=_over(rows),
+                heading=_heading(preset),
+                stand_in=stand_in(preset.data),
+            )
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -155,7 +167,14 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     if whole:
         notes = [*([preset.expect.note] if preset.expect.note else []), *_drawn_by_nothing(experiment.cells)]
         instead = stand_in(preset.data)
-        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes, stand_in=instead)
+        report = make_report(
+            whole,
+            expected=preset.expect.values,
+            k=preset.data.k,
+            notes=notes,
+            stand_in=instead,
+            folds={cell.fold for cell in experiment.cells},
+        )
         write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
@@ -184,8 +203,20 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
+    found = curves(rows, metric)
     title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
-    show_curves(curves(rows, metric), sys.stdout, title=title, x=_over(rows))
+    show_curves(
+        found, sys.stdout, title=title, x=_over(rows), papers=papers_beside(found, metric, preset.expect.curves)
+    )
+
+
+def _heading(preset: Preset) -> str:
+    """The title of the paper's figure, as far as the preset tells."""
+    paper = preset.paper
+    named = [
+        f"{kind} {text}" for kind, text in (("figure", paper.figure), ("table", paper.table)) if text[:1].isdigit()
+    ]
+    return ", ".join([paper.title or preset.data.dataset, *(re.split(r"[,:]", text)[0] for text in named)])
 
 
 def _over(rows: Sequence[Row]) -> X:

@@ -37,14 +37,11 @@ from simulation.measuring import Ground, Measurement
 from simulation.merging.two_owners import check_merging, two_owners
 from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
-from simulation.results import Row
+from simulation.results import DISCOUNT, Row
 from simulation.sightings import Sightings
 from simulation.streams import make_streams
 from simulation.unlearning.past import Past, learn_together
 from simulation.unlearning.settings import UnlearningSettings
-
-DISCOUNT = 0.9995
-"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
 _NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
 
@@ -192,6 +189,7 @@ class Trial:
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
         started = time.perf_counter()
         for found in _measurement(self.cell).measure(ground):
@@ -203,6 +201,7 @@ class Trial:
                 round=found.step,
                 interactions=found.interactions,
                 seconds=time.perf_counter() - started,
+                fixed=rng.bit_generator.state == untouched,
             )
             yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
@@ -210,12 +209,13 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
         scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
-        seconds = time.perf_counter() - started
+        seconds, fixed = time.perf_counter() - started, rng.bit_generator.state == untouched
         offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
         shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
-        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, fixed=fixed, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from foltr.arrays import FloatVector
+from simulation.report.names import RANKER_KEYS, caption, key_titles, metric_title
 from simulation.report.plots import COLOURS, MAX_COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, STYLE, save_figure
-from simulation.report.report import RANKER_KEYS, caption, key_titles, metric_title
 from simulation.report.statistics import Settings, over_runs, values_at
 from simulation.results import CURVE_KEY, Row
 

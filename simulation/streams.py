@@ -7,6 +7,7 @@ noise). Both are SFC64 generators seeded from one SeedSequence; the state of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,14 +62,15 @@ def keep_user_state(streams: Streams, client: int, rng: np.random.Generator) -> 
     streams.users[client] = rng.bit_generator.state["state"]["state"]
 
 
-def device_states(streams: Streams) -> StreamStates:
-    """How far the devices' streams have come, `[n_clients, 4]`; put it back with `keep_device_states`."""
-    return np.array([device.bit_generator.state["state"]["state"] for device in streams.devices], dtype=np.uint64)
+def states_of(generators: Sequence[np.random.Generator]) -> StreamStates:
+    """How far streams have come, `[n, 4]`, for compiled code to go on; put it back with `keep_states`."""
+    found = [generator.bit_generator.state["state"]["state"] for generator in generators]
+    return np.array(found, dtype=np.uint64).reshape(len(found), 4)
 
 
-def keep_device_states(streams: Streams, states: StreamStates) -> None:
-    """Store how far compiled code has come on the devices' streams."""
-    for device, state in zip(streams.devices, states, strict=True):
-        known = device.bit_generator.state
+def keep_states(generators: Sequence[np.random.Generator], states: Sequence[StreamStates]) -> None:
+    """Store how far compiled code has come on each."""
+    for generator, state in zip(generators, states, strict=True):
+        known = generator.bit_generator.state
         known["state"]["state"] = state
-        device.bit_generator.state = known
+        generator.bit_generator.state = known

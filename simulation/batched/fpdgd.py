@@ -23,15 +23,15 @@ from foltr.federated.method import Model
 from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
-from simulation.attacks.settings import AttackSettings
 from simulation.batched import whole_rounds
+from simulation.batched.attacks import Attack, attack_of
 from simulation.batched.noise import Noise, noise_of
 from simulation.batched.pages import Pages, pages_of, to_shown
 from simulation.batched.pdgd import Steps, linear_clients, linear_room, new_sheet
 from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
 from simulation.batched.rules import Rule, rule_of
 from simulation.federation import Population, Shown
-from simulation.streams import Streams, device_states, keep_device_states
+from simulation.streams import Streams, keep_states, states_of
 
 TOO_FAR = "scores must be finite; the learning rate may be too high"
 
@@ -60,29 +60,29 @@ def play(
 
 def is_compiled(method: FPDGD) -> bool:
     """Whether there is a kernel for it: a Linear or Neural ranker, learned whole, no step capped."""
+    own = type(method).learn is FPDGD.learn and type(method).report is FPDGD.report
     capped = method.longest_step is not None or method.longest_query is not None
     hidden = method.personal and not isinstance(method.privacy, NoPrivacy)
-    return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not capped and not hidden
+    return own and isinstance(method.ranker, (Linear, Neural)) and not (method.shared or capped or hidden)
 
 
 class Between(NamedTuple):
     """What happens between two rounds, where it is compiled."""
 
     noise: Noise
+    attack: Attack
     rule: Rule
 
 
 def _between(method: FPDGD, model: Model, population: Population) -> Between | None:
-    """None where foltr's own functions are needed: for their noise, rule, memory or errors, for what is FPDGD and joins
-    otherwise, or for an attack."""
-    if type(method).joined is not FPDGD.joined:
+    """None where foltr's own functions are needed: for their noise, rule, memory or errors, or for an attack."""
+    if type(method) is not FPDGD or model.moments:
         return None
-    counts = weights(method.joining, population.local, equal=method.weighs_alike)
-    noise = noise_of(method.privacy, _places(method.ranker))
+    counts, places = weights(method.joining, population.local, equal=method.weighs_alike), _places(method)
+    noise = noise_of(method.privacy, places)
+    attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
     rule = rule_of(method.joining, shares(counts, len(counts)))
-    attack = population.attack
-    honest = attack is None or not population.n_malicious or type(attack).send is AttackSettings.send
-    return Between(noise, rule) if noise and rule and honest and not model.moments else None
+    return Between(noise, attack, rule) if noise and attack and rule else None
 
 
 def _whole_rounds(
@@ -92,7 +92,8 @@ def _whole_rounds(
     pages, sums, theta = pages_of(population), np.zeros((n_rounds, 4)), _laid_out(method.ranker, model.theta[None])[0]
     thetas = _begin(method, model, population)
     ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
-    states = streams.users, device_states(streams) if between.noise.n_shares else streams.users
+    devices = streams.devices if between.noise.n_shares else ()
+    states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
     rounds = whole_rounds.neural_rounds if isinstance(method.ranker, Neural) else whole_rounds.linear_rounds
     done, how = rounds(
         pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
@@ -101,8 +102,7 @@ def _whole_rounds(
         raise ValueRangeError(TOO_FAR)
     if how == whole_rounds.NOT_JOINED:
         check_rows(_as_sent(method.ranker, thetas))
-    if between.noise.n_shares:
-        keep_device_states(streams, states[1])
+    keep_states((*devices, streams.attacker), (*states[1], states[2]))
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, ended)
     after = replace(model, theta=_as_sent(method.ranker, theta[None])[0], round=model.round + done)
@@ -173,7 +173,7 @@ def _as_sent(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
     return unit_by_unit(thetas, ranker.n_hidden) if isinstance(ranker, Neural) else thetas
 
 
-def _places(ranker: Ranker) -> Int64Vector:
-    """The column that each weight `[n_params]` has where it is learned."""
-    numbered: FloatVector = _laid_out(ranker, np.arange(float(ranker.n_params))[None])[0]
-    return np.argsort(numbered)
+def _places(method: FPDGD) -> Int64Vector:
+    """The column that each weight that is sent `[n_sent]` has where it is learned."""
+    numbered: FloatVector = _laid_out(method.ranker, np.arange(float(method.ranker.n_params))[None])[0]
+    return np.argsort(numbered)[: method.n_sent]

@@ -51,19 +51,19 @@ class Rule(NamedTuple):
 def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
     """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
     n, rule = len(shares), joining.rule
-    if joining.guard or joining.optimizer != SGD() or n > MOST_ROWS:
+    refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
+    if joining.guard or joining.optimizer != SGD() or n > MOST_ROWS or refused:
         return None
     room = np.empty((n, n) if isinstance(rule, Krum | MultiKrum) else (0, 0)), np.empty(n), np.arange(n)
     if isinstance(rule, Mean):
         return Rule(MEAN, shares, 0, 0, 0, False, *room)
     if isinstance(rule, Median):
         return Rule(TRIMMED, shares, (n - 1) // 2, 0, 0, False, *room)
-    if isinstance(rule, TrimmedMean) and rule.n_malicious >= 0 and 2 * rule.n_malicious < n:
+    if isinstance(rule, TrimmedMean):
         return Rule(TRIMMED, shares, rule.n_malicious, 0, 0, False, *room)
-    if isinstance(rule, Krum | MultiKrum) and rule.n_malicious >= 0 and 2 * rule.n_malicious + 3 <= n:
+    if isinstance(rule, Krum | MultiKrum):
         kept = 1 if isinstance(rule, Krum) else n - rule.n_malicious if rule.n_kept is None else rule.n_kept
-        if 1 <= kept <= n:
-            return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
+        return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
     return None
 
 

@@ -5,6 +5,7 @@ A call goes over many rounds, so that what it costs to enter compiled code is pa
 
 from __future__ import annotations
 
+from simulation.batched.attacks import send
 from simulation.batched.kernel import kernel
 from simulation.batched.noise import add_noise
 from simulation.batched.pdgd import copy_to, linear_clients
@@ -16,14 +17,15 @@ DONE, NOT_FINITE, NOT_JOINED = range(3)
 
 
 @kernel()
-def linear_rounds(pages, sheet, room, steps, noise, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """A round for each row of `sums` `[n_rounds, 4]`, in which the metrics of its pages are added up.
 
-    `theta` `[n_sent]` is moved on; `thetas` `[n_clients, n_params]` are lost but for what is not sent. `streams` are
-    the states of users and of devices, each `[n_clients, 4]`; what each client ends its last round with is in `ended`,
-    `[n_clients, n_params]`, or empty where nobody asks. Returns how many rounds are over, and how it ends.
+    `theta` `[n_sent]` is moved on; `thetas` `[n_clients, n_params]` are lost but for what is not sent. What each client
+    ends its last round with is in `ended`, `[n_clients, n_params]`, or empty where nobody asks. `streams` are states:
+    those of users and of devices, each `[n_clients, 4]`, and of attackers `[4]`. Returns how many rounds are over, and
+    how it ends.
     """
-    users, devices = streams
+    users, devices, attacker = streams
     for done in range(len(sums)):
         begin(theta, thetas)
         if not linear_clients(pages, sheet, room, steps, thetas, users, sums[done]):
@@ -31,15 +33,16 @@ def linear_rounds(pages, sheet, room, steps, noise, rule, theta, thetas, ended, 
         for client in range(len(ended)):
             copy_to(ended[client], thetas[client])
         release(noise, thetas, devices)
+        send(attack, theta, thetas, attacker)
         if not join(rule, theta, thetas):
             return done, NOT_JOINED
     return len(sums), DONE
 
 
 @kernel()
-def neural_rounds(pages, sheet, room, steps, noise, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """As `linear_rounds`, with thetas laid out by `simulation.batched.pdgd_neural.feature_by_feature`."""
-    users, devices = streams
+    users, devices, attacker = streams
     for done in range(len(sums)):
         begin(theta, thetas)
         if not neural_clients(pages, sheet, room, steps, thetas, users, sums[done]):
@@ -47,6 +50,7 @@ def neural_rounds(pages, sheet, room, steps, noise, rule, theta, thetas, ended, 
         for client in range(len(ended)):
             copy_to(ended[client], thetas[client])
         release(noise, thetas, devices)
+        send(attack, theta, thetas, attacker)
         if not join(rule, theta, thetas):
             return done, NOT_JOINED
     return len(sums), DONE

@@ -300,12 +300,13 @@ def test_fedprox_of_one_over_the_learning_rate_keeps_the_last_step(ranker: Linea
     """mu = 1 / eta: after each page theta = start + eta g, where g is the gradient at what the page before left."""
     method = FPDGD(ranker, learning_rate=0.25, proximal=4.0)
     start = ranker.initial(np.random.default_rng(3))
-    local = method.begin(Model(start), RNG)
+    local, steps = method.begin(Model(start), RNG), []
     for page in pages(6):
         slope = pdgd.gradient(ranker, local.theta, page)
         local = method.learn(local, page)
         np.testing.assert_allclose(local.theta, start + 0.25 * slope, rtol=0, atol=1e-15)
-    assert np.abs(local.theta - start).max() > 1e-3
+        steps.append(np.abs(local.theta - start).max())
+    assert sum(step > 1e-4 for step in steps) >= 3
 
 
 def test_fedper_sends_the_hidden_layer_and_keeps_the_output() -> None:

@@ -6,6 +6,7 @@ from simulation.partitions.alike import Alike
 from simulation.partitions.dealt import Dealt
 from simulation.partitions.grades import Grades
 from simulation.partitions.intents import Intents
+from simulation.partitions.relevancy_reset import RelevancyReset
 from simulation.partitions.settings import PartitionSettings
 
 PARTITIONS: dict[str, type[PartitionSettings]] = {
@@ -13,4 +14,5 @@ PARTITIONS: dict[str, type[PartitionSettings]] = {
     "queries": Dealt,
     "intents": Intents,
     "grades": Grades,
+    "relevancy-reset": RelevancyReset,
 }

@@ -21,7 +21,7 @@ from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched import compile_clock
-from simulation.batched.rounds import fast_round
+from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, select
@@ -105,6 +105,12 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
+
+
+def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
+    """How many rounds to play at once after `n_rounds` took so many seconds: about as many as end in `TELL_SECONDS`."""
+    fitting = int(n_rounds * TELL_SECONDS / max(taken, 1e-6))
+    return max(1, min(fitting, 2 * at_once))
 
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
@@ -228,27 +234,32 @@ class Trial:
         population = self._with_memory(model.theta)
         if isinstance(method, FPDGD) and method.guard:
             population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
-        play = fast_round(method)
-        tally, seconds, told = Tally(), 0.0, time.monotonic()
+        play = fast_play(method)
+        tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
-        for round_number in range(1, federation.rounds + 1):
+        while done < federation.rounds:
+            row_at = min(done - done % federation.interval + federation.interval, federation.rounds)
+            n_rounds = min(at_once, row_at - done)
             started = time.perf_counter()
-            model, shown = play(method, model, population, streams)
-            seconds += time.perf_counter() - started
-            tally.add(shown)
-            if round_number % federation.interval == 0 or round_number == federation.rounds:
+            model, shown = play(method, model, population, streams, n_rounds)
+            taken = time.perf_counter() - started
+            at_once = next_at_once(at_once, n_rounds, taken)
+            seconds, done = seconds + taken, done + n_rounds
+            for seen in shown:
+                tally.add(seen)
+            if done == row_at:
                 yield self._row(
                     model.theta,
                     tally,
-                    round_number=round_number,
+                    round_number=done,
                     seconds=seconds,
                     personal=population.personal,
                     sightings=population.sightings,
-                    last=round_number == federation.rounds,
+                    last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
-                yield Advanced(self.cell.id, round_number)
+                yield Advanced(self.cell.id, done)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
@@ -259,7 +270,7 @@ class Trial:
             method,
             self.population,
             make_streams(_integer(self.cell.sequence()), n_clients),
-            play=fast_round(method),
+            play=fast_play(method),
             fresh=make_streams(_integer(apart), n_clients),
             n_leaving=n_leavers(self.cell),
             together=rounds_together(self.cell),

@@ -22,12 +22,13 @@ from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched.rounds import fast_round
 from simulation.cell import Cell, MethodChoice
+from simulation.correlated import CorrelatedRounds, check_correlated, epsilon_spent
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
-from simulation.federation import Population, Shown
+from simulation.federation import Population, Round, Shown, run_round
 from simulation.label_rankers import LABEL_RANKERS
 from simulation.logging_policy import logging_policy, without_indifferent
 from simulation.measurements import MEASUREMENTS
@@ -120,7 +121,13 @@ def check_method(cell: Cell) -> None:
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        method_of(cell, ranker)
+        method = method_of(cell, ranker)
+        if cell.preset.federation.correlation is not None:
+            check_correlated(method)
+        if cell.preset.federation.in_order and not isinstance(method, FPDGD):
+            raise PresetError(
+                f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
+            )
         size(cell)
         attack_of(cell)
 
@@ -191,7 +198,7 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
-        play = fast_round(method)
+        play = self._round(method)
         tally, seconds, told = Tally(), 0.0, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
         for round_number in range(1, federation.rounds + 1):
@@ -206,11 +213,21 @@ class Trial:
                     round_number=round_number,
                     seconds=seconds,
                     personal=population.personal,
+                    epsilon=epsilon_spent(
+                        method, federation.correlation, n_rounds=federation.rounds, so_far=round_number
+                    ),
                     last=round_number == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, round_number)
+
+    def _round(self, method: Method[Any, Any]) -> Round:
+        """How a round of the cell is played."""
+        federation = self.cell.preset.federation
+        if federation.correlation is not None:
+            return CorrelatedRounds(federation.correlation, federation.rounds)
+        return run_round if federation.in_order else fast_round(method)
 
     def _production(self) -> tuple[float, ...]:
         """theta of the ranker that shows the pages, where that is another than the one being learned; else ()."""
@@ -234,6 +251,7 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        epsilon: float | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -264,6 +282,7 @@ class Trial:
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
+                epsilon=epsilon,
                 seconds=seconds,
                 query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
             ),

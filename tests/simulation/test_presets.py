@@ -25,9 +25,12 @@ def shrunk(name: str) -> Preset:
     whole = decode_preset(tables, source=name)
     federation = {key: min(value, getattr(whole.federation, key)) for key, value in BIGGEST.items()}
     tables["data"] |= {"dataset": "sample", "folds": [1], "learn_from": "train"}  # the sample has no validation queries
+    tables["data"] = {key: value for key, value in tables["data"].items() if key not in ("users", "without")}
     tables["federation"] = {**tables.get("federation", {}), **federation, "rounds": ROUNDS, "evaluate_every": 1}
     tables["seeds"] = 1
     tables["sweep"] = without_sizes(tables.get("sweep", {}))
+    if whole.data.users:  # nor does it say who asked
+        tables["sweep"]["federation.partition"] = [{"kind": "queries"}]
     return decode_preset(tables, source=name)
 
 

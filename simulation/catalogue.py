@@ -17,10 +17,12 @@ from simulation.data.places import DATASETS, folds_present
 from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.measurements import MEASUREMENTS
+from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
+from simulation.unlearning.registry import UNLEARNING
 
-LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
+LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank", "lambdamart")
 """the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
 
 NOTES = {
@@ -29,6 +31,7 @@ NOTES = {
     "least-squares": "baseline on labels: linear regression of the grades",
     "ranksvm": "baseline on labels: linear RankSVM",
     "lambdarank": "baseline on labels: linear LambdaRank",
+    "lambdamart": "baseline on labels: boosted trees by LightGBM (extra lambdamart)",
 }
 """where the first line of a method's own description does not tell"""
 
@@ -48,7 +51,9 @@ def catalogue(root: Path | None) -> str:
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
             _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
+            _section("Queries of two owners: --set merging.split.kind=NAME", _records(SPLITS.values())),
             _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
+            _section("Unlearning: --set federation.unlearning.unlearning=NAME", _records(UNLEARNING.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),
             _section("Presets", presets),
         ]

@@ -24,7 +24,7 @@ from foltr.privacy.mechanisms import Gaussian, NoPrivacy
 from foltr.privacy.noise import STEPS
 from simulation.batched.fpdgd import is_compiled, reported_thetas
 from simulation.errors import PresetError
-from simulation.federation import Population, Shown, attacked_thetas
+from simulation.federation import Population, Shown, attacked_thetas, joined_thetas
 from simulation.streams import Streams
 
 DELTA = 1e-5
@@ -52,7 +52,7 @@ class CorrelatedRounds:
         noise, self.memory = self.correlation.next(fresh, self.memory)
         deviation = STEPS * privacy.grid_step * self.correlation.excess(self.n_rounds)
         thetas = attacked_thetas(method, model, start + updates + deviation * noise, population, streams)
-        return method.joined(model, thetas, population.local.astype(np.float64)).model, shown
+        return joined_thetas(method, model, thetas, population), shown
 
 
 def check_correlated(method: Any) -> None:

@@ -31,7 +31,7 @@ def run_round(method: FPDGD, model: Model, population: Population, streams: Stre
         return federation.run_round(method, model, population, streams)
     thetas, seen = reported_thetas(method, model, population, streams)
     thetas = federation.attacked_thetas(method, model, thetas, population, streams)
-    return method.joined(model, thetas, population.local.astype(np.float64)).model, seen
+    return federation.joined_thetas(method, model, thetas, population), seen
 
 
 def is_compiled(method: FPDGD) -> bool:

@@ -19,10 +19,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from foltr.arrays import FloatArray
 from simulation.preset import ExpectedValue
 from simulation.report.report import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
-from simulation.report.statistics import Curve, Settings, curves
+from simulation.report.statistics import Curve, Settings, X, curves
 from simulation.results import Row
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
@@ -39,9 +38,7 @@ LEGEND_LINE, LEGEND_SAMPLE, LEGEND_CHARACTER = 0.19, 0.6, 0.075
 
 DOTS_PER_INCH = 200
 
-X_TITLES: dict[str, str] = {"interactions": "interactions", "rounds": "rounds"}
-
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -72,7 +69,7 @@ def write_plots(
     *,
     expected: Iterable[ExpectedValue] = (),
     k: int | None = None,
-    x: Literal["interactions", "rounds"] = "interactions",
+    x: X = "interactions",
     stand_in: str = "",
 ) -> list[Path]:
     """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths.
@@ -82,14 +79,14 @@ def write_plots(
     wanted = tuple(expected)
     paths = []
     for metric in TITLES:
-        found = {settings: curve for settings, curve in curves(rows, metric).items() if len(curve.rounds) > 1}
-        if found:
+        found = curves(rows, metric)
+        if any(len(curve.rounds) > 1 for curve in found.values()):
             numbers = [number for number in wanted if number.metric == metric]
-            with matplotlib.rc_context(_STYLE):
+            with matplotlib.rc_context(STYLE):
                 figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x, stand_in=stand_in)
-                paths.append(_saved(figure, folder / f"{metric}.png"))
+                paths.append(save_figure(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
-                paths.append(_saved(figure, folder / f"{metric}.svg"))
+                paths.append(save_figure(figure, folder / f"{metric}.svg"))
     return paths
 
 
@@ -98,7 +95,7 @@ def draw(
     *,
     title: str,
     expected: Sequence[ExpectedValue] = (),
-    x: Literal["interactions", "rounds"] = "interactions",
+    x: X = "interactions",
     stand_in: str = "",
 ) -> Figure:
     """The figure of one metric; `title` names its axis, `stand_in` stands above."""
@@ -121,7 +118,7 @@ def draw(
         axes.set_ylabel(title if number % n_columns == 0 else "")
         below = number + n_columns >= len(panels)
         axes.tick_params(labelbottom=below)
-        axes.set_xlabel(X_TITLES[x] if below else "")
+        axes.set_xlabel(x if below else "")
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
     _add_legend(figure, grid.flat[: len(panels)])
@@ -130,10 +127,13 @@ def draw(
     return figure
 
 
-def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: str) -> None:
-    """Lines with a band of one standard error to both sides."""
+def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: X) -> None:
+    """Lines with a band of one standard error to both sides; a curve of one point is a level, drawn across."""
     for curve in panel.curves:
-        look, at = looks[names[curve.settings]], _x(curve, x)
+        look, at = looks[names[curve.settings]], curve.at(x)
+        if len(at) == 1:
+            axes.axhline(curve.mean[0], label=names[curve.settings], linewidth=1.0, **look)
+            continue
         axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
         if np.isfinite(curve.se).all():
             axes.fill_between(
@@ -150,13 +150,13 @@ def _draw_expected(
     names: Mapping[Settings, str],
     looks: Mapping[str, _Look],
     expected: Sequence[ExpectedValue],
-    x: str,
+    x: X,
 ) -> None:
     """The paper's numbers as diamonds with their spread, in the colour of the curve that they speak of."""
     for number in expected:
         meant = [curve for curve in panel.curves if number.where.items() <= dict(curve.settings).items()]
         for curve in meant:
-            at = _x_at(curve, number, x)
+            at = _x_at(curve, number, x) if len(curve.rounds) > 1 else axes.get_xlim()[1]
             if at is None:
                 continue
             colour = looks[names[curve.settings]]["color"] if len(meant) == 1 else "#444444"
@@ -195,20 +195,16 @@ def _look(number: int) -> _Look:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
-def _x(curve: Curve, x: str) -> FloatArray:
-    return curve.interactions if x == "interactions" else curve.rounds
-
-
-def _x_at(curve: Curve, number: ExpectedValue, x: str) -> float | None:
+def _x_at(curve: Curve, number: ExpectedValue, x: X) -> float | None:
     """Where on the axis a number of the paper belongs; None for a round beyond the curve."""
     if number.at == "end":
-        return float(_x(curve, x)[-1])
+        return float(curve.at(x)[-1])
     if number.at > curve.rounds[-1]:
         return None
-    return float(np.interp(number.at, curve.rounds, _x(curve, x)))
+    return float(np.interp(number.at, curve.rounds, curve.at(x)))
 
 
-def _saved(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """The file, put in place in one step."""
     fresh = path.with_name(f".{path.name}.new")
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

@@ -25,6 +25,9 @@ from simulation.results import METRICS, Row, Setting
 Settings = tuple[tuple[str, Setting], ...]
 """a combination of settings: swept keys with their values, in the order of the sweep"""
 
+X = Literal["interactions", "rounds"]
+"""what learning curves are drawn over"""
+
 Runs = dict[tuple[int, int], float]
 """a value for each (fold, seed)"""
 
@@ -59,6 +62,10 @@ class Curve:
     mean: FloatArray
     se: FloatArray
     """NaN where there is a single run"""
+
+    def at(self, x: X) -> FloatArray:
+        """How far learning was at each point."""
+        return self.interactions if x == "interactions" else self.rounds
 
 
 def settings_of(row: Row) -> Settings:

@@ -11,7 +11,7 @@ from typing import Literal, TextIO
 import plotext
 
 from simulation.report.report import caption, key_titles, short_number
-from simulation.report.statistics import Curve, Settings
+from simulation.report.statistics import Curve, Settings, X
 
 COLOURS = (32, 166, 36, 175, 178, 74, 143, 245)
 """of the 256 of a terminal: near those of the pictures, legible on dark and on light ground"""
@@ -32,7 +32,7 @@ Look = Literal["colours", "letters", "ascii"]
 _ASCII = str.maketrans("┌┐└┘─│┤├┬┴┼", "++++-|++++" + "+")
 
 
-def show_curves(curves: Mapping[Settings, Curve], stream: TextIO, *, title: str) -> None:
+def show_curves(curves: Mapping[Settings, Curve], stream: TextIO, *, title: str, x: X = "interactions") -> None:
     """Print the curves as wide as the terminal; nothing where no curve has two points.
 
     Without a terminal the picture is of ASCII letters 80 wide; NO_COLOR (no-color.org) is obeyed.
@@ -40,7 +40,7 @@ def show_curves(curves: Mapping[Settings, Curve], stream: TextIO, *, title: str)
     drawn = [curve for curve in curves.values() if len(curve.rounds) > 1]
     if drawn:
         width = shutil.get_terminal_size().columns if stream.isatty() else PLAIN_WIDTH
-        stream.write(picture(drawn, title=title, width=width, look=look_for(stream, os.environ)) + "\n")
+        stream.write(picture(drawn, title=title, width=width, look=look_for(stream, os.environ), x=x) + "\n")
 
 
 def look_for(stream: TextIO, environment: Mapping[str, str]) -> Look:
@@ -51,14 +51,14 @@ def look_for(stream: TextIO, environment: Mapping[str, str]) -> Look:
     return "letters" if environment.get("NO_COLOR") or environment.get("TERM") == "dumb" else "colours"
 
 
-def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look) -> str:
+def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look, x: X = "interactions") -> str:
     """The plot and its legend as lines of text, at most `width` characters wide; curves after the twelfth are left out.
 
     Letters and ASCII have no escape codes.
     """
     shown, left_out = curves[:MAX_CURVES], len(curves) - MAX_CURVES
     titles = key_titles(curve.settings for curve in curves)
-    lines = [_plot(shown, title, max(MIN_WIDTH, min(width, MAX_WIDTH)), look)]
+    lines = [_plot(shown, title, max(MIN_WIDTH, min(width, MAX_WIDTH)), look, x)]
     for number, curve in enumerate(shown):
         lines.append(f"  {_sample(number, look)} {caption(curve.settings, titles)}"[: width + _hidden(number, look)])
     if left_out > 0:
@@ -66,7 +66,7 @@ def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look) -> s
     return "\n".join(lines)
 
 
-def _plot(curves: Sequence[Curve], title: str, width: int, look: Look) -> str:
+def _plot(curves: Sequence[Curve], title: str, width: int, look: Look, x: X) -> str:
     """The axes and lines; plotext has one figure for the whole process, so it is wiped first."""
     figure = plotext.figure
     plotext.terminal.limit(False, False)
@@ -75,12 +75,12 @@ def _plot(curves: Sequence[Curve], title: str, width: int, look: Look) -> str:
     figure.plot_size(width, HEIGHT)
     for number, curve in enumerate(curves):
         marker = plotext.marker(_symbol(number, look), COLOURS[number % len(COLOURS)] if look == "colours" else None)
-        figure.draw(figure.signal(curve.interactions.tolist(), curve.mean.tolist(), marker=marker).lines())
-    end = float(max(curve.interactions[-1] for curve in curves))
+        figure.draw(figure.signal(curve.at(x).tolist(), curve.mean.tolist(), marker=marker).lines())
+    end = float(max(curve.at(x)[-1] for curve in curves))
     ticks = [end * step / (N_TICKS - 1) for step in range(N_TICKS)]
     figure.ruler("x").ticks(ticks, [short_number(round(tick)) for tick in ticks])
     figure.title(title)
-    figure.label("interactions", "x")
+    figure.label(x, "x")
     text: str = figure.build().string(look != "colours")
     figure.clear()
     text = "\n".join(line.rstrip() for line in text.splitlines())

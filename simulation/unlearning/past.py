@@ -1,0 +1,161 @@
+"""The past of a federation that is to forget some of its clients: it is lived, and what it leaves behind is kept.
+
+Those who will be forgotten are the last clients. All streams are kept as they stood before the first round and before
+the leavers' first one, so that whoever begins there again meets the same queries: common random numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, NamedTuple
+
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import Joined
+from foltr.federated.method import Model
+from simulation.federation import Population, Round, Shown
+from simulation.streams import Streams
+
+
+class Step(NamedTuple):
+    """A ranker on the way, and the round that led to it."""
+
+    model: Model
+    shown: Shown | None = None
+    """what the users of the round saw; None where nobody was asked anything"""
+    stretch: float | None = None
+    """how many times longer FedEraser made the round's updates"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptRound:
+    """What a server keeps of a round."""
+
+    model: Model
+    """that the round began with"""
+    thetas: FloatMatrix
+    """[n_clients, n_params] what was reported, the leavers' last"""
+    counts: FloatVector
+    """[n_clients] pages"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """A federation between two rounds."""
+
+    model: Model
+    streams: Streams
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """What there is when somebody is to be forgotten."""
+
+    method: FPDGD
+    play: Round
+    """plays a round of FPDGD, and of what is FPDGD and more"""
+    everyone: Population
+    n_leaving: int
+    together: range
+    """the rounds, counted from 1, that the leavers took part in, up to the last"""
+    start: Moment
+    """before round 1"""
+    before: Moment
+    """before the leavers' first round"""
+    now: Moment
+    kept: tuple[KeptRound, ...]
+    fresh: Streams
+    """that nobody has drawn from"""
+
+    @property
+    def staying(self) -> Population:
+        """Everyone else."""
+        return without_last(self.everyone, self.n_leaving)
+
+    @property
+    def n_staying(self) -> int:
+        return self.everyone.n_clients - self.n_leaving
+
+    def go_on(self, begin: Moment, population: Population, n_rounds: int) -> Generator[Step, None, None]:
+        """The ranker of that moment, and the one after each of `n_rounds` rounds; the moment stays as it is."""
+        model, streams = begin.model, copy.deepcopy(begin.streams)
+        yield Step(model)
+        for _ in range(n_rounds):
+            model, shown = self.play(self.method, model, population, streams)
+            yield Step(model, shown)
+
+
+def learn_together(
+    method: FPDGD,
+    everyone: Population,
+    streams: Streams,
+    *,
+    play: Round,
+    fresh: Streams,
+    n_leaving: int,
+    together: range,
+    kept: range,
+) -> Generator[int, None, Past]:
+    """Learn, the leavers in the rounds `together`; yields the number of each round and returns the past."""
+    record: list[KeptRound] = []
+    keeper = KeepingServer(**fields_of(method), record=record)
+    start = before = Moment(method.initial(streams.model), copy.deepcopy(streams))
+    model = start.model
+    alone = without_last(everyone, n_leaving)
+    for number in range(1, together.stop):
+        if number == together.start:
+            before = Moment(model, copy.deepcopy(streams))
+        playing = everyone if number in together else alone
+        model, _ = play(keeper if number in kept else method, model, playing, streams)
+        yield number
+    now = Moment(model, streams)
+    return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh)
+
+
+def without_last(population: Population, n: int, *, n_local: int | None = None) -> Population:
+    """The population without its last `n` clients, each with `n_local` pages in a round where that is said."""
+    stay = population.n_clients - n
+    local = population.local[:stay] if n_local is None else n_local
+    return replace(
+        population,
+        n_clients=stay,
+        n_local=local,
+        holds=None if population.holds is None else population.holds[:stay],
+        n_malicious=max(0, population.n_malicious - n),
+    )
+
+
+def only_last(population: Population, streams: Streams, n: int) -> tuple[Population, Streams]:
+    """The last `n` clients alone, honest but for their clicks, and their streams, which advance with those of all."""
+    users = population.users
+    tables = (table if len(table) == 1 else table[-n:] for table in (users.click, users.stop, users.examination))
+    click, stop, examination = tables
+    last = replace(
+        population,
+        users=replace(users, click=click, stop=stop, examination=examination),
+        n_clients=n,
+        n_local=population.local[-n:],
+        holds=None if population.holds is None else population.holds[-n:],
+        attack=None,
+        n_malicious=0,
+    )
+    return last, replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
+
+
+@dataclass(frozen=True, slots=True)
+class KeepingServer(FPDGD):
+    """FPDGD whose server writes down what was reported."""
+
+    record: list[KeptRound] = field(default_factory=list)
+
+    def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
+        """As FPDGD joins."""
+        self.record.append(KeptRound(model, thetas.copy(), n_interactions.copy()))
+        return FPDGD.joined(self, model, thetas, n_interactions)
+
+
+def fields_of(method: FPDGD) -> dict[str, Any]:
+    """The fields of FPDGD, for methods that are it and more."""
+    return {one.name: getattr(method, one.name) for one in fields(FPDGD)}

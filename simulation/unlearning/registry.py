@@ -1,0 +1,20 @@
+"""All ways of unlearning by name: {"unlearning": NAME, ...}, NAME being a key of UNLEARNING."""
+
+from __future__ import annotations
+
+from simulation.unlearning.ascent import GradientAscent
+from simulation.unlearning.going_on import FineTuning, GoingOn, Retraining, Rollback
+from simulation.unlearning.replay import FedEraser
+from simulation.unlearning.settings import UnlearningSettings
+from simulation.unlearning.stored import FedRemove, Reaggregation
+
+UNLEARNING: dict[str, type[UnlearningSettings]] = {
+    "none": GoingOn,
+    "retrain": Retraining,
+    "rollback": Rollback,
+    "fine-tuning": FineTuning,
+    "federaser": FedEraser,
+    "reaggregate": Reaggregation,
+    "fedremove": FedRemove,
+    "pga": GradientAscent,
+}

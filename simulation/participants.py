@@ -41,6 +41,7 @@ def participants(cell: Cell, fold: Fold) -> Population:
         holds=np.stack([ends[:-1], ends[1:]], axis=1) if shares else None,
         attack=attack,
         n_malicious=federation.malicious,
+        in_order=federation.in_order,
     )
 
 

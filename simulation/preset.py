@@ -26,6 +26,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 
+from foltr.privacy.correlated_noise import Correlation
 from simulation.errors import PresetError
 
 Scalar = str | int | float | bool
@@ -136,6 +137,8 @@ class Federation(_Table, frozen=True, kw_only=True):
     """interactions of each client in a round, B; or one number for each client"""
     partition: dict[str, Any] = {}
     """who holds what, as {kind = NAME, ...}; {}: every client draws from all queries (IID)"""
+    in_order: bool = False
+    """whether a client asks its queries one after another, each once, and then no more, in place of drawing them"""
     attack: dict[str, Any] = {}
     """what malicious clients do, as {attack = NAME, ...}"""
     malicious: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -159,6 +162,10 @@ class Federation(_Table, frozen=True, kw_only=True):
     """how many bad updates the guard's rule withstands; 0 is a fifth of them"""
     optimizer: dict[str, Any] = {}
     """the server's step along what was joined, as {optimizer = NAME, ...}"""
+
+    correlation: Correlation | None = None
+    """how the noise of rounds hangs together, as {decays = [..], scales = [..], separation = b}, at the epsilon that
+    method.privacy has with independent noise; None: it is independent, and everybody takes part in every round"""
 
     @property
     def joining(self) -> dict[str, Any]:

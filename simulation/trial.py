@@ -23,12 +23,13 @@ from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
+from simulation.correlated import CorrelatedRounds, check_correlated, epsilon_spent
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
-from simulation.federation import Population, Shown
+from simulation.federation import Play, Population, Shown, repeated, run_round
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
@@ -134,9 +135,22 @@ def check_method(cell: Cell) -> None:
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
+        method = method_of(cell, _ranker(cell.method, info.n_features if info else 2))
+        check_rule(cell, method)
+        check_rounds(cell, method)
         attack_of(cell)
         unlearning_of(cell)
+
+
+def check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
+    """PresetError for a kind of round that the method does not know."""
+    federation = cell.preset.federation
+    if federation.correlation is not None:
+        check_correlated(method)
+    if federation.in_order and not isinstance(method, FPDGD):
+        raise PresetError(
+            f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
+        )
 
 
 def check_clients(cell: Cell, fold: Fold) -> None:
@@ -226,7 +240,7 @@ class Trial:
         population = self._with_memory(model.theta)
         if isinstance(method, FPDGD) and method.guard:
             population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
-        play = fast_play(method)
+        play = self._play(method)
         tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
         while done < federation.rounds:
@@ -247,11 +261,19 @@ class Trial:
                     seconds=seconds,
                     personal=population.personal,
                     sightings=population.sightings,
+                    epsilon=epsilon_spent(method, federation.correlation, n_rounds=federation.rounds, so_far=done),
                     last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, done)
+
+    def _play(self, method: Method[Any, Any]) -> Play:
+        """How rounds of the cell are played."""
+        federation = self.cell.preset.federation
+        if federation.correlation is not None:
+            return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
+        return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
@@ -328,6 +350,7 @@ class Trial:
         seconds: float,
         personal: FloatMatrix | None = None,
         sightings: Sightings | None = None,
+        epsilon: float | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -350,6 +373,7 @@ class Trial:
             guard_alert=guard.alert if guard else None,
             suspected_malicious=guard.malicious if guard else None,
             suspected_honest=guard.honest if guard else None,
+            epsilon=epsilon,
         )
 
     def _reported(

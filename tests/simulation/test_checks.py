@@ -100,7 +100,7 @@ def test_one_error_of_many_cells_is_printed_once(
     def broken(*arguments: object) -> None:
         raise FoltrError("the rounds are broken")
 
-    monkeypatch.setattr("simulation.trial.fast_round", broken)
+    monkeypatch.setattr("simulation.trial.fast_play", broken)
     assert main(["sample", "--rounds", "2", "--clients", "2", "--jobs", "1", "--out", str(tmp_path / "out")]) == 1
     err = capsys.readouterr().err
     assert err.count("the rounds are broken") == 1

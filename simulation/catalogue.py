@@ -16,11 +16,13 @@ from simulation.attacks.registry import ATTACKS
 from simulation.data.places import DATASETS, folds_present
 from simulation.data.stand_in import substitute
 from simulation.errors import DatasetError, PresetError
+from simulation.measurements import MEASUREMENTS
+from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables, preset_names
 from simulation.unlearning.registry import UNLEARNING
 
-LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank")
+LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank", "lambdamart")
 """the names in simulation.label_rankers, which the list does not load because that loads the compiler"""
 
 NOTES = {
@@ -29,6 +31,7 @@ NOTES = {
     "least-squares": "baseline on labels: linear regression of the grades",
     "ranksvm": "baseline on labels: linear RankSVM",
     "lambdarank": "baseline on labels: linear LambdaRank",
+    "lambdamart": "baseline on labels: boosted trees by LightGBM (extra lambdamart)",
 }
 """where the first line of a method's own description does not tell"""
 
@@ -38,6 +41,7 @@ def catalogue(root: Path | None) -> str:
     datasets = [(name, _presence(name, root), info.title) for name, info in DATASETS.items()]
     methods = [(name, "", NOTES.get(name) or _first_line(method.__doc__)) for name, method in METHODS.items()]
     methods += [(name, "", NOTES[name]) for name in LABEL_BASELINES]
+    methods += [(name, "", _first_line(kind.__doc__)) for name, kind in MEASUREMENTS.items()]
     presets = [(name, "", _title(name)) for name in preset_names()]
     where = f"in {root}" if root else "no folder named: --data DIR, or FOLTR_DATASETS"
     return "\n\n".join(
@@ -47,6 +51,7 @@ def catalogue(root: Path | None) -> str:
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
             _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
+            _section("Queries of two owners: --set merging.split.kind=NAME", _records(SPLITS.values())),
             _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),
             _section("Unlearning: --set federation.unlearning.unlearning=NAME", _records(UNLEARNING.values())),
             _section("Privacy: --privacy MECHANISM:KEY=VALUE,...", _records(get_args(Mechanism))),

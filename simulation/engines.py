@@ -40,6 +40,15 @@ class Advanced:
 
 
 @dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code was made for the cell, and kept for all later ones."""
+
+    cell: str
+    seconds: float
+    """that this took since the cell last said so"""
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """The cell has a row of results."""
 
@@ -64,7 +73,7 @@ class CellFailed:
     message: str
 
 
-Event = Started | Advanced | Reported | Finished | CellFailed
+Event = Started | Compiled | Advanced | Reported | Finished | CellFailed
 Work = Callable[[Cell], Iterable[Event]]
 """All events of one cell, ending with Finished or Failed; can be pickled (a function of a module, or a partial)"""
 

@@ -62,6 +62,11 @@ class Evaluation:
         """How many queries counted for nDCG, MRR and MAP."""
         return len(self.each.ndcg)
 
+    @property
+    def query_ndcg(self) -> tuple[float, ...]:
+        """nDCG of each query that counts, to six digits: enough for any test, and a third of the length."""
+        return tuple(np.round(self.each.ndcg, 6).tolist())
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judged:
@@ -86,8 +91,12 @@ class Judged:
     ties: Ties
 
     def evaluate(self, ranker: Ranker, theta: FloatVector, *, users: Users | None = None) -> Evaluation:
-        """The means of `values` and, with users, the expected MaxRR of their pages."""
-        order = ranked_rows(scores(ranker, theta, self.queries), self.queries.offsets, ties=self.ties)
+        """How good a ranker is: `evaluate_scores` of its scores."""
+        return self.evaluate_scores(scores(ranker, theta, self.queries), users=users)
+
+    def evaluate_scores(self, found: FloatVector, *, users: Users | None = None) -> Evaluation:
+        """The means of `values` for the scores `[n_docs]` and, with users, the expected MaxRR of their pages."""
+        order = ranked_rows(found, self.queries.offsets, ties=self.ties)
         each = self.values(order)
         max_rr = None if users is None else float(expected_max_rr(users, pages(self.queries, order, k=users.k)).mean())
         return Evaluation(

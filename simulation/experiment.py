@@ -21,7 +21,7 @@ from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Wo
 from simulation.errors import DatasetError, SimulationError
 from simulation.preset import Preset, decode_preset, preset_tables
 from simulation.results import PRESET, Row, RowWriter, begin_run, read_run, resume_run
-from simulation.trial import cell_events, check_method
+from simulation.trial import cell_events, check_method, check_shares
 
 FOR_PEOPLE = ("paper.", "expect.")
 
@@ -98,6 +98,7 @@ def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) ->
     for cell in {str(cell.settings): cell for cell in cells}.values():
         check_method(cell)
     _check_folds(cells, root)
+    check_shares(cells, root=root)
     if not resume:
         begin_run(folder, preset_tables(preset))
         return Experiment(preset, cells, folder, frozenset())

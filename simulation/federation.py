@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, Int64Matrix, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.fpdgd import FPDGDMessage
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
 from simulation.attacks.settings import AttackedRound, AttackSettings
 from simulation.click_models import Users
 from simulation.data.queries import QuerySet
+from simulation.sightings import Sightings
 from simulation.streams import Streams, keep_user_state, user_generator
 
 
@@ -58,6 +59,8 @@ class Population:
     personal: FloatMatrix | None = None
     """[n_clients, n_params] the ranker that each device ended its last round with, written in place, where it keeps
     some of it; None: nobody keeps anything"""
+    sightings: Sightings | None = None
+    """what the server's guard says of the rounds, added to in place; None: nobody asks"""
 
     def __post_init__(self) -> None:
         if self.n_clients < 1 or np.shape(self.n_local) not in ((), (self.n_clients,)) or np.min(self.n_local) < 1:
@@ -84,6 +87,23 @@ class Population:
 
 
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
+Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]]]
+"""so many rounds, and what was seen in each"""
+
+
+def repeated(run: Round) -> Play:
+    """Round after round."""
+
+    def rounds(
+        method: Any, model: Model, population: Population, streams: Streams, n_rounds: int
+    ) -> tuple[Model, list[Shown]]:
+        seen = []
+        for _ in range(n_rounds):
+            model, shown = run(method, model, population, streams)
+            seen.append(shown)
+        return model, seen
+
+    return rounds
 
 
 def run_round(method: Method[Any, Any], model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
@@ -106,7 +126,7 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
         keep_user_state(streams, client, rng)
     ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True))
     shown = Shown(len(pages), ndcg, first, highest, int(clicks))
-    return method.aggregate(model, _attacked(method, model, messages, population, streams)), shown
+    return _joined(method, model, _attacked(method, model, messages, population, streams), population), shown
 
 
 def _begin(method: Any, model: Model, population: Population, streams: Streams, client: int) -> Any:
@@ -136,6 +156,21 @@ def attacked_thetas(
     scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker)
     sent = population.attack.send(scene)
     return reported if sent is None else np.concatenate([scene.benign, sent])
+
+
+def _joined(method: Any, model: Model, messages: list[Any], population: Population) -> Model:
+    """The next model; what the guard said on the way is kept where somebody asks."""
+    if population.sightings is None:
+        return cast(Model, method.aggregate(model, messages))
+    return joined_thetas(method, model, np.array([message.theta for message in messages]), population)
+
+
+def joined_thetas(method: FPDGD, model: Model, thetas: FloatMatrix, population: Population) -> Model:
+    """The next model from what reached the server `[n_clients, n_sent]`; the guard's verdict is kept."""
+    joined = method.joined(model, thetas, population.local.astype(np.float64))
+    if population.sightings is not None:
+        population.sightings.add(joined.verdict)
+    return joined.model
 
 
 def _visit(

@@ -1,4 +1,4 @@
-"""Baselines that learn a linear ranker from relevance labels, which no online method sees, by name.
+"""Rankers that learn from relevance labels, which no online method sees, by name: linear ones, and trees.
 
 Least squares on grades is the baseline called MSE in FOLtR-ES, Section 5; `simulation.ranksvm` is its SVMRank.
 """
@@ -12,7 +12,12 @@ from typing import Protocol
 import numpy as np
 
 from foltr.arrays import FloatVector
+from foltr.ranking.rankers import Linear
+from simulation.cell import MethodChoice
 from simulation.data.queries import QuerySet
+from simulation.errors import PresetError
+from simulation.evaluation import scores
+from simulation.lambdamart import LambdaMART
 from simulation.lambdarank import LambdaRank
 from simulation.ranksvm import RankSVM
 
@@ -46,3 +51,38 @@ LABEL_RANKERS: dict[str, Callable[..., LabelRanker]] = {
     "ranksvm": RankSVM,
     "lambdarank": LambdaRank,
 }
+"""linear: what they learn is a theta"""
+
+TREES: dict[str, Callable[..., LambdaMART]] = {"lambdamart": LambdaMART}
+"""what they learn is no theta, and validation queries decide when they stop"""
+
+Scorer = Callable[[QuerySet], FloatVector]
+"""the score of every document `[n_docs]`"""
+
+
+def learns_from_labels(choice: MethodChoice) -> bool:
+    """Whether [method] names one of these rankers and no online method."""
+    return choice.name in LABEL_RANKERS or choice.name in TREES
+
+
+def label_ranker(choice: MethodChoice) -> LabelRanker | LambdaMART:
+    """The ranker of [method]; PresetError for a name, a ranker or settings that do not fit."""
+    known: dict[str, Callable[..., LabelRanker | LambdaMART]] = {**LABEL_RANKERS, **TREES}
+    if choice.name not in known:
+        raise PresetError(f"method.name: {choice.name!r} does not learn from labels; {', '.join(known)} do")
+    if choice.ranker != "linear":
+        raise PresetError(f"method.ranker: {choice.name} decides what it learns: it is not {choice.ranker!r}")
+    try:
+        return known[choice.name](**choice.settings)
+    except TypeError as error:
+        raise PresetError(f"settings of {choice.name}: {error}") from error
+
+
+def learned_scorer(
+    ranker: LabelRanker | LambdaMART, train: QuerySet, rng: np.random.Generator, validation: QuerySet | None = None
+) -> Scorer:
+    """What the ranker learns from the queries; linear ones have no use for the validation queries."""
+    if isinstance(ranker, LambdaMART):
+        return ranker.fit(train, rng, validation)
+    theta = ranker.fit(train, rng)
+    return lambda queries: scores(Linear(queries.n_features), theta, queries)

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from foltr.errors import ValueRangeError
+from foltr.federated.method import Method
 from simulation.attacks.registry import ATTACKS
 from simulation.attacks.settings import AttackSettings
 from simulation.cell import Cell
@@ -66,7 +68,24 @@ def attack_of(cell: Cell) -> AttackSettings | None:
         return None
     if cell.method.name not in ATTACKED:
         raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
-    return decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
+    attack = decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
+    if attack.clicks and federation.malicious and cell.preset.users.mix == "page":
+        raise PresetError('users.mix: malicious users have a behaviour of their own, so "page" is not for them')
+    try:
+        attack.check(federation.clients, federation.malicious)
+    except ValueRangeError as error:
+        raise PresetError(f"federation.attack: {error}") from error
+    return attack
+
+
+def check_rule(cell: Cell, method: Method[Any, Any]) -> None:
+    """PresetError for a rule of the server that takes more clients than there are."""
+    rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
+    if rule is not None and n_clients < rule.least_rows:
+        at = "federation" if cell.preset.federation.aggregation else "method"
+        raise PresetError(
+            f"{at}.aggregation: {rule.__struct_config__.tag} needs at least {rule.least_rows} clients, not {n_clients}"
+        )
 
 
 def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) -> tuple[QuerySet, ...]:
@@ -74,7 +93,11 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
     if not table:
         return ()
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    return tuple(partition.split(queries, size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])))
+    rng = np.random.default_rng(cell.sequence().spawn(3)[2])
+    try:
+        return tuple(partition.split(queries, size(cell)[0], rng))
+    except PresetError as error:
+        raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
 
 def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:

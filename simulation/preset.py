@@ -5,9 +5,11 @@
     [users]        how the simulated users click
     [federation]   clients, interactions of each in a round, rounds
     [method]       name, ranker, and the method's own settings
+    [merging]      two owners of labelled queries whose rankers are merged, in place of users and a federation
     [sweep]        dotted keys, each with the list of values to try
     [expect]       the numbers printed in the paper
     seeds = 5      above the tables: how many repetitions, or a list of seeds
+    like = "NAME"  above the tables: another preset, of which this one only changes what it names
 
 Every name that is not known is an error that gives its place in the file.
 """
@@ -41,6 +43,14 @@ Metric = Literal[
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
+    "guard_alert",
+    "suspected_malicious",
+    "suspected_honest",
+    "chosen_alpha",
+    "learned_queries",
+    "learned_score_share",
+    "epsilon",
+    "auc",
     "unlearning_distance",
     "unlearning_ndcg",
     "unlearning_stretch",
@@ -70,9 +80,9 @@ class Data(_Table, frozen=True, kw_only=True):
 
     dataset: str
     """a name that `--list` shows, or a folder in LETOR's layout"""
+    folds: tuple[Count, ...] | Literal["all"] = "all"
     in_place_of: str = ""
     """the data set that was asked for, where `dataset` stands in for it; nothing is compared with a paper then"""
-    folds: tuple[Count, ...] | Literal["all"] = "all"
     normalise: Literal["default", "none", "min-max", "log-min-max"] = "default"
     """within each query; "default" is what is usual for the data set"""
     one_document: Literal["zero", "raw"] = "zero"
@@ -92,7 +102,9 @@ class Data(_Table, frozen=True, kw_only=True):
     ties: Literal["first", "last"] = "first"
     """which of two documents with equal scores is ranked above the other"""
     k: Count = 10
-    """the cutoff of the offline metrics"""
+    """the cutoff of offline nDCG"""
+    depth: Count | None = None
+    """ranks that offline MRR and MAP look at; all where it is not given"""
     evaluate_clients_on: dict[str, Any] = {}
     """besides: a partition, as in `federation.partition`, of whose shares each is judged as its client sees it"""
 
@@ -166,6 +178,17 @@ class Federation(_Table, frozen=True, kw_only=True):
         return self.evaluate_every or max(1, self.rounds // 20)
 
 
+class Merging(_Table, frozen=True, kw_only=True):
+    """Two owners who learn from labels of their own, and what is merged of their rankers, in place of a federation."""
+
+    split: dict[str, Any]
+    """how queries are parted, as {kind = NAME, ...}"""
+    merge_on: Literal["rest", "validation", "nothing"] = "rest"
+    """where the queries come from that clients merge on: what nobody got, the validation queries, or none is merged"""
+    judged_on: tuple[Literal["all", "first", "second"], ...] = ("all",)
+    """the test queries: all, those of client 1's kind, those of client 2's"""
+
+
 class ExpectedValue(_Table, frozen=True, kw_only=True):
     """One number of the paper: which cells it speaks of, which metric, when."""
 
@@ -201,6 +224,7 @@ class Preset(_Table, frozen=True, kw_only=True):
     paper: Paper = Paper()
     users: UserTable = UserTable()
     federation: Federation = Federation()
+    merging: Merging | None = None
     sweep: dict[str, Any] = {}
     expect: Expect = Expect()
 
@@ -237,7 +261,28 @@ def preset_tables(preset: Preset) -> dict[str, Any]:
 
 
 def load_tables(name: str) -> dict[str, Any]:
-    """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none."""
+    """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none.
+
+    Where it is `like` another one, those of that one with its own keys in place, table by table.
+    """
+    tables, seen = _read_tables(name), [name]
+    while "like" in tables:
+        other = str(tables.pop("like"))
+        if other in seen:
+            raise PresetError(f"{name}: like: {' is like '.join([*seen, other])}")
+        seen.append(other)
+        tables = _laid_over(_read_tables(other), tables)
+    return tables
+
+
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """Both tables in one; where both have a value, that of `above`."""
+    both = {key for key, value in above.items() if isinstance(value, dict) and isinstance(below.get(key), dict)}
+    return {**below, **above, **{key: _laid_over(below[key], above[key]) for key in both}}
+
+
+def _read_tables(name: str) -> dict[str, Any]:
+    """What one file says."""
     packaged = _presets().joinpath(f"{name}.toml")
     file: Traversable = packaged if packaged.is_file() else Path(name).expanduser()
     if not file.is_file():

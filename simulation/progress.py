@@ -1,4 +1,8 @@
-"""How far a run is: bars on a terminal, one line for each finished cell elsewhere."""
+"""How far a run is: bars on a terminal, one line for each finished cell elsewhere.
+
+The time left is counted in seconds of work: what the cells so far took, without what went into compiling (which happens
+once), for each cell's worth of rounds; times the cells' worth that is left; over the cells that run side by side.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,15 @@ MAX_BARS = 16
 
 TITLE_WIDTH = 40
 
+WORTH_SAYING = 1.0
+"""seconds of compiling from which on it is told"""
+
 
 class RunProgress:
     """Shows the progress of cells; a context manager that leaves a clean line behind, whatever ended it.
 
-    Call it with (cell, rounds done, rounds in all) as often as you like, from one thread. A cell whose rounds are all
-    done is finished.
+    A cell begins; what it compiles is told; call with (cell, rounds done, rounds in all) as often as you like; it ends.
+    All from one thread. A cell whose rounds are all done is finished.
     """
 
     def __init__(
@@ -32,11 +39,19 @@ class RunProgress:
         stream: TextIO,
         *,
         finished: int = 0,
+        jobs: int = 1,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`titles` has every cell that will run, by id; `finished` are cells of an earlier start."""
+        """`titles` has every cell that will run, by id; `finished` are cells of an earlier start.
+
+        `jobs` is how many run side by side, as far as that is known; more are noticed.
+        """
         self._titles, self._stream, self._before, self._clock = titles, stream, finished, clock
-        self._started = clock()
+        self._jobs = jobs
+        self._begun: dict[str, float] = {}  # when each running cell began
+        self._worked = 0.0  # seconds of cells that have ended
+        self._compiled = 0.0  # seconds of these and of the running ones that will not come again
+        self._untold: dict[str, float] = {}  # what each cell compiled before its first round
         self._share: dict[str, float] = {}
         self._done = 0.0  # cells; the bars read it from their own thread
         self._ended: set[str] = set()
@@ -54,11 +69,27 @@ class RunProgress:
         if self._bars:
             self._bars.stop()
 
+    def begin(self, cell: str) -> None:
+        """The cell was taken up; until its first round is done it loads, and perhaps compiles."""
+        self._begun[cell] = self._clock()
+        self._jobs = max(self._jobs, len(self._begun))
+        if self._bars:
+            self._tasks[cell] = self._bars.add_task(
+                f"getting ready: {self._short(cell)}", total=None, visible=len(self._tasks) < MAX_BARS
+            )
+
+    def compiled(self, cell: str, seconds: float) -> None:
+        """So much of the cell's time went into compiling, which need not be done again."""
+        self._compiled += seconds
+        self._untold[cell] = self._untold.get(cell, 0.0) + seconds
+
     def __call__(self, cell: str, done: int, total: int) -> None:
         """The cell has done so many of its rounds."""
         if cell in self._ended:
             return
         share = min(1.0, done / total) if total else 1.0
+        if share > 0.0:
+            self._tell_compiled(cell)
         if share >= 1.0:
             self.end(cell, "done")
             return
@@ -68,7 +99,10 @@ class RunProgress:
 
     def end(self, cell: str, how: str) -> None:
         """The cell needs no more time: it is done, or it failed; said in a line where there are no bars."""
+        self._tell_compiled(cell)
         self._ended.add(cell)
+        now = self._clock()
+        self._worked += now - self._begun.pop(cell, now)
         self._advance(cell, 1.0)
         if self._bars:
             if cell in self._tasks:
@@ -88,9 +122,18 @@ class RunProgress:
 
     def seconds_left(self) -> float | None:
         """What the run still takes if it goes on as it went so far; None before anything is done."""
-        done = self._done
+        done, now = self._done, self._clock()
+        if not done:
+            return None
         left = max(0.0, len(self._titles) - done)
-        return (self._clock() - self._started) * left / done if done else None
+        worked = self._worked + sum(now - begun for begun in list(self._begun.values())) - self._compiled
+        side_by_side = min(self._jobs, len(self._titles) - len(self._ended))
+        return max(0.0, worked) * left / done / max(1, side_by_side)
+
+    def _tell_compiled(self, cell: str) -> None:
+        seconds = self._untold.pop(cell, 0.0)
+        if seconds >= WORTH_SAYING:
+            self.say(f"compiled in {duration(seconds)}, once: {self._titles.get(cell, cell)}")
 
     def _advance(self, cell: str, share: float) -> None:
         self._done += share - self._share.get(cell, 0.0)
@@ -100,16 +143,26 @@ class RunProgress:
         return f"{self._before + len(self._ended)} of {self._before + len(self._titles)} cells"
 
     def _show(self, bars: Progress, cell: str) -> None:
-        if cell not in self._tasks:
-            title = self._titles.get(cell, cell)
-            short = title if len(title) <= TITLE_WIDTH else f"{title[: TITLE_WIDTH - 1]}…"
-            self._tasks[cell] = bars.add_task(short, total=1.0, visible=len(self._tasks) < MAX_BARS)
-        bars.update(self._tasks[cell], completed=self._share[cell])
+        task = self._tasks[cell]
+        if bars.tasks[bars.task_ids.index(task)].total is None:
+            bars.reset(task, total=1.0, description=self._short(cell))
+        bars.update(task, completed=self._share[cell])
         bars.update(self._overall, completed=self._done)
+
+    def _short(self, cell: str) -> str:
+        title = self._titles.get(cell, cell)
+        return title if len(title) <= TITLE_WIDTH else f"{title[: TITLE_WIDTH - 1]}…"
+
+
+class _Share(ProgressColumn):
+    """How much is done; nothing before there is a first round."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.percentage:>3.0f} %")
 
 
 class _TimeLeft(ProgressColumn):
-    """Estimated from the whole time so far: rounds differ in speed, and cells in length."""
+    """Of the run, as RunProgress estimates it; of a cell, from the time since its first round."""
 
     def __init__(self, overall: Callable[[], float | None]) -> None:
         super().__init__()
@@ -131,7 +184,7 @@ def _bars(stream: TextIO, overall: Callable[[], float | None]) -> Progress | Non
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
+        _Share(),
         _TimeLeft(overall),
         console=console,
         transient=True,

@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+CURVE_KEY = "alpha"
+"""rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
+
 _Record = TypeVar("_Record", bound=msgspec.Struct)
 
 
@@ -66,6 +69,22 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    guard_alert: float | None = None
+    """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
+    suspected_malicious: float | None = None
+    """mean share of the malicious clients whom it suspected in one of those rounds"""
+    suspected_honest: float | None = None
+    """mean share of the honest clients whom it suspected"""
+    chosen_alpha: float | None = None
+    """merging: the weight of the second ranker in a linear combination, as a client chose it"""
+    learned_queries: float | None = None
+    """merging: how many queries the ranker, or its weight, was learned from"""
+    learned_score_share: float | None = None
+    """merging: the share of what the splits of stacked trees have gained that the two scores have"""
+    epsilon: float | None = None
+    """what was spent of privacy so far: of one device's whole contribution, against its absence"""
+    auc: float | None = None
+    """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
     unlearning_distance: float | None = None
     """where clients are forgotten: Euclidean distance from the ranker that was learned with them"""
     unlearning_ndcg: float | None = None
@@ -79,9 +98,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     alone, and only where each query is held out in one fold of the study"""
 
 
-_OF_METRICS = ("offline_", "online_", "cumulative_", "unlearning_")
-METRICS = tuple(name for name in Row.__struct_fields__ if name.startswith(_OF_METRICS))
-"""the columns of a row that are metrics"""
+METRICS = tuple(field.name for field in msgspec.structs.fields(Row) if field.type == float | None)
+"""the columns of a row that are metrics: those that may be missing"""
 
 
 class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):

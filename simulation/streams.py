@@ -59,3 +59,16 @@ def user_generator(streams: Streams, client: int) -> np.random.Generator:
 def keep_user_state(streams: Streams, client: int, rng: np.random.Generator) -> None:
     """Store how far `rng` has come."""
     streams.users[client] = rng.bit_generator.state["state"]["state"]
+
+
+def device_states(streams: Streams) -> StreamStates:
+    """How far the devices' streams have come, `[n_clients, 4]`; put it back with `keep_device_states`."""
+    return np.array([device.bit_generator.state["state"]["state"] for device in streams.devices], dtype=np.uint64)
+
+
+def keep_device_states(streams: Streams, states: StreamStates) -> None:
+    """Store how far compiled code has come on the devices' streams."""
+    for device, state in zip(streams.devices, states, strict=True):
+        known = device.bit_generator.state
+        known["state"]["state"] = state
+        device.bit_generator.state = known

@@ -8,7 +8,18 @@ from pathlib import Path
 
 from simulation.batched import anything_compiled
 from simulation.data.stand_in import real_data, stand_in
-from simulation.engines import Advanced, CellFailed, Engine, Event, Finished, RayCluster, Reported, make_engine
+from simulation.engines import (
+    Advanced,
+    CellFailed,
+    Compiled,
+    Engine,
+    Event,
+    Finished,
+    RayCluster,
+    Reported,
+    Started,
+    make_engine,
+)
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.leavers import length
@@ -17,7 +28,7 @@ from simulation.progress import RunProgress, duration
 from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
 from simulation.report.statistics import X, curves, settings_of
 from simulation.report.terminal_plot import show_curves
-from simulation.results import Row, write_csv
+from simulation.results import CURVE_KEY, Row, write_csv
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -45,8 +56,8 @@ def run_study(
     entry = environment(command, stand_in=instead)
     keep_environment(folder, entry)
     if cold:
-        _say("nothing is compiled yet: the first round of each method takes up to a minute, once")
-    outcome = _run(experiment, place, root)
+        _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
+    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, RayCluster) else jobs or cores())
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
@@ -61,15 +72,19 @@ def run_study(
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None) -> StudyOutcome:
+def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     lengths = {cell.id: length(cell) for cell in experiment.waiting}
-    with RunProgress(titles, sys.stderr, finished=len(experiment.finished)) as progress:
+    with RunProgress(titles, sys.stderr, finished=len(experiment.finished), jobs=jobs) as progress:
         progress.say(_opening(experiment))
 
         def tell(event: Event) -> None:
-            if isinstance(event, Advanced):
+            if isinstance(event, Started):
+                progress.begin(event.cell)
+            elif isinstance(event, Compiled):
+                progress.compiled(event.cell, event.seconds)
+            elif isinstance(event, Advanced):
                 progress(event.cell, event.round, lengths[event.cell][1])
             elif isinstance(event, Reported):
                 unseen, total = lengths[event.cell]
@@ -91,8 +106,9 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
 
     The tables are of finished cells; where none has finished, the curves are of what there is.
     """
-    rows, folder, preset = experiment.rows(), experiment.folder, experiment.preset
-    write_csv(folder, rows)
+    everything, folder, preset = experiment.rows(), experiment.folder, experiment.preset
+    write_csv(folder, everything)
+    rows = [row for row in everything if CURVE_KEY not in row.settings]
     complete = {*experiment.finished, *(cell.id for cell in outcome.finished)}
     whole = [row for row in rows if row.cell in complete]
     if not outcome.interrupted:
@@ -101,8 +117,11 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
         _show(experiment, rows, whole)
     finally:  # whoever reads stdout may be gone, as `head` is after ten lines; the files are for later
         if rows:
-            from simulation.report.plots import write_plots  # matplotlib takes longer to load than a small study to run
+            # matplotlib takes longer to load than a small study to run
+            from simulation.report.alpha_plot import write_alpha_plot
+            from simulation.report.plots import write_plots
 
+            write_alpha_plot(folder, everything, k=preset.data.k)
             numbers = _reached(preset.expect.values, rows, whole=whole)
             of = stand_in(preset.data)
             write_plots(folder, rows, expected=numbers, k=preset.data.k, x=_over(rows), stand_in=of)

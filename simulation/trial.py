@@ -6,7 +6,7 @@ A row tells what the users saw: means since the last row, and a discounted sum o
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -20,19 +20,25 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
-from simulation.batched.rounds import fast_round
+from simulation.batched import compile_clock
+from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, select
-from simulation.engines import Advanced, CellFailed, Event, Finished, Reported, Started
+from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Judged, judge
+from simulation.evaluation import Evaluation, Judged, judge
 from simulation.federation import Population, Shown
-from simulation.label_rankers import LABEL_RANKERS
+from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
-from simulation.participants import attack_of, participants, shares_of, size
+from simulation.measurements import MEASUREMENTS
+from simulation.measuring import Ground, Measurement
+from simulation.merging.two_owners import check_merging, two_owners
+from simulation.participants import attack_of, check_rule, participants, shares_of
+from simulation.preset import decode_table
 from simulation.results import Row
+from simulation.sightings import Sightings
 from simulation.streams import make_streams
 from simulation.unlearning.past import Past, learn_together
 from simulation.unlearning.settings import UnlearningSettings
@@ -91,16 +97,8 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        data = cell.preset.data
-        fold = load_fold(
-            data.dataset,
-            cell.fold,
-            root=root,
-            normalise=None if data.normalise == "default" else data.normalise,
-            one_document=data.one_document,
-            askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
-        )
-        yield from Trial.prepared(cell, fold).events()
+        with compile_clock() as compiled:
+            yield from _events(cell, root, compiled)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -109,19 +107,56 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield Finished(cell.id, time.perf_counter() - started)
 
 
+def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
+    """How many rounds to play at once after `n_rounds` took so many seconds: about as many as end in `TELL_SECONDS`."""
+    fitting = int(n_rounds * TELL_SECONDS / max(taken, 1e-6))
+    return max(1, min(fitting, 2 * at_once))
+
+
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+    """What a trial of the cell reports, behind what was compiled for it."""
+    for event in _reports(cell, _fold(cell, root), root):
+        if (seconds := compiled()) > 0:
+            yield Compiled(cell.id, seconds)
+        yield event
+
+
+def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
+    """What two owners or a trial report."""
+    merging = cell.preset.merging
+    return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
+
+
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
-    ranker = _ranker(cell.method, info.n_features if info else 2)
-    if cell.method.name in LABEL_RANKERS:
-        if cell.method.ranker != "linear":
-            raise PresetError(f"method.ranker: {cell.method.name} learns a linear ranker, not {cell.method.ranker!r}")
-        _label_ranker(cell)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif learns_from_labels(cell.method):
+        label_ranker(cell.method)
+    elif cell.method.name in MEASUREMENTS:
+        _measurement(cell)
     else:
-        method_of(cell, ranker)
-        size(cell)
+        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
         attack_of(cell)
         unlearning_of(cell)
+
+
+def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
+    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
+
+    It reads the data of cells whose clients differ, and draws what their seeds will draw.
+    """
+    different: dict[str, Cell] = {}
+    for cell in cells:
+        data, federation = cell.preset.data, cell.preset.federation
+        if federation.partition or data.evaluate_clients_on:
+            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
+    for cell in different.values():
+        fold = _fold(cell, root)
+        fold = replace(fold, train=_asked(cell, fold))
+        shares_of(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
+        shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +177,7 @@ class Trial:
         """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
         fold = replace(fold, train=_asked(cell, fold))
-        held_out = fold.test if data.evaluate_on == "test" else fold.train
+        held_out = _held_out(cell, fold)
         evaluated = shares_of(cell, data.evaluate_clients_on, held_out, at="data.evaluate_clients_on")
         return cls(
             cell,
@@ -155,16 +190,40 @@ class Trial:
 
     def events(self) -> Iterator[Event]:
         """Rows as they come: round 0, every so many rounds, and the last."""
-        if self.cell.method.name in LABEL_RANKERS:
+        if self.cell.method.name in MEASUREMENTS:
+            return self._measured()
+        if learns_from_labels(self.cell.method):
             return self._label_ranker()
         way = unlearning_of(self.cell)
         return self._forgetting(way) if way else self._rounds()
 
+    def _measured(self) -> Iterator[Event]:
+        """What is measured without an online method."""
+        rng = np.random.default_rng(self.cell.sequence())
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        started = time.perf_counter()
+        for found in _measurement(self.cell).measure(ground):
+            row = Row(
+                cell=self.cell.id,
+                settings=self.cell.settings,
+                fold=self.cell.fold,
+                seed=self.cell.seed,
+                round=found.step,
+                interactions=found.interactions,
+                seconds=time.perf_counter() - started,
+            )
+            yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
+
     def _label_ranker(self) -> Iterator[Event]:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
-        theta = _label_ranker(self.cell).fit(self.fold.train, np.random.default_rng(self.cell.sequence()))
-        yield self._row(theta, Tally(), round_number=0, seconds=time.perf_counter() - started, last=True)
+        rng = np.random.default_rng(self.cell.sequence())
+        told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
+        scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
+        seconds = time.perf_counter() - started
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
+        shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -173,26 +232,34 @@ class Trial:
         method = method_of(self.cell, self.ranker, production=self._production())
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
-        play = fast_round(method)
-        tally, seconds, told = Tally(), 0.0, time.monotonic()
+        if isinstance(method, FPDGD) and method.guard:
+            population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
+        play = fast_play(method)
+        tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
-        for round_number in range(1, federation.rounds + 1):
+        while done < federation.rounds:
+            row_at = min(done - done % federation.interval + federation.interval, federation.rounds)
+            n_rounds = min(at_once, row_at - done)
             started = time.perf_counter()
-            model, shown = play(method, model, population, streams)
-            seconds += time.perf_counter() - started
-            tally.add(shown)
-            if round_number % federation.interval == 0 or round_number == federation.rounds:
+            model, shown = play(method, model, population, streams, n_rounds)
+            taken = time.perf_counter() - started
+            at_once = next_at_once(at_once, n_rounds, taken)
+            seconds, done = seconds + taken, done + n_rounds
+            for seen in shown:
+                tally.add(seen)
+            if done == row_at:
                 yield self._row(
                     model.theta,
                     tally,
-                    round_number=round_number,
+                    round_number=done,
                     seconds=seconds,
                     personal=population.personal,
-                    last=round_number == federation.rounds,
+                    sightings=population.sightings,
+                    last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
-                yield Advanced(self.cell.id, round_number)
+                yield Advanced(self.cell.id, done)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
@@ -203,7 +270,7 @@ class Trial:
             method,
             self.population,
             make_streams(_integer(self.cell.sequence()), n_clients),
-            play=fast_round(method),
+            play=fast_play(method),
             fresh=make_streams(_integer(apart), n_clients),
             n_leaving=n_leavers(self.cell),
             together=rounds_together(self.cell),
@@ -268,6 +335,7 @@ class Trial:
         round_number: int,
         seconds: float,
         personal: FloatMatrix | None = None,
+        sightings: Sightings | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -277,7 +345,25 @@ class Trial:
         """
         if personal is not None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        guard = sightings.since_last_row() if sightings else None
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
+        return self._reported(
+            offline,
+            tally,
+            round_number=round_number,
+            seconds=seconds,
+            last=last,
+            offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
+            offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
+            guard_alert=guard.alert if guard else None,
+            suspected_malicious=guard.malicious if guard else None,
+            suspected_honest=guard.honest if guard else None,
+        )
+
+    def _reported(
+        self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: float | None
+    ) -> Reported:
+        """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
         online = tally.means_since_last_row()
         return Reported(
             self.cell.id,
@@ -292,21 +378,19 @@ class Trial:
                 offline_mrr=offline.mrr,
                 offline_map=offline.map,
                 offline_max_rr=offline.max_rr,
-                offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
-                offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
                 online_ndcg=online.ndcg if online else None,
                 online_mrr=online.mrr if online else None,
                 online_max_rr=online.max_rr if online else None,
                 cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
-                seconds=seconds,
-                query_ndcg=_rounded(offline.each.ndcg) if last and self._judged_once else None,
+                query_ndcg=offline.query_ndcg if last and self._judged_once else None,
+                **cast(dict[str, Any], measured),
             ),
         )
 
     def _mean_ndcg(self, thetas: Iterable[FloatVector]) -> float | None:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
-        pairs = list(zip(self.judged_by_clients, thetas, strict=False))
-        return float(np.mean([one.evaluate(self.ranker, theta).ndcg for one, theta in pairs])) if pairs else None
+        pairs = zip(self.judged_by_clients, thetas, strict=False)
+        return _mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
 
     @property
     def _judged_once(self) -> bool:
@@ -315,14 +399,27 @@ class Trial:
         return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
 
 
-def _rounded(values: FloatVector) -> tuple[float, ...]:
-    """To six digits: enough for any test, and a third of the length."""
-    return tuple(np.round(values, 6).tolist())
+def _mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
+    """None of none."""
+    return float(np.mean([each.ndcg for each in evaluations])) if evaluations else None
 
 
 def _judge(cell: Cell, queries: QuerySet) -> Judged:
     data = cell.preset.data
-    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties)
+    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
+
+
+def _fold(cell: Cell, root: Path | None) -> Fold:
+    """The data of a cell, as its preset wants it scaled."""
+    data = cell.preset.data
+    return load_fold(
+        data.dataset,
+        cell.fold,
+        root=root,
+        normalise=None if data.normalise == "default" else data.normalise,
+        one_document=data.one_document,
+        askers=Askers(data.users or MOST_ACTIVE, data.without) if data.users or data.without else None,
+    )
 
 
 def _asked(cell: Cell, fold: Fold) -> QuerySet:
@@ -334,6 +431,11 @@ def _asked(cell: Cell, fold: Fold) -> QuerySet:
     return without_indifferent(asked) if data.indifferent == "drop" else asked
 
 
+def _held_out(cell: Cell, fold: Fold) -> QuerySet:
+    """The queries that rankers are judged on."""
+    return fold.test if cell.preset.data.evaluate_on == "test" else fold.train
+
+
 def _ranker(choice: MethodChoice, n_features: int) -> Ranker:
     return Neural(n_features, choice.hidden) if choice.ranker == "neural" else make_ranker(choice.ranker, n_features)
 
@@ -342,7 +444,7 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     """The method of a cell, with what other tables of the preset decide for it; FoltrError for what does not fit."""
     choice, settings = cell.method, dict(cell.method.settings)
     if choice.name not in METHODS:
-        known = ", ".join([*METHODS, *LABEL_RANKERS])
+        known = ", ".join([*METHODS, *LABEL_RANKERS, *TREES, *MEASUREMENTS])
         raise PresetError(f"method.name: there is no method {choice.name!r}; there are {known}")
     fields = settings_type(choice.name).__struct_fields__
     for key, value in cell.preset.federation.joining.items():
@@ -356,12 +458,8 @@ def method_of(cell: Cell, ranker: Ranker, *, production: Sequence[float] = ()) -
     return make_method(choice.name, ranker, settings)
 
 
-def _label_ranker(cell: Cell) -> Any:
-    choice = cell.method
-    try:
-        return LABEL_RANKERS[choice.name](**choice.settings)
-    except TypeError as error:
-        raise PresetError(f"settings of {choice.name}: {error}") from error
+def _measurement(cell: Cell) -> Measurement:
+    return decode_table(cell.method.settings, MEASUREMENTS[cell.method.name], source="preset", at="method")
 
 
 def _integer(sequence: np.random.SeedSequence) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from simulation.attacks.fang_krum import FangKrum
+from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.noisy_reversal import NoisyReversal
 from simulation.attacks.opposed import Opposed
 from simulation.attacks.poisoned_clicks import PoisonedClicks
@@ -10,5 +13,8 @@ from simulation.attacks.settings import AttackSettings
 ATTACKS: dict[str, type[AttackSettings]] = {
     "poisoned-clicks": PoisonedClicks,
     "opposed": Opposed,
+    "lie": LittleIsEnough,
+    "fang-krum": FangKrum,
+    "fang-trimmed": FangTrimmed,
     "noisy-reversal": NoisyReversal,
 }

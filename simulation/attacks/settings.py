@@ -8,13 +8,16 @@ Data poisoning changes what they learn from instead, and leaves their updates as
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
+
+Knowledge: TypeAlias = Literal["full", "partial"]
+"""what attackers know of a round: what everybody learned, or what they learned themselves"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,9 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
 
     clicks: ClassVar[str] = ""
     """the click model of malicious clients, where the attack is on their data; "": that of everybody"""
+
+    def check(self, n_clients: int, n_malicious: int) -> None:
+        """ValueRangeError where so many of so many clients cannot do it."""
 
     def send(self, scene: AttackedRound) -> FloatMatrix | None:
         """The weights that the malicious clients send `[n_malicious, n_sent]`; None: what they learned."""

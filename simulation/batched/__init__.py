@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
 import platformdirs
+from numba.core.event import TimingListener, install_listener
 
 
 def _cache_folder() -> Path:
@@ -25,6 +28,23 @@ def anything_compiled() -> bool:
     """Whether an earlier run has left compiled kernels; without them a method's first round takes many seconds."""
     folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
     return next(folder.rglob("*.nbi"), None) is not None
+
+
+@contextmanager
+def compile_clock() -> Iterator[Callable[[], float]]:
+    """A function that tells for how many seconds this process has compiled since it was last asked.
+
+    What is read from the cache is not compiled. It counts from the beginning of the context to its end.
+    """
+    listener, told = TimingListener(), 0.0  # type: ignore[no-untyped-call]
+
+    def taken() -> float:
+        nonlocal told
+        before, told = told, listener.duration if listener.done else 0.0
+        return told - before
+
+    with install_listener("numba:compile", listener):
+        yield taken
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from simulation.data.cache import Cache, NonContiguous, load_file
+from simulation.data.judgements import Judgements, relabelled
 from simulation.data.places import (
     DATASETS,
     PARTS_OF_A_FILE,
@@ -98,6 +99,8 @@ def load_fold(
         return _log_fold(place, read, askers or Askers(), name=str(name_or_path), info=info, cache=cache)
     if place.is_file():
         return _every_fifth(place, read(place), number)
+    if info is not None and info.layout == "whole":
+        return _whole(place, read, str(name_or_path), info)
     return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
 
 
@@ -112,6 +115,17 @@ def _fold_of(
     wide = info.n_features if info else max(data.n_features for part in parts for _, data in part)
     train, test, *validation = (join([widen(data, wide) for _, data in part]) for part in parts if part)
     return Fold(number, train, test, *validation)
+
+
+def _whole(place: Path, read: Callable[[Path], QuerySet], name: str, info: DatasetInfo) -> Fold:
+    """All parts as one fold with the labels of the judgements beside them."""
+    judgements = [Judgements.read(place / file) for file in info.labels]
+    parts = []
+    for path in (path for files in find_folds(place).values() for path in files.test):
+        parts.append(relabelled(read(path), *judgements))
+        _check(path, parts[-1], name, info, dense=info.dense)
+    queries = join(parts)
+    return Fold(1, queries, queries)
 
 
 def _log_fold(

@@ -20,10 +20,10 @@ import msgspec
 
 from simulation.errors import DatasetError, PresetError
 
-Layout = Literal["folds", "one split", "test parts", "log", "generated"]
+Layout = Literal["folds", "one split", "test parts", "whole", "log", "generated"]
 """folds: Fold1, Fold2, ... each with train, validation and test file; one split: these files once; test parts: disjoint
-files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; log: letor.txt and
-metadata.csv, which says who asked when; generated: no files"""
+files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on all others; whole: such parts as one fold,
+tested on what it trains on; log: letor.txt and metadata.csv, which says who asked when; generated: no files"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class DatasetInfo:
     """a small part or an imitation: results say nothing about the whole set"""
     stand_ins: tuple[str, ...] = ()
     """the sets that may run in its place where it is not here, the first that is; the last is made up"""
+    labels: tuple[str, ...] = ()
+    """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
 
 _LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
@@ -99,6 +101,12 @@ DATASETS: dict[str, DatasetInfo] = {
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
         "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
         "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
+    ),
+    "clueweb09-intents": DatasetInfo(
+        "the same with the intents of thesis Section 4.3 as labels", 42, 1, 1, "whole", ("ClueWeb09",),
+        "https://github.com/ielab/OLTR/tree/master/intent_change",
+        "The labels come without a licence: use them, do not pass them on.", "none",
+        labels=tuple(f"intents-published/{intent}.txt" for intent in range(5)),
     ),
     "aol4foltr": DatasetInfo(
         "AOL4FOLTR, 2.6 million queries of 10,000 real users, 20 candidates each", 103, 1, 1, "log", ("AOL4FOLTR",),
@@ -208,6 +216,7 @@ _EXPECTED = {
     "folds": "Fold1, Fold2, ... with train.txt, vali.txt and test.txt each (or .txt.gz, .txt.xz)",
     "one split": "train.txt and test.txt, perhaps vali.txt (Yahoo: set1.train.txt and so on; or .txt.gz, .txt.xz)",
     "test parts": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz)",
+    "whole": "the disjoint files Fold1_test.txt, Fold2_test.txt, ... (or .txt.gz, .txt.xz) and judgements:",
     "log": "letor.txt and metadata.csv (each perhaps with .gz or .xz)",
 }
 
@@ -218,7 +227,7 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     if info is not None and info.layout == "generated":
         return tuple(range(1, info.n_folds + 1))
     place = dataset_place(name_or_path, root)
-    if info is not None and info.layout == "log":
+    if info is not None and info.layout in ("log", "whole"):
         return (1,)
     return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
@@ -247,12 +256,14 @@ def _named_folder(name: str, info: DatasetInfo, root: Path | None) -> Path:
         others = {folder.lower() for other in DATASETS.values() for folder in other.folders} - accepted
         itself = [root] if root.resolve().name.lower() not in others else []
         for folder in (*below, *itself):
-            if find_log(folder) if info.layout == "log" else find_folds(folder):
+            found = find_log(folder) if info.layout == "log" else find_folds(folder)
+            if found and all((folder / file).is_file() for file in info.labels):
                 return folder
     where = f"not in {root}" if root is not None else "no folder of data was named"
     raise DatasetError(
         f"{name} ({info.title}) is not there: {where}. Its owner publishes it at {info.page}. "
-        f"Expected: a folder {' or '.join(info.folders)} with {_EXPECTED[info.layout]}. {info.licence}"
+        f"Expected: a folder {' or '.join(info.folders)} with {' '.join([_EXPECTED[info.layout], *info.labels])}. "
+        f"{info.licence}"
     )
 
 

@@ -36,6 +36,8 @@ class QuerySet:
     """[n_docs] where the comments name documents, else ()"""
     askers: tuple[str, ...] = ()
     """[n_queries] who asked each, where the data set is a log of searches, else ()"""
+    label_sets: npt.NDArray[np.int8] | None = None
+    """[n_label_sets, n_docs] what users with other intents would have as grades; None where nobody judged that"""
 
     def __post_init__(self) -> None:
         n_docs = len(self.grades)
@@ -47,6 +49,8 @@ class QuerySet:
             raise ShapeError("every query needs at least one document")
         if self.askers and len(self.askers) != len(self.qids):
             raise ShapeError(f"one who asked for each of {len(self.qids)} queries, not {len(self.askers)}")
+        if self.label_sets is not None and (self.label_sets.ndim != 2 or self.label_sets.shape[1] != n_docs):
+            raise ShapeError(f"label_sets must be [n_label_sets, {n_docs}], not {list(self.label_sets.shape)}")
 
     @property
     def n_queries(self) -> int:
@@ -148,10 +152,15 @@ def widen(data: QuerySet, n_features: int) -> QuerySet:
 
 
 def join(parts: Sequence[QuerySet]) -> QuerySet:
-    """Sets of equally many features as one, queries in order; a qid that occurs in two sets is two queries."""
+    """Sets of equally many features as one, queries in order; a qid that occurs in two sets is two queries.
+
+    Label sets are kept where all parts have equally many.
+    """
     if len(parts) == 1:
         return parts[0]
     named = any(part.docids for part in parts)
+    labels = [part.label_sets for part in parts if part.label_sets is not None]
+    labelled = len(labels) == len(parts) and len({len(sets) for sets in labels}) == 1
     return QuerySet(
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.grades for part in parts]),
@@ -159,20 +168,37 @@ def join(parts: Sequence[QuerySet]) -> QuerySet:
         tuple(qid for part in parts for qid in part.qids),
         tuple(docid for part in parts for docid in part.docids or ("",) * len(part.grades)) if named else (),
         tuple(asker for part in parts for asker in part.askers) if all(part.askers for part in parts) else (),
+        np.concatenate(labels, axis=1) if labelled else None,
     )
 
 
 def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> QuerySet:
     """The queries with these numbers, at least one, in this order."""
     rows = [np.arange(data.offsets[query], data.offsets[query + 1]) for query in queries]
-    chosen = np.concatenate(rows)
+    return _taken(data, np.concatenate(rows), np.asarray(queries), np.array([len(part) for part in rows]))
+
+
+def documents(data: QuerySet, rows: npt.NDArray[np.integer]) -> QuerySet:
+    """The documents in these rows, at least one, which rise; queries of which none is left are gone."""
+    queries, sizes = np.unique(np.searchsorted(data.offsets, rows, side="right") - 1, return_counts=True)
+    return _taken(data, rows, queries, sizes)
+
+
+def _taken(
+    data: QuerySet,
+    rows: npt.NDArray[np.integer],
+    queries: npt.NDArray[np.integer],
+    sizes: npt.NDArray[np.integer],
+) -> QuerySet:
+    """Those rows, which are of those queries in turn, so many of each."""
     return QuerySet(
-        data.features[chosen],
-        data.grades[chosen],
-        _offsets(np.array([len(part) for part in rows])),
+        data.features[rows],
+        data.grades[rows],
+        _offsets(sizes),
         tuple(data.qids[query] for query in queries),
-        tuple(data.docids[row] for row in chosen) if data.docids else (),
+        tuple(data.docids[row] for row in rows) if data.docids else (),
         tuple(data.askers[query] for query in queries) if data.askers else (),
+        None if data.label_sets is None else data.label_sets[:, rows],
     )
 
 

@@ -17,6 +17,6 @@ class Dealt(PartitionSettings, frozen=True, tag="queries"):
     def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
         """As many queries to each as they go; the first clients have the one more."""
         if queries.n_queries < n_clients:
-            raise PresetError(f"federation.partition: {queries.n_queries} queries are not one for each of {n_clients}")
+            raise PresetError(f"wanted a query for each of {n_clients} clients, got {queries.n_queries}")
         hands = np.array_split(rng.permutation(queries.n_queries), n_clients)
         return [select(queries, np.sort(hand)) for hand in hands]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from simulation.partitions.alike import Alike
 from simulation.partitions.dealt import Dealt
+from simulation.partitions.grades import Grades
+from simulation.partitions.intents import Intents
 from simulation.partitions.relevancy_reset import RelevancyReset
 from simulation.partitions.settings import PartitionSettings
 
 PARTITIONS: dict[str, type[PartitionSettings]] = {
+    "all": Alike,
     "queries": Dealt,
+    "intents": Intents,
+    "grades": Grades,
     "relevancy-reset": RelevancyReset,
 }

@@ -1,7 +1,7 @@
 """What every partition is: settings, and how it shares out queries among clients.
 
-IID, every client draws from all queries: that needs no partition. A share is a set of queries of its own: some of the
-queries, some documents of each, or all of them with other labels.
+IID, every client draws from all queries: that needs no partition, or "all". A share is a set of queries of its own:
+some of the queries, some documents of each, or all of them with other labels.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ class PartitionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
     """What the settings of all partitions are: strict records that name themselves in the field `kind`."""
 
     def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
-        """The share of every client, in their order; PresetError where the queries or clients are not enough.
+        """The share of every client, in their order, the same for the same state of `rng`; () where all have the whole.
 
-        The same for the same state of `rng`.
+        PresetError says what was wanted and what came where the queries or clients are not enough; the caller adds
+        the key of the preset and the data set.
         """
         raise NotImplementedError

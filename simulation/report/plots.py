@@ -38,7 +38,7 @@ LEGEND_LINE, LEGEND_SAMPLE, LEGEND_CHARACTER = 0.19, 0.6, 0.075
 
 DOTS_PER_INCH = 200
 
-_STYLE: Any = {
+STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
     "axes.spines.top": False,
@@ -82,11 +82,11 @@ def write_plots(
         found = curves(rows, metric)
         if any(len(curve.rounds) > 1 for curve in found.values()):
             numbers = [number for number in wanted if number.metric == metric]
-            with matplotlib.rc_context(_STYLE):
+            with matplotlib.rc_context(STYLE):
                 figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x, stand_in=stand_in)
-                paths.append(_saved(figure, folder / f"{metric}.png"))
+                paths.append(save_figure(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
-                paths.append(_saved(figure, folder / f"{metric}.svg"))
+                paths.append(save_figure(figure, folder / f"{metric}.svg"))
     return paths
 
 
@@ -204,7 +204,7 @@ def _x_at(curve: Curve, number: ExpectedValue, x: X) -> float | None:
     return float(np.interp(number.at, curve.rounds, curve.at(x)))
 
 
-def _saved(figure: Figure, path: Path) -> Path:
+def save_figure(figure: Figure, path: Path) -> Path:
     """The file, put in place in one step."""
     fresh = path.with_name(f".{path.name}.new")
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}

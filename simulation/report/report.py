@@ -42,13 +42,24 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "guard_alert": "rounds with an alarm",
+    "suspected_malicious": "malicious suspected",
+    "suspected_honest": "honest suspected",
+    "chosen_alpha": "alpha",
+    "learned_queries": "queries",
+    "learned_score_share": "gain of scores",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
     "unlearning_distance": "distance moved",
     "unlearning_ndcg": "nDCG of the forgotten",
     "unlearning_stretch": "stretch",
 }
 """metrics in the order in which they are shown"""
 
-CONDITIONS = ("data", "users")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
+"""of these more is not better: nothing is tested"""
+
+CONDITIONS = ("data", "users", "merging")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
 
 
@@ -167,7 +178,7 @@ def make_report(
     wanted = tuple(expected)
     metrics = _metrics(rows, [number.metric for number in wanted])
     values = {metric: values_at(rows, metric) for metric in metrics}
-    comparisons = {metric: compare(values[metric], groups.values()) for metric in metrics}
+    comparisons = {metric: compare(values[metric], groups.values()) for metric in metrics if metric not in UNRANKED}
     lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons)}
     return Report(
         tuple(lines[combination] for combination in combinations),
@@ -193,12 +204,12 @@ def _lines(
     comparisons: Mapping[str, Sequence[SettingsComparison]],
 ) -> list[Line]:
     """The lines of combinations under the same conditions."""
-    best = {metric: _best([s for s in group if s in runs], runs) for metric, runs in values.items()}
+    best = {metric: _best([s for s in group if s in values[metric]], values[metric]) for metric in comparisons}
     lines = []
     for settings in group:
         own = {metric: runs[settings] for metric, runs in values.items() if settings in runs}
-        below = [metric for metric in own if _differ(settings, best[metric], comparisons[metric])]
-        top = [metric for metric in own if best[metric] == settings and len(group) > 1]
+        below = [metric for metric in own if metric in best and _differ(settings, best[metric], comparisons[metric])]
+        top = [metric for metric in own if best.get(metric) == settings and len(group) > 1]
         summaries = {metric: summarise(runs) for metric, runs in own.items()}
         lines.append(Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below)))
     return lines
@@ -281,7 +292,7 @@ def _result_notes(report: Report, metrics: Sequence[str]) -> list[str]:
     meaning = {"runs": "all runs, one for each fold and seed", "seeds": "seeds of the mean of the folds"}
     notes = [f"mean ± standard error over {' or '.join(meaning[over] for over in overs)}"] if overs else []
     if any(line.below & set(metrics) for line in report.lines):
-        n_tests = max(len(report.comparisons[metric]) for metric in metrics)
+        n_tests = max(len(report.comparisons.get(metric, ())) for metric in metrics)
         notes.append(
             f"{BELOW} below the best under the same conditions: paired two-tailed t-test over runs, p < {ALPHA:g} "
             f"after Bonferroni's correction for {n_tests} comparisons"

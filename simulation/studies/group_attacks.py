@@ -28,6 +28,8 @@ from foltr.federated.known_noise import KnownNoise, largest_product, largest_squ
 from foltr.federated.method import Model
 from foltr.federated.payload import largest_update
 from foltr.ranking.interaction import Interaction
+from simulation.attacks.fang_trimmed import beyond_the_extreme
+from simulation.attacks.lie import beside_the_mean
 from simulation.click_models import Users
 
 JUST_BELOW = 0.999
@@ -82,7 +84,7 @@ def little(z: float, *, own_noise: bool) -> Attack:
     """mean - z std, ddof 1."""
 
     def attack(scene: Scene) -> FloatMatrix:
-        sent = _all(scene, scene.honest.mean(axis=0) - z * scene.honest.std(axis=0, ddof=1))
+        sent = _all(scene, beside_the_mean(scene.honest, z=z, ddof=1))
         return sent + scene.noise.deviation * scene.rng.normal(size=sent.shape) if own_noise else sent
 
     return attack
@@ -90,12 +92,9 @@ def little(z: float, *, own_noise: bool) -> Attack:
 
 def fang(scene: Scene) -> FloatMatrix:
     """Each number between the honest extreme and twice as far, on the side that the honest mean is not on."""
-    low, high, mean = scene.honest.min(axis=0), scene.honest.max(axis=0), scene.honest.mean(axis=0)
-    edge = np.where(mean > 0, low, high)
-    outward = np.where(mean > 0, edge < 0, edge > 0)
-    far = np.where(outward, 2.0 * edge, edge / 2.0)
-    drawn = scene.rng.random((scene.n_malicious, len(edge)))
-    return np.asarray(edge + drawn * (far - edge))
+    against = np.where(scene.honest.mean(axis=0) > 0, -1.0, 1.0)
+    drawn = scene.rng.random((scene.n_malicious, len(against)))
+    return beyond_the_extreme(scene.honest.min(axis=0), scene.honest.max(axis=0), against, drawn)
 
 
 def inner(tau: float) -> Attack:

@@ -4,27 +4,26 @@
 
 over every placement of the grades in a list, for users of a click model; the bound for any user at all is Eq. 10. The
 maximum over pairs is, for each value, the largest logarithm less the smallest.
-
-`python -m simulation.studies.privacy_loss` prints the table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
+from typing import Annotated
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
-from simulation.click_models import Users, make_users
+from foltr.privacy.privatisation import answers_distribution
+from simulation.click_models import Users
+from simulation.measuring import Ground, Measured
 
 TABLE_LENGTH = 5
 """documents in the lists of Table 2, whose MaxRR therefore has 6 values"""
-TABLE_USERS = ("perfect", "navigational", "informational")
-TABLE_PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-"""p of Table 2"""
 
 
 def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
@@ -53,16 +52,15 @@ def privacy_loss(users: Users, *, truth_probability: float, length: int = TABLE_
     return float(np.nanmax(loss))
 
 
-def table_2() -> str:
-    """Table 2 as text: a row for the bound of Eq. 10 and for each kind of user, a column for each p."""
-    bounds = [randomised_response_epsilon(p, TABLE_LENGTH + 1) for p in TABLE_PROBABILITIES]
-    rows = {"bound (Eq. 10)": bounds}
-    for kind in TABLE_USERS:
-        users = make_users(kind, top_grade=2)
-        rows[kind] = [privacy_loss(users, truth_probability=p) for p in TABLE_PROBABILITIES]
-    head = f"{'p':14}" + "".join(f"{p:7.2f}" for p in TABLE_PROBABILITIES)
-    return "\n".join([head, *(f"{name:14}" + "".join(f"{loss:7.2f}" for loss in row) for name, row in rows.items())])
+class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The epsilon of one privatised MaxRR of the cell's users (FOLtR-ES, Table 2); asks no query."""
 
+    truth_probability: float
+    """p"""
+    length: Annotated[int, msgspec.Meta(ge=1, le=8)] = TABLE_LENGTH
+    """documents in a list; all grades in all places are tried"""
 
-if __name__ == "__main__":
-    print(table_2())
+    def measure(self, ground: Ground) -> Iterator[Measured]:
+        """One row, `epsilon`."""
+        loss = privacy_loss(ground.population.users, truth_probability=self.truth_probability, length=self.length)
+        yield Measured({"epsilon": loss})

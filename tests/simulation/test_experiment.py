@@ -86,7 +86,7 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
         ),
         ({"method": {"name": "fedips"}, "federation": {"guard": True}}, "federation.guard: the server of fedips"),
         ({"federation": {"optimizer": {"optimizer": "nix"}}}, "no optimizer 'nix'; there are sgd, momentum"),
-        ({"method": {"name": "ranksvm", "ranker": "neural"}}, "ranksvm learns a linear ranker, not 'neural'"),
+        ({"method": {"name": "ranksvm", "ranker": "neural"}}, "ranksvm decides what it learns: it is not 'neural'"),
         ({"users": {"logging_share": 0.01}}, "users.logging_share: fpdgd shows the pages of what it learns"),
         ({"data": {"dataset": "sample", "folds": [9]}}, "fold 9 is not there"),
         ({"data": {"dataset": "samples"}}, "neither a data set"),

@@ -92,3 +92,29 @@ def test_privacy_in_one_word_or_in_parts() -> None:
     table = {"mechanism": "gaussian", "clip": 1, "noise_multiplier": 2.5}
     assert parse_tagged(["gaussian:clip=1,noise_multiplier=2.5"], tag="mechanism") == table
     assert parse_tagged(["gaussian", "clip=1", "noise_multiplier=2.5"], tag="mechanism") == table
+
+
+def test_a_preset_like_another_changes_what_it_names(tmp_path: Path) -> None:
+    """Table by table, through several; values, lists and whole sweeps of the nearest one count."""
+    base, middle, top = (tmp_path / f"{name}.toml" for name in ("base", "middle", "top"))
+    base.write_text('seeds = 5\n[data]\ndataset = "mslr"\nk = 5\n[sweep]\n"users.k" = [1, 2]\n')
+    middle.write_text(f'like = "{base}"\n[data]\ndataset = "mq2008"\n[federation]\nclients = 3\n')
+    top.write_text(f'seeds = 1\nlike = "{middle}"\n[sweep]\n"users.k" = [3]\n')
+    assert load_tables(str(top)) == {
+        "seeds": 1,
+        "data": {"dataset": "mq2008", "k": 5},
+        "federation": {"clients": 3},
+        "sweep": {"users.k": [3]},
+    }
+
+
+def test_presets_like_each_other_are_refused(tmp_path: Path) -> None:
+    """A circle is named; so is another that is not there."""
+    one, two = tmp_path / "one.toml", tmp_path / "two.toml"
+    one.write_text(f'like = "{two}"\n')
+    two.write_text(f'like = "{one}"\n')
+    with pytest.raises(PresetError, match=r"like: .*one.toml is like .*two.toml is like .*one.toml"):
+        load_tables(str(one))
+    two.write_text('like = "nowhere"\n')
+    with pytest.raises(PresetError, match="no preset 'nowhere'"):
+        load_tables(str(two))

@@ -31,26 +31,58 @@ class Clock:
 
 
 def test_a_pipe_gets_one_line_for_each_finished_cell() -> None:
-    """The rounds in between are silent; the time left is what the rest takes at the speed so far."""
+    """The rounds in between are silent; the time left is what the rest takes at the speed so far, two side by side."""
     out, clock = io.StringIO(), Clock()
     with RunProgress(TITLES, out, clock=clock) as progress:
+        progress.begin("a")
+        progress.begin("b")
         progress("a", 1, 10)
         progress("b", 5, 10)
         clock.now = 30.0
         progress("a", 10, 10)
         progress("a", 10, 10)
         progress.end("b", "failed")
-    # 1.5 of 4 cells took 30 s, so the other 2.5 take 50 s; then 2 of 4, so 30 s
+    # 1.5 of 4 cells were 60 s of work, so the other 2.5 are 100 s, by two at a time 50 s; then 2 cells of 30 s each
     assert out.getvalue().splitlines() == [
         "foltr-search: 1 of 4 cells: perfect fold=1 done, about 50 s left",
         "foltr-search: 2 of 4 cells: perfect fold=2 failed, about 30 s left",
     ]
 
 
+def test_compiling_is_said_and_does_not_count_in_the_time_left() -> None:
+    """A first cell that took 27 s, 24 of them once, leaves 3 s for each of the others, which go by twos."""
+    out, clock = io.StringIO(), Clock()
+    progress = RunProgress(TITLES, out, jobs=2, clock=clock)
+    progress.begin("a")
+    clock.now = 24.0
+    progress.compiled("a", 4.0)
+    progress("a", 0, 10)
+    progress.compiled("a", 20.0)
+    assert progress.seconds_left() is None
+    clock.now = 27.0
+    progress.end("a", "done in 27 s")
+    progress.compiled("b", 0.2)
+    assert out.getvalue().splitlines() == [
+        "foltr-search: compiled in 24 s, once: perfect fold=1",
+        "foltr-search: 1 of 4 cells: perfect fold=1 done in 27 s, about 4 s left",
+    ]
+
+
+def test_the_last_cell_has_no_other_beside_it() -> None:
+    """One cell that is left takes as long as one cell does, however many could run."""
+    clock = Clock()
+    progress = RunProgress({"a": "x", "b": "y"}, io.StringIO(), jobs=8, clock=clock)
+    progress.begin("a")
+    clock.now = 10.0
+    progress.end("a", "done")
+    assert progress.seconds_left() == 10.0
+
+
 def test_cells_of_an_earlier_start_are_counted_but_not_timed() -> None:
     """After --resume the count goes on where it was; the estimate is about what runs now."""
     out, clock = io.StringIO(), Clock()
     progress = RunProgress({"a": "x", "b": "y"}, out, finished=8, clock=clock)
+    progress.begin("a")
     clock.now = 60.0
     progress("a", 3, 3)
     assert out.getvalue() == "foltr-search: 9 of 10 cells: x done, about 1 min left\n"
@@ -79,6 +111,8 @@ def test_bars_are_taken_away_and_the_cursor_comes_back(monkeypatch: pytest.Monke
 
     def interrupted() -> None:
         with RunProgress(TITLES, screen) as progress:
+            progress.begin("a")
+            progress.begin("b")
             progress("a", 1, 2)
             progress("b", 2, 2)
             progress.say("failed: [bold]x[/bold]")
@@ -94,14 +128,21 @@ def test_bars_are_taken_away_and_the_cursor_comes_back(monkeypatch: pytest.Monke
 
 
 def test_running_cells_have_bars_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is one bar for the whole and one for each running cell; a finished cell gives its bar back."""
+    """One for the whole and one for each, which has no length before the first round; a finished cell gives it back."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "120")
     screen = Screen()
     with RunProgress(TITLES, screen) as progress:
+        progress.begin("a")
+        progress.begin("b")
+        assert progress._bars is not None
+        assert [task.description for task in progress._bars.tasks][1:] == [
+            "getting ready: perfect fold=1",
+            "getting ready: perfect fold=2",
+        ]
+        assert [task.total for task in progress._bars.tasks][1:] == [None, None]
         progress("a", 1, 4)
         progress("b", 1, 2)
-        assert progress._bars is not None
         assert [task.description for task in progress._bars.tasks] == ["0 of 4 cells", *list(TITLES.values())[:2]]
         assert progress._bars.tasks[0].completed == pytest.approx(0.25 + 0.5)
         progress("a", 4, 4)
@@ -114,6 +155,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     screen = Screen()
     with RunProgress({"a": "x"}, screen) as progress:
+        progress.begin("a")
         progress("a", 1, 1)
     assert screen.getvalue() == "foltr-search: 1 of 1 cells: x done\n"
 

@@ -17,10 +17,15 @@ from foltr.federated.aggregation.krum import Distance, distances, scores_by_dist
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
 
 
+def least_rows(n_malicious: int) -> int:
+    """4m + 3."""
+    return 4 * n_malicious + 3
+
+
 def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
     """The Bulyan aggregate `[n_params]`; ValueRangeError when n < 4m + 3."""
     x = check_rows(rows)
-    require("Bulyan", len(x), at_least=4 * n_malicious + 3, n_malicious=n_malicious)
+    require("Bulyan", len(x), at_least=least_rows(n_malicious), n_malicious=n_malicious)
     chosen = x[chosen_by_krum(x, n_malicious, n_chosen=len(x) - 2 * n_malicious, distance=distance)]
     return mean_around_median(chosen, n_kept=len(x) - 4 * n_malicious)
 
@@ -53,6 +58,11 @@ class Bulyan(RuleSettings, frozen=True, tag="bulyan"):
     n_malicious: int
     """m"""
     distance: Distance = "squared"
+
+    @property
+    def least_rows(self) -> int:
+        """See `least_rows`."""
+        return least_rows(self.n_malicious)
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `bulyan`; `weights` are not used."""

@@ -5,7 +5,11 @@
 
 Blanchard et al. (NIPS 2017) add up squared Euclidean distances: "squared". The thesis prints Euclidean distances
 (Section 5.3.1, Eq. 5.2): "euclidean". Their choices can differ; ours is "squared" unless settings say otherwise.
-Multi-Krum keeps n - m rows as the thesis does, unless n_kept says otherwise. Both need n >= 2m + 3.
+Multi-Krum keeps n - m rows as the thesis does, unless n_kept says otherwise.
+
+Both need n >= 2m + 3: below that m who agree can be each other's neighbours, and no bound on what they do holds. With
+`strict` off they run down to the one neighbour that a score needs, n >= m + 3: for studies that went there, as the
+thesis with m = 4 of n = 10, and without the guarantee.
 """
 
 from __future__ import annotations
@@ -29,24 +33,36 @@ from foltr.federated.aggregation.rows import (
 Distance: TypeAlias = Literal["squared", "euclidean"]
 
 
-def krum_scores(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
-    """s(i) `[n_clients]`; ValueRangeError when n < 2m + 3."""
+def least_rows(n_malicious: int, *, strict: bool) -> int:
+    """2m + 3; where it is not `strict`, m + 3."""
+    return (2 if strict else 1) * n_malicious + 3
+
+
+def krum_scores(
+    rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared", strict: bool = True
+) -> FloatVector:
+    """s(i) `[n_clients]`; ValueRangeError for fewer than `least_rows`."""
     x = check_rows(rows)
-    require("Krum", len(x), at_least=2 * n_malicious + 3, n_malicious=n_malicious)
+    require("Krum", len(x), at_least=least_rows(n_malicious, strict=strict), n_malicious=n_malicious)
     return scores_by_distance(distances(x, distance), n_neighbours=len(x) - n_malicious - 2)
 
 
-def krum(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
+def krum(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared", strict: bool = True) -> FloatVector:
     """The row `[n_params]` with the smallest score."""
-    return multi_krum(rows, n_malicious, n_kept=1, distance=distance)
+    return multi_krum(rows, n_malicious, n_kept=1, distance=distance, strict=strict)
 
 
 def multi_krum(
-    rows: npt.ArrayLike, n_malicious: int, *, n_kept: int | None = None, distance: Distance = "squared"
+    rows: npt.ArrayLike,
+    n_malicious: int,
+    *,
+    n_kept: int | None = None,
+    distance: Distance = "squared",
+    strict: bool = True,
 ) -> FloatVector:
     """The mean `[n_params]` of the `n_kept` rows with the smallest scores; n - m of them for None."""
     x = check_rows(rows)
-    scores = krum_scores(x, n_malicious, distance=distance)
+    scores = krum_scores(x, n_malicious, distance=distance, strict=strict)
     kept = len(x) - n_malicious if n_kept is None else n_kept
     if not 1 <= kept <= len(x):
         raise ValueRangeError(f"Multi-Krum can keep 1 to {len(x)} of {len(x)} rows, not {kept}")
@@ -84,10 +100,17 @@ class Krum(RuleSettings, frozen=True, tag="krum"):
     n_malicious: int
     """m"""
     distance: Distance = "squared"
+    strict: bool = True
+    """whether n >= 2m + 3 is asked for, without which nothing is guaranteed; else n >= m + 3"""
+
+    @property
+    def least_rows(self) -> int:
+        """See `least_rows`."""
+        return least_rows(self.n_malicious, strict=self.strict)
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `krum`; `weights` are not used."""
-        return krum(rows, self.n_malicious, distance=self.distance)
+        return krum(rows, self.n_malicious, distance=self.distance, strict=self.strict)
 
 
 class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
@@ -98,7 +121,14 @@ class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
     n_kept: int | None = None
     """None: n - m"""
     distance: Distance = "squared"
+    strict: bool = True
+    """whether n >= 2m + 3 is asked for, without which nothing is guaranteed; else n >= m + 3"""
+
+    @property
+    def least_rows(self) -> int:
+        """See `least_rows`; at least as many as are kept."""
+        return max(least_rows(self.n_malicious, strict=self.strict), self.n_kept or 1)
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `multi_krum`; `weights` are not used."""
-        return multi_krum(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance)
+        return multi_krum(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance, strict=self.strict)

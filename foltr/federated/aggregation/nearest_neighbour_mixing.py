@@ -20,14 +20,14 @@ from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, distance_blocks, require
-from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean, least_rows
 
 
 def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
     """The mixed rows `[n_clients, n_params]`; of rows at equal distance the earlier one counts as nearer."""
     x = check_rows(rows)
     n = len(x)
-    require("nearest-neighbour mixing", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
+    require("nearest-neighbour mixing", n, at_least=least_rows(n_malicious), n_malicious=n_malicious)
     mixed = np.empty_like(x)
     for block, distances in distance_blocks(x):
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : n - n_malicious]
@@ -44,6 +44,11 @@ class NearestNeighbourMixing(RuleSettings, frozen=True, tag="nearest-neighbour-m
     """m"""
     then: Mean | Median | TrimmedMean | Krum | MultiKrum | Bulyan | GeometricMedian | CentredClipping | NormClipping
     """the rule that joins the mixed rows"""
+
+    @property
+    def least_rows(self) -> int:
+        """2m + 1, and what the rule after it takes."""
+        return max(least_rows(self.n_malicious), self.then.least_rows)
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `mixed_with_neighbours`; `weights` are not used."""

@@ -29,6 +29,11 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     device could lie about its weight. The two clipping rules clip towards 0, so their rows must be differences.
     """
 
+    @property
+    def least_rows(self) -> int:
+        """How many rows it takes."""
+        return 1
+
 
 def usable(rows: FloatMatrix) -> BoolVector:
     """Which rows `[n_clients]` hold only finite numbers up to 1e100 in size."""

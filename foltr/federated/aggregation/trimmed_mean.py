@@ -13,11 +13,16 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
 
 
+def least_rows(n_malicious: int) -> int:
+    """2m + 1."""
+    return 2 * n_malicious + 1
+
+
 def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
     """The mean `[n_params]` of each parameter's values without its `n_malicious` largest and smallest."""
     x = check_rows(rows)
     n = len(x)
-    require("trimmed mean", n, at_least=2 * n_malicious + 1, n_malicious=n_malicious)
+    require("trimmed mean", n, at_least=least_rows(n_malicious), n_malicious=n_malicious)
     kept: FloatVector = np.sort(x, axis=0)[n_malicious : n - n_malicious].mean(axis=0)
     return kept
 
@@ -33,6 +38,11 @@ class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
 
     n_malicious: int
     """m, how many values each end loses"""
+
+    @property
+    def least_rows(self) -> int:
+        """See `least_rows`."""
+        return least_rows(self.n_malicious)
 
     def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
         """See `trimmed_mean`; `weights` are not used."""

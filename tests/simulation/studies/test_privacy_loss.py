@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
-from math import inf, log
+from math import inf, log, nan
 
 import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
+from simulation.cell import expand
 from simulation.click_models import make_users
-from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss, table_2
+from simulation.engines import Reported
+from simulation.errors import PresetError
+from simulation.preset import decode_preset, load_tables
+from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss
+from simulation.trial import cell_events, check_method
 
 PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 TABLE_2 = {
@@ -33,11 +38,28 @@ def test_table_2(clicks: str) -> None:
         assert found == pytest.approx(bounds)
 
 
-def test_table_2_as_text() -> None:
-    """What the command prints: the printed numbers with two digits, below a row for p and one for the bound."""
-    lines = [line.split() for line in table_2().splitlines()]
-    assert [line[-6:] for line in lines[2:]] == [[f"{loss:.2f}" for loss in row] for row in TABLE_2.values()]
-    assert lines[1][-6:] == lines[2][-6:]
+def test_the_preset_has_the_table() -> None:
+    """Run as a preset: eighteen cells, each with the printed number, which stands in [expect]."""
+    preset = decode_preset(load_tables("kharitonov-2019/table-2"), source="table-2")
+    cells = expand(preset, folds_of=lambda _: (1,))
+    found = [event.row for cell in cells for event in cell_events(cell, root=None) if isinstance(event, Reported)]
+    assert [round(row.epsilon or nan, 2) for row in found] == [loss for row in TABLE_2.values() for loss in row]
+    assert [number.value for number in preset.expect.values] == [round(row.epsilon or nan, 2) for row in found]
+    assert all(number.where == row.settings for number, row in zip(preset.expect.values, found, strict=True))
+
+
+def test_a_setting_that_does_not_fit_is_named() -> None:
+    """p is missing, and a list of nine documents would take long."""
+    for settings, fault in (({}, "method.truth_probability: missing"), ({"length": 9}, "method.length: ")):
+        tables = {
+            "data": {"dataset": "sample"},
+            "method": {"name": "privacy-loss", "truth_probability": 0.9} | settings,
+        }
+        if not settings:
+            del tables["method"]["truth_probability"]
+        (cell, *_) = expand(decode_preset(tables, source="here"), folds_of=lambda _: (1,))
+        with pytest.raises(PresetError, match=fault):
+            check_method(cell)
 
 
 def test_two_ranks_by_hand() -> None:

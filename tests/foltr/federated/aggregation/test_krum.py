@@ -66,3 +66,25 @@ def test_blocks_give_the_scores_of_the_whole_table(n: int) -> None:
     for k in (1, n - 3):
         expected = scores_by_distance(squared_distances(rows_), n_neighbours=k)
         np.testing.assert_allclose(scores_in_blocks(rows_, n_neighbours=k), expected, rtol=1e-9)
+
+
+def test_below_its_guarantee_krum_runs_when_told_to() -> None:
+    """Four of ten: refused, or by 10 - 4 - 2 = 4 neighbours; seven clients leave one neighbour, and six none."""
+    x = np.random.default_rng(3).normal(size=(10, 5))
+    with pytest.raises(ValueRangeError, match="at least 11 rows, not 10"):
+        krum(x, 4)
+    np.testing.assert_allclose(krum_scores(x, 4, strict=False), plain_scores(x, 4, 2))
+    by_hand = [sum(sorted(row)[1:5]) for row in ((x[:, None] - x) ** 2).sum(axis=2)]
+    np.testing.assert_allclose(krum_scores(x, 4, strict=False), by_hand)
+    assert krum(x, 4, strict=False).tolist() == x[int(np.argmin(by_hand))].tolist()
+    assert krum_scores(x[:7], 4, strict=False).shape == (7,)
+    with pytest.raises(ValueRangeError, match="at least 7 rows, not 6"):
+        krum(x[:6], 4, strict=False)
+
+
+def test_the_guarantee_is_void_below_it() -> None:
+    """Four at one point far away lose to seven honest clients, and beat three, for they need but one neighbour."""
+    honest = np.random.default_rng(0).normal(size=(7, 5))
+    far = np.full((4, 5), 100.0)
+    assert krum(np.concatenate([honest, far]), 4).max() < 5
+    assert krum(np.concatenate([honest[:3], far]), 4, strict=False).tolist() == far[0].tolist()

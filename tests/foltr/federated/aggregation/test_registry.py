@@ -152,3 +152,22 @@ def test_unknown_names_and_settings_are_refused() -> None:
         msgspec.convert({"rule": "average"}, Aggregation)
     with pytest.raises(msgspec.ValidationError, match="beta"):
         msgspec.convert({"rule": "trimmed-mean", "n_malicious": 1, "beta": 1}, Aggregation)
+
+
+SPARSE: list[Aggregation] = [
+    *ALL,
+    Krum(n_malicious=2, strict=False),
+    MultiKrum(n_malicious=2, strict=False),
+    MultiKrum(n_malicious=0, n_kept=6),
+    NearestNeighbourMixing(n_malicious=2, then=Bulyan(n_malicious=1)),
+]
+
+
+@pytest.mark.parametrize("rule", SPARSE, ids=repr)
+def test_a_rule_runs_on_the_least_rows_it_asks_for(rule: Aggregation) -> None:
+    """And refuses one less, which it says beforehand."""
+    rows = sample(0, n_clients=rule.least_rows)
+    assert rule.combine(rows).shape == (4,)
+    if rule.least_rows > 1:
+        with pytest.raises(ValueRangeError, match=r"needs at least|can keep"):
+            rule.combine(rows[1:])

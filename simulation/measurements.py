@@ -1,0 +1,11 @@
+"""Measurements by the name that [method] calls them by."""
+
+from __future__ import annotations
+
+from simulation.measuring import Measurement
+from simulation.studies.privacy_loss import PrivacyLoss
+
+MEASUREMENTS: dict[str, type[Measurement]] = {
+    "privacy-loss": PrivacyLoss,
+}
+"""each a frozen msgspec record, so that its settings are checked"""

@@ -1,0 +1,1 @@
+"""Two owners' rankers made one: how queries are parted, and how the two rankers are merged."""

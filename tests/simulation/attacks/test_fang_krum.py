@@ -1,0 +1,114 @@
+"""Fang's attack on Krum: Krum chooses what it sends, and would not choose more."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.krum import Distance, krum, multi_krum
+from simulation.attacks.fang_krum import LEAST_STRENGTH, FangKrum, strongest, upper_bound
+from tests.simulation.attacks.attacked import a_round, drifting
+
+CUBE = np.array([[1.0], [2.0], [4.0], [8.0]])
+"""benign weights on a line, from 0"""
+
+
+def test_the_upper_bound_by_hand() -> None:
+    """From 0, two neighbours, one copy: (min of 1 + 3, 1 + 2, 2 + 3, 4 + 6) / 2 + 8, d = 1; two copies: / 1."""
+    assert upper_bound(CUBE, np.zeros(1), n_copies=1, n_neighbours=2) == pytest.approx(3 / 2 + 8)
+    assert upper_bound(CUBE, np.zeros(1), n_copies=2, n_neighbours=2) == pytest.approx(3 / 1 + 8)
+    wide = np.repeat(CUBE, 4, axis=1)
+    bound = upper_bound(wide, np.zeros(4), n_copies=1, n_neighbours=2)
+    assert bound == pytest.approx((2 * 3 / 2 + 2 * 8) / 2), "all lengths are twice as long, and sqrt(d) is 2"
+
+
+def test_the_search_by_hand() -> None:
+    """One of five, against 1, 2, 4, 8: two neighbours, so 2 scores 3 and -lambda scores 2 lambda + 3: never below 3.
+
+    With two copies -lambda scores 0 + lambda + 1 while 1 scores 1 + min(3, 1 + lambda): chosen from lambda < 2, for
+    then it has less than 3 and less than 2 + lambda. 11 / 8 is the first of 11, 11 / 2, 11 / 4, ... below that.
+    """
+    away = np.array([-1.0])
+    alone = strongest(CUBE, np.zeros(1), away, n_copies=1, n_neighbours=2, distance="euclidean")
+    assert alone < LEAST_STRENGTH
+    both = strongest(CUBE, np.zeros(1), away, n_copies=2, n_neighbours=2, distance="euclidean")
+    assert both == 11 / 8
+
+
+@pytest.mark.parametrize("distance", ["squared", "euclidean"])
+@pytest.mark.parametrize("m", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(5))
+def test_krum_chooses_it_and_not_twice_as_much(seed: int, m: int, distance: Distance) -> None:
+    """With full knowledge the server's Krum takes the crafted row; at twice the strength a benign one, or the bound."""
+    scene = a_round(drifting(seed), m, start=np.full(6, 0.1))
+    attack = FangKrum(distance=distance)
+    sent = attack.send(scene)
+    crafted = sent[0]
+    assert (sent == crafted).all()
+    assert krum(np.concatenate([scene.benign, sent]), m, distance=distance, strict=False).tolist() == crafted.tolist()
+    away = -np.sign(scene.reported.mean(axis=0) - scene.start)
+    strength = attack.strength(scene, away)
+    np.testing.assert_allclose(crafted, scene.start + strength * away)
+    bound = upper_bound(scene.benign, scene.start, n_copies=m, n_neighbours=8 - m)
+    assert np.log2(bound / strength) == pytest.approx(round(np.log2(bound / strength)), abs=1e-9)
+    more = np.concatenate([scene.benign, np.tile(scene.start + 2 * strength * away, (m, 1))])
+    chosen = krum(more, m, distance=distance, strict=False)
+    assert strength == bound or not np.array_equal(chosen, more[-1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_strength_beyond_the_bound_is_ever_chosen(seed: int) -> None:
+    """Theorem 1, by trying: rows with lambda above lambda_0 lose where no sign is 0."""
+    scene = a_round(drifting(seed), 3)
+    away = -np.sign(scene.reported.mean(axis=0))
+    bound = upper_bound(scene.benign, scene.start, n_copies=3, n_neighbours=5)
+    for factor in (1.01, 1.5, 3.0, 30.0):
+        rows = np.concatenate([scene.benign, np.tile(factor * bound * away, (3, 1))])
+        assert not np.array_equal(krum(rows, 3, distance="euclidean"), rows[-1])
+
+
+def test_partial_knowledge_knows_nothing_of_the_others() -> None:
+    """The benign updates may be anything: the same is sent; and all that is asked is the attackers' own mean."""
+    scene = a_round(drifting(2), 3)
+    other = a_round(np.concatenate([drifting(7)[:7], scene.own]), 3)
+    attack = FangKrum(knowledge="partial")
+    assert attack.send(scene).tolist() == attack.send(other).tolist()
+    assert np.sign(attack.send(scene)[0]).tolist() == (-np.sign(scene.own.mean(axis=0))).tolist()
+
+
+@pytest.mark.parametrize(("m", "n_copies"), [(1, 2), (2, 2), (3, 2)])
+def test_with_one_neighbour_two_copies_are_enough(m: int, n_copies: int) -> None:
+    """One copy ties with its nearest and is not chosen; two are at no distance, so the bound itself is sent."""
+    scene = a_round(drifting(4), m)
+    away = -np.sign(scene.own.mean(axis=0))
+    bound = upper_bound(scene.own, scene.start, n_copies=n_copies, n_neighbours=1)
+    assert FangKrum(knowledge="partial").strength(scene, away) == bound
+    if m == 1:
+        assert bound == pytest.approx(np.linalg.norm(scene.own[0]) / 6**0.5)
+
+
+def test_what_nobody_moved_stays() -> None:
+    """sign(0) = 0: the parameter of a feature that no page had is sent as it was."""
+    reported = drifting(3)
+    reported[:, 2] = 0.25
+    start = np.zeros(6)
+    start[2] = 0.25
+    assert FangKrum().send(a_round(reported, 2, start))[:, 2].tolist() == [0.25, 0.25]
+
+
+def test_multi_krum_keeps_it_among_others() -> None:
+    """The same row against Multi-Krum: its copies are kept."""
+    scene = a_round(drifting(5), 2)
+    sent = FangKrum().send(scene)
+    rows = np.concatenate([scene.benign, sent])
+    with_copies = multi_krum(rows, 2, n_kept=2, distance="euclidean")
+    np.testing.assert_allclose(with_copies, sent[0])
+
+
+def test_too_few_clients_are_refused() -> None:
+    """Krum needs a neighbour: m + 3 clients."""
+    with pytest.raises(ValueRangeError, match="4 malicious need 7 clients, not 6"):
+        FangKrum().check(6, 4)
+    FangKrum().check(7, 4)
+    FangKrum().check(2, 0)

@@ -1,0 +1,100 @@
+"""Every attack by name: both paths of a round know it, and without malicious clients it changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foltr.federated.aggregation.krum import Krum, MultiKrum
+from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.method import Model
+from foltr.ranking.rankers import Linear, Neural
+from simulation import federation
+from simulation.attacks.fang_krum import FangKrum
+from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks.lie import LittleIsEnough
+from simulation.attacks.registry import ATTACKS
+from simulation.attacks.settings import AttackSettings
+from simulation.batched import fpdgd
+from simulation.click_models import last_ones, make_users
+from simulation.data.datasets import load_fold
+from simulation.federation import Population, Round
+from simulation.streams import make_streams
+
+ALL: tuple[AttackSettings, ...] = (
+    *(kind() for kind in ATTACKS.values()),
+    LittleIsEnough(z="share", ddof=1),
+    LittleIsEnough(z=1.5),
+    FangKrum(knowledge="partial"),
+    FangKrum(distance="squared"),
+    FangTrimmed(knowledge="partial"),
+    FangTrimmed(knowledge="own-extremes"),
+)
+SAMPLE = load_fold("sample", 1, root=None).train
+SAMPLE_64 = replace(SAMPLE, features=SAMPLE.features.astype(np.float64))
+"""so that both paths score alike to the last digits"""
+
+
+def population(attack: AttackSettings | None, n_malicious: int, n_clients: int = 10) -> Population:
+    users = make_users("navigational", top_grade=2)
+    if attack is not None and attack.clicks:
+        poison = make_users(attack.clicks, top_grade=2)
+        users = last_ones(users, poison, n_malicious, n_clients=n_clients)
+    return Population(SAMPLE_64, users, n_clients, 5, attack=attack, n_malicious=n_malicious)
+
+
+def theta_after(run: Round, method: FPDGD, whom: Population, n_rounds: int = 4) -> Model:
+    streams = make_streams(5, whom.n_clients)
+    model = method.initial(streams.model)
+    for _ in range(n_rounds):
+        model, _ = run(method, model, whom, streams)
+    return model
+
+
+@pytest.mark.parametrize("m", [2, 4])
+@pytest.mark.parametrize("attack", ALL, ids=repr)
+def test_the_compiled_rounds_are_attacked_as_the_four_verbs_are(attack: AttackSettings, m: int) -> None:
+    """The same streams end at the same theta, for the rule that each attack is made for."""
+    rule: Aggregation = TrimmedMean(n_malicious=m)
+    if isinstance(attack, FangKrum):
+        rule = Krum(n_malicious=m, strict=False, distance=attack.distance)
+    method = FPDGD(Linear(SAMPLE.n_features), aggregation=rule, zero_start=True)
+    whom = population(attack, m)
+    twin = theta_after(federation.run_round, method, whom).theta
+    np.testing.assert_allclose(theta_after(fpdgd.run_round, method, whom).theta, twin, rtol=1e-9, atol=1e-12)
+    assert not np.array_equal(twin, theta_after(federation.run_round, method, population(None, 0)).theta)
+
+
+@pytest.mark.parametrize("attack", ALL, ids=repr)
+def test_without_malicious_clients_there_is_no_attack(attack: AttackSettings) -> None:
+    """m = 0 is honest, bit by bit, on both paths."""
+    method = FPDGD(Linear(SAMPLE.n_features))
+    for run in (federation.run_round, fpdgd.run_round):
+        honest = theta_after(run, method, population(None, 0)).theta
+        assert theta_after(run, method, population(attack, 0)).theta.tolist() == honest.tolist()
+
+
+@pytest.mark.parametrize("attack", [LittleIsEnough(z=1.5), FangKrum(), FangTrimmed()], ids=repr)
+@pytest.mark.parametrize("rule", [MultiKrum(n_malicious=2), Median()], ids=repr)
+def test_a_neural_ranker_is_attacked_alike(attack: AttackSettings, rule: Aggregation) -> None:
+    """What is sent is a vector, whoever ranks by it."""
+    method = FPDGD(Neural(SAMPLE.n_features, n_hidden=4), aggregation=rule)
+    whom = population(attack, 2)
+    twin = theta_after(federation.run_round, method, whom, 2).theta
+    np.testing.assert_allclose(theta_after(fpdgd.run_round, method, whom, 2).theta, twin, rtol=1e-7, atol=1e-10)
+
+
+def test_what_the_honest_send_is_not_touched() -> None:
+    """Every attack leaves the first clients' weights and sends as many rows as there are malicious clients."""
+    reported = np.random.default_rng(0).normal(size=(10, SAMPLE.n_features))
+    method, streams = FPDGD(Linear(SAMPLE.n_features)), make_streams(0, 10)
+    for attack in ALL:
+        whom = population(attack, 3)
+        sent = federation.attacked_thetas(method, Model(np.zeros(SAMPLE.n_features)), reported, whom, streams)
+        assert sent.shape == reported.shape
+        assert np.array_equal(sent[:7], reported[:7])
+        assert np.array_equal(sent, reported) == bool(attack.clicks)

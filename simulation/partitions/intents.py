@@ -6,7 +6,7 @@ Intents differ in how many documents are relevant, so which of them a client has
 
 ("re-balancing", Zhuang and Zuccon 2021). The published code draws pi_q from a generator seeded by query and repetition;
 here it comes from the seed of the cell. Its IID condition is no partition: all clients have the data set's own grades,
-where a document is relevant that is so for one of the intents.
+the publishers' merged labels.
 """
 
 from __future__ import annotations

@@ -21,3 +21,5 @@ ByteVector = npt.NDArray[np.uint8]
 """`[n]`: a text as its bytes"""
 BoolVector = npt.NDArray[np.bool_]
 """`[n]`: which documents were opened, which rows count"""
+BoolMatrix = npt.NDArray[np.bool_]
+"""`[n, m]`"""

@@ -6,7 +6,7 @@ simulation.batched draw the same numbers from the same streams and must end at t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -59,6 +59,8 @@ class Population:
     personal: FloatMatrix | None = None
     """[n_clients, n_params] the ranker that each device ended its last round with, written in place, where it keeps
     some of it; None: nobody keeps anything"""
+    in_order: bool = False
+    """whether a client asks its queries one after another, each once, in place of drawing them"""
     sightings: Sightings | None = None
     """what the server's guard says of the rounds, added to in place; None: nobody asks"""
 
@@ -85,6 +87,16 @@ class Population:
         first, past_last = (0, self.data.n_queries) if self.holds is None else self.holds[client]
         return int(first) + int(rng.random() * (past_last - first))
 
+    def queries_of(self, client: int, round_number: int, rng: np.random.Generator) -> Iterator[int]:
+        """What a client asks in a round, from 0; fewer than `n_local` where it has asked all there was to ask."""
+        n_local = int(self.local[client])
+        if not self.in_order:
+            yield from (self.draw_query(client, rng) for _ in range(n_local))
+            return
+        first, past_last = self.ranges[client].tolist()
+        asked = first + round_number * n_local
+        yield from range(min(asked, past_last), min(asked + n_local, past_last))
+
 
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
 Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]]]
@@ -109,22 +121,23 @@ def repeated(run: Round) -> Play:
 def run_round(method: Method[Any, Any], model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
     """One round by the four verbs, client after client.
 
-    A page costs the user's stream: one number for the query, what `method.rank` draws, what `Users.clicks` draws.
+    A page costs the user's stream: one number for the query, unless queries are asked in order, what `method.rank`
+    draws, what `Users.clicks` draws. A client without a page left sends what it began with, which counts nothing.
     """
     messages: list[Any] = []
     pages: list[tuple[float, float, float, int]] = []
-    for client, n_local in enumerate(population.local):
+    for client in range(population.n_clients):
         rng = user_generator(streams, client)
         local = _begin(method, model, population, streams, client)
-        for _ in range(n_local):
-            interaction, page = _visit(method, local, population, client, rng)
+        for query in population.queries_of(client, model.round, rng):
+            interaction, page = _visit(method, local, population, client, query, rng)
             local = method.learn(local, interaction)
             pages.append(page)
         messages.append(method.report(local, streams.devices[client]))
         if population.personal is not None:
             population.personal[client] = local.theta
         keep_user_state(streams, client, rng)
-    ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True))
+    ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True)) if pages else (0.0, 0.0, 0.0, 0)
     shown = Shown(len(pages), ndcg, first, highest, int(clicks))
     return _joined(method, model, _attacked(method, model, messages, population, streams), population), shown
 
@@ -174,11 +187,16 @@ def joined_thetas(method: FPDGD, model: Model, thetas: FloatMatrix, population: 
 
 
 def _visit(
-    method: Method[Any, Any], local: object, population: Population, client: int, rng: np.random.Generator
+    method: Method[Any, Any],
+    local: object,
+    population: Population,
+    client: int,
+    query: int,
+    rng: np.random.Generator,
 ) -> tuple[Interaction, tuple[float, float, float, int]]:
-    """One page: a query, the ranking shown, the clicks on it."""
+    """One page: the ranking shown for a query, the clicks on it."""
     data, users = population.data, population.users
-    rows = data.rows(population.draw_query(client, rng))
+    rows = data.rows(query)
     features, grades = data.features[rows].astype(np.float64), data.grades[rows]
     ranking = method.rank(local, features, rng, k=users.k)
     shown = grades[ranking]

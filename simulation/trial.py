@@ -21,14 +21,15 @@ from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.batched import compile_clock
-from simulation.batched.rounds import fast_play, fast_round
+from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
+from simulation.correlated import CorrelatedRounds, check_correlated, epsilon_spent
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
-from simulation.federation import Population, Shown
+from simulation.federation import Play, Population, Shown, repeated, run_round
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
@@ -37,14 +38,11 @@ from simulation.measuring import Ground, Measurement
 from simulation.merging.two_owners import check_merging, two_owners
 from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
-from simulation.results import Row
+from simulation.results import DISCOUNT, Row
 from simulation.sightings import Sightings
 from simulation.streams import make_streams
 from simulation.unlearning.past import Past, learn_together
 from simulation.unlearning.settings import UnlearningSettings
-
-DISCOUNT = 0.9995
-"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
 _NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
 
@@ -115,7 +113,7 @@ def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    for event in _reports(cell, _fold(cell, root), root):
+    for event in _reports(cell, fold_of(cell, root), root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
@@ -137,26 +135,31 @@ def check_method(cell: Cell) -> None:
     elif cell.method.name in MEASUREMENTS:
         _measurement(cell)
     else:
-        check_rule(cell, method_of(cell, _ranker(cell.method, info.n_features if info else 2)))
+        method = method_of(cell, _ranker(cell.method, info.n_features if info else 2))
+        check_rule(cell, method)
+        check_rounds(cell, method)
         attack_of(cell)
         unlearning_of(cell)
 
 
-def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
-    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
+def check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
+    """PresetError for a kind of round that the method does not know."""
+    federation = cell.preset.federation
+    if federation.correlation is not None:
+        check_correlated(method)
+    if federation.in_order and not isinstance(method, FPDGD):
+        raise PresetError(
+            f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
+        )
 
-    It reads the data of cells whose clients differ, and draws what their seeds will draw.
-    """
-    different: dict[str, Cell] = {}
-    for cell in cells:
-        data, federation = cell.preset.data, cell.preset.federation
-        if federation.partition or data.evaluate_clients_on:
-            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
-    for cell in different.values():
-        fold = _fold(cell, root)
-        fold = replace(fold, train=_asked(cell, fold))
-        shares_of(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
-        shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
+
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
+        return
+    fold = replace(fold, train=_asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +203,7 @@ class Trial:
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
         started = time.perf_counter()
         for found in _measurement(self.cell).measure(ground):
@@ -211,6 +215,7 @@ class Trial:
                 round=found.step,
                 interactions=found.interactions,
                 seconds=time.perf_counter() - started,
+                fixed=rng.bit_generator.state == untouched,
             )
             yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
@@ -218,12 +223,13 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
         scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
-        seconds = time.perf_counter() - started
+        seconds, fixed = time.perf_counter() - started, rng.bit_generator.state == untouched
         offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
         shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
-        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, fixed=fixed, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -234,7 +240,7 @@ class Trial:
         population = self._with_memory(model.theta)
         if isinstance(method, FPDGD) and method.guard:
             population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
-        play = fast_play(method)
+        play = self._play(method)
         tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
         while done < federation.rounds:
@@ -255,11 +261,19 @@ class Trial:
                     seconds=seconds,
                     personal=population.personal,
                     sightings=population.sightings,
+                    epsilon=epsilon_spent(method, federation.correlation, n_rounds=federation.rounds, so_far=done),
                     last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
                 yield Advanced(self.cell.id, done)
+
+    def _play(self, method: Method[Any, Any]) -> Play:
+        """How rounds of the cell are played."""
+        federation = self.cell.preset.federation
+        if federation.correlation is not None:
+            return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
+        return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
@@ -270,7 +284,7 @@ class Trial:
             method,
             self.population,
             make_streams(_integer(self.cell.sequence()), n_clients),
-            play=fast_round(method),
+            play=fast_play(method),
             fresh=make_streams(_integer(apart), n_clients),
             n_leaving=n_leavers(self.cell),
             together=rounds_together(self.cell),
@@ -336,6 +350,7 @@ class Trial:
         seconds: float,
         personal: FloatMatrix | None = None,
         sightings: Sightings | None = None,
+        epsilon: float | None = None,
         last: bool = False,
     ) -> Reported:
         """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
@@ -358,6 +373,7 @@ class Trial:
             guard_alert=guard.alert if guard else None,
             suspected_malicious=guard.malicious if guard else None,
             suspected_honest=guard.honest if guard else None,
+            epsilon=epsilon,
         )
 
     def _reported(
@@ -409,7 +425,7 @@ def _judge(cell: Cell, queries: QuerySet) -> Judged:
     return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
-def _fold(cell: Cell, root: Path | None) -> Fold:
+def fold_of(cell: Cell, root: Path | None) -> Fold:
     """The data of a cell, as its preset wants it scaled."""
     data = cell.preset.data
     return load_fold(

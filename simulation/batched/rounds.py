@@ -7,11 +7,10 @@ from typing import Any
 from foltr.federated.fedips import FedIPS
 from foltr.federated.foltr_es import FoltrES
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.method import Method, Model
+from foltr.federated.method import Method
 from simulation import federation
 from simulation.batched import fedips, foltr_es, fpdgd
-from simulation.federation import Play, Population, Round, Shown
-from simulation.streams import Streams
+from simulation.federation import Play
 
 COMPILED: dict[type[Any], Play] = {
     FPDGD: fpdgd.play,
@@ -25,14 +24,3 @@ _BY_THE_FOUR_VERBS = federation.repeated(federation.run_round)
 def fast_play(method: Method[Any, Any]) -> Play:
     """The compiled rounds of the method where it has them, else the four verbs."""
     return COMPILED.get(type(method), _BY_THE_FOUR_VERBS)
-
-
-def fast_round(method: Method[Any, Any]) -> Round:
-    """One round of `fast_play`."""
-    play = fast_play(method)
-
-    def run_round(method: Any, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-        model, (shown,) = play(method, model, population, streams, 1)
-        return model, shown
-
-    return run_round

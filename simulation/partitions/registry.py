@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulation.partitions.alike import Alike
+from simulation.partitions.askers import ByAsker
 from simulation.partitions.dealt import Dealt
 from simulation.partitions.grades import Grades
 from simulation.partitions.intents import Intents
@@ -12,6 +13,7 @@ from simulation.partitions.settings import PartitionSettings
 PARTITIONS: dict[str, type[PartitionSettings]] = {
     "all": Alike,
     "queries": Dealt,
+    "users": ByAsker,
     "intents": Intents,
     "grades": Grades,
     "relevancy-reset": RelevancyReset,

@@ -49,6 +49,7 @@ def shrunk(name: str) -> Preset:
     if "malicious" in str(tables):  # rules and attacks are for so many
         federation["clients"] = whole.federation.clients
     tables["data"] |= {"dataset": "sample", "folds": [1], "learn_from": "train"}  # the sample has no validation queries
+    tables["data"] = {key: value for key, value in tables["data"].items() if key not in ("users", "without")}
     tables["federation"] = {**tables.get("federation", {}), **federation, "rounds": ROUNDS, "evaluate_every": 1}
     if "merging" in tables:  # nor has it categories
         tables["merging"] |= {"split": {"kind": "groups", "groups": 3}, "merge_on": "rest"}
@@ -57,6 +58,8 @@ def shrunk(name: str) -> Preset:
             method |= {"trees": 3, "trials": 1}
     tables["seeds"] = 1
     tables["sweep"] = without_sizes(tables.get("sweep", {}), federation["clients"])
+    if whole.data.users:  # nor does it say who asked
+        tables["sweep"]["federation.partition"] = [{"kind": "queries"}]
     return decode_preset(tables, source=name)
 
 
@@ -128,6 +131,8 @@ def test_a_preset_means_what_it_says(name: str) -> None:
     for cell in {str(cell.settings): cell for cell in cells}.values():
         check_method(cell)
     assert assignments(study.sweep)
+    for curve in study.expect.curves:
+        assert any(curve.where.items() <= cell.settings.items() for cell in cells), curve
     for expected in study.expect.values:
         where = {key: value for key, value in expected.where.items() if key not in ROW_KEYS}
         meant = [cell for cell in cells if where.items() <= cell.settings.items()]

@@ -10,10 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulation.cell import expand
 from simulation.data.datasets import Askers, folds_present, load_fold
 from simulation.data.places import DATASETS
 from simulation.data.search_log import load_log, read_log
+from simulation.engines import Finished, Reported
 from simulation.errors import DataFileError, DatasetError
+from simulation.preset import decode_preset, load_tables
+from simulation.trial import cell_events
 
 N_FEATURES = 103
 ENTRIES = [
@@ -120,3 +124,18 @@ def test_only_a_log_knows_who_asked() -> None:
     with pytest.raises(DatasetError, match=r"data\.users: sample does not say who asked; aol4foltr does"):
         load_fold("sample", 1, askers=Askers(users=2))
     assert DATASETS["aol4foltr"].n_features == N_FEATURES
+
+
+def test_the_preset_runs_on_it(root: Path) -> None:
+    """Each of two users begins with its own first queries: four pages in all, then nobody has one left."""
+    tables = load_tables("gregoriadis-2025/section-5-quick")
+    tables["data"] |= {"users": 2, "without": []}
+    tables["federation"] |= {"clients": 2, "rounds": 3, "evaluate_every": 1}
+    tables["sweep"] = {"federation.partition": [{"kind": "users"}]}
+    (cell,) = expand(decode_preset(tables, source="here"), folds_of=lambda _: (1,))
+    events = list(cell_events(cell, root=root))
+    rows = [event.row for event in events if isinstance(event, Reported)]
+    assert isinstance(events[-1], Finished)
+    assert [row.interactions for row in rows] == [0, 4, 4, 4]
+    assert rows[1].offline_mrr == rows[3].offline_mrr
+    assert rows[3].online_ndcg is None

@@ -1,0 +1,270 @@
+"""A server that chooses the features of what is shown, so that an update gives away what was opened on it.
+
+RAIFLE (Pham, Kulkarni, Houmansadr, NDSS 2025, arXiv 2310.19163): in one round a device learns from B pages by PDGD. The
+server knows ranker, rate and pages; where it is active it has put noise N(0, .1^2) in place of a share of the features
+of everything shown, so that no two results move the ranker alike. From the update it then finds the clicks that explain
+it best,
+
+    minimise  |clip(u(I)) - seen|^2  over I in [0, 1]^n,    n: results on all pages
+
+u(I) being the expected update of independent clicks with the probabilities I, by L-BFGS from random starts. With whole
+clicks u is the device's own update: a pair of an opened result i and a passed one j counts
+
+    I_i (1 - I_j) P(a click at the rank above j or below it | I_i)
+
+What a page weighs depends on the ranker it found, and so on the clicks before it; where every page takes its own step
+the weights are found again by replaying the clicks found. A manipulation of 0 is the passive attack (inversion of the
+update). The published program counts every pair of an opened result and another, here only those passed are counted, as
+PDGD has it; both draw the clicks of a page again until there is something opened and something not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+
+from foltr.arrays import BoolMatrix, FloatArray, FloatMatrix, FloatVector
+from foltr.errors import ValueRangeError
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal
+from foltr.federated.method import Model
+from foltr.online.pdgd import reversed_pair_weight
+from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear
+from simulation.federation import Population
+from simulation.measuring import Ground, Measured
+from simulation.studies.reconstruction import auc
+
+NOISE = 0.1
+"""standard deviation of the features that the server makes up (RAIFLE, Section V and its program)"""
+TRIES = 200
+"""times that the clicks of a page are drawn before another query is"""
+REPLAYS = 3
+"""times that the weights of pages are found again from the clicks found"""
+RIDGE = 1e-4
+"""on the log-odds of the clicks, which nothing else would keep finite"""
+
+
+class ActiveServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """RAIFLE: how well clicks are read from one update by a server that makes up features (AUC)."""
+
+    manipulated: Annotated[float, msgspec.Meta(ge=0, le=1)] = 1.0
+    """share of the features that the server makes up; 0: the passive attack"""
+    users: Annotated[int, msgspec.Meta(ge=1)] = 50
+    """attacked one by one, in the first round"""
+    restarts: Annotated[int, msgspec.Meta(ge=1)] = 2
+    """random starts of the search, of which the best is taken"""
+    learning_rate: float = 0.1
+    update: Literal["each", "batch"] = "each"
+    privacy: Mechanism = NoPrivacy()
+
+    def measure(self, ground: Ground) -> Iterator[Measured]:
+        """One row: the mean `auc` over users, each over all results of its pages."""
+        if not isinstance(self.privacy, NoPrivacy | Gaussian):
+            raise ValueRangeError("method.privacy: the attack knows Gaussian noise, or none")
+        if not isinstance(ground.ranker, Linear):
+            raise ValueRangeError("method.ranker: the attack is on linear rankers")
+        method = FPDGD(ground.ranker, learning_rate=self.learning_rate, update=self.update, privacy=self.privacy)
+        found, n_pages = [], 0
+        for user in range(self.users):
+            client = user % ground.population.n_clients
+            model = method.initial(ground.rng)
+            pages, local = learned_round(method, model, ground.population, client, self.manipulated, ground.rng)
+            seen = method.report(local, ground.rng).theta - model.theta
+            guess = reconstructed(method, model, pages, seen, restarts=self.restarts, rng=ground.rng)
+            found.append(auc(np.concatenate(guess), np.concatenate([page.clicks for page in pages])))
+            n_pages += len(pages)
+        yield Measured({"auc": float(np.mean(found))}, interactions=n_pages)
+
+
+def learned_round(
+    method: FPDGD, model: Model, population: Population, client: int, manipulated: float, rng: np.random.Generator
+) -> tuple[list[Interaction], FPDGDLocal]:
+    """The pages of one round as the device learns from them, only what is shown, and the device after it.
+
+    Ranked by the true features, as by a server that wants to go unnoticed. ValueRangeError where users open nothing.
+    """
+    local, pages = method.begin(model, rng), list[Interaction]()
+    for _ in range(TRIES * int(population.local[client])):
+        page = _clicked_page(method, local, population, client, rng)
+        if page is not None:
+            pages.append(replace(page, features=made_up(page.features, manipulated, rng)))
+            local = method.learn(local, pages[-1])
+        if len(pages) == population.local[client]:
+            return pages, local
+    raise ValueRangeError(f"users of this kind open nothing, or all, on {TRIES} pages in a row")
+
+
+def _clicked_page(
+    method: FPDGD, local: FPDGDLocal, population: Population, client: int, rng: np.random.Generator
+) -> Interaction | None:
+    """A page with something opened and something not; None for a query that does not come to it."""
+    data = population.data
+    rows = data.rows(population.draw_query(client, rng))
+    features = data.features[rows].astype(np.float64)
+    ranking = method.rank(local, features, rng, k=population.users.k)
+    for _ in range(TRIES):
+        clicks = population.users.clicks(data.grades[rows][ranking], client, rng)
+        if clicks.any() and not clicks.all():
+            return Interaction(features[ranking], np.arange(len(ranking)), clicks)
+    return None
+
+
+def made_up(features: FloatMatrix, share: float, rng: np.random.Generator) -> FloatMatrix:
+    """The features `[n_docs, n_features]` with that share of the columns, drawn at random, filled with noise."""
+    columns = rng.permutation(features.shape[1])[: int(features.shape[1] * share)]
+    made = features.copy()
+    made[:, columns] = rng.normal(0.0, NOISE, (len(features), len(columns)))
+    return made
+
+
+def reconstructed(
+    method: FPDGD,
+    model: Model,
+    pages: Sequence[Interaction],
+    seen: FloatVector,
+    *,
+    restarts: int,
+    rng: np.random.Generator,
+) -> list[FloatVector]:
+    """A guess for each result of each page, its chance to have been opened; the clicks of `pages` are not looked at."""
+    from scipy.optimize import minimize  # takes longer to load than the rest of a small study
+
+    shown = Shown.of(pages)
+    best, least = np.zeros(shown.there.shape), np.inf
+    for _ in range(restarts):
+        odds, thetas = rng.uniform(-1.0, 1.0, shown.there.shape), [model.theta] * len(pages)
+        for _ in range(1 if method.update == "batch" else REPLAYS):
+            weights = np.array([page_weights(page, theta, shown.k) for page, theta in zip(pages, thetas, strict=True)])
+            fit = Fit(shown, weights, method.learning_rate, seen, clip_of(method))
+            result = minimize(fit.loss, odds.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
+            odds = result.x.reshape(odds.shape)
+            thetas = met_thetas(method, model, pages, odds > 0)
+        if result.fun < least:
+            best, least = odds, float(result.fun)
+    return [row[: len(page.clicks)] for row, page in zip(_chance(best), pages, strict=True)]
+
+
+def met_thetas(method: FPDGD, model: Model, pages: Sequence[Interaction], clicks: BoolMatrix) -> list[FloatVector]:
+    """The ranker that each page met, were these `[n_pages, k]` the true clicks."""
+    local, met = method.begin(model, np.random.default_rng(0)), []
+    for page, opened in zip(pages, clicks, strict=True):
+        met.append(local.theta)
+        local = method.learn(local, replace(page, clicks=opened[: len(page.clicks)]))
+    return met
+
+
+def clip_of(method: FPDGD) -> float:
+    """The longest update that leaves a device."""
+    return method.privacy.clip if isinstance(method.privacy, Gaussian) else np.inf
+
+
+def page_weights(page: Interaction, theta: FloatVector, k: int) -> FloatMatrix:
+    """What each pair of ranks counts, `[k, k]`, symmetric, 0 beyond a shorter page that stands in ranked order."""
+    scores, n = page.features @ theta, len(page.ranking)
+    first, second = np.triu_indices(n, 1)
+    p = _chance(scores[first] - scores[second])
+    weights = np.zeros((k, k))
+    weights[first, second] = reversed_pair_weight(scores, page.ranking, first=first, second=second) * p * (1.0 - p)
+    return weights + weights.T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shown:
+    """Pages of one device, the shorter ones filled up with results that weigh nothing."""
+
+    features: FloatArray
+    """[n_pages, k, n_features] in ranked order"""
+    there: BoolMatrix
+    """[n_pages, k] which results there are"""
+
+    @classmethod
+    def of(cls, pages: Sequence[Interaction]) -> Shown:
+        """The longest page makes k."""
+        k = max(len(page.ranking) for page in pages)
+        features = np.zeros((len(pages), k, pages[0].features.shape[1]))
+        there = np.zeros((len(pages), k), dtype=np.bool_)
+        for number, page in enumerate(pages):
+            features[number, : len(page.ranking)] = page.features
+            there[number, : len(page.ranking)] = True
+        return cls(features, there)
+
+    @property
+    def k(self) -> int:
+        return int(self.there.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """How badly clicks explain what was seen of an update."""
+
+    shown: Shown
+    weights: FloatArray
+    """[n_pages, k, k] what each pair of ranks counts"""
+    rate: float
+    seen: FloatVector
+    """[n_features]"""
+    clip: float
+
+    def loss(self, odds: FloatVector) -> tuple[float, FloatVector]:
+        """|clip(u) - seen|^2 / |seen|^2 + a ridge, and its slope, at log-odds `[n_pages * k]` of the clicks."""
+        chances = _chance(odds.reshape(self.shown.there.shape)) * self.shown.there
+        update = self.rate * np.einsum("pkf,pk->f", self.shown.features, pull(self.weights, chances))
+        length = float(np.linalg.norm(update))
+        miss = update * min(1.0, self.clip / max(length, 1e-300)) - self.seen
+        slope_of_miss = miss
+        if length > self.clip:
+            way = update / length
+            slope_of_miss = (miss - (miss @ way) * way) * self.clip / length
+        scale = max(float(self.seen @ self.seen), 1e-300)
+        by = 2.0 * self.rate / scale * (self.shown.features @ slope_of_miss)
+        slope = pull_slope(self.weights, chances, by) * chances * (1.0 - chances)
+        ridge = RIDGE / len(odds)
+        return float(miss @ miss) / scale + ridge * float(odds @ odds), slope.ravel() + 2.0 * ridge * odds
+
+
+def pull(weights: FloatArray, chances: FloatMatrix) -> FloatMatrix:
+    """By how much pages want each result's score to rise `[n_pages, k]`, in the mean over clicks of those chances."""
+    counted = weights * expected_pairs(chances)
+    wanted: FloatMatrix = counted.sum(axis=2) - counted.sum(axis=1)
+    return wanted
+
+
+def expected_pairs(chances: FloatMatrix) -> FloatArray:
+    """P(i opened, j seen and passed) `[n_pages, k, k]`, clicks being independent: seen with a click from j - 1 down."""
+    pairs: FloatArray = chances[:, :, None] * (1.0 - chances[:, None, :])
+    for j in range(2, chances.shape[1]):
+        pairs[:, : j - 1, j] *= 1.0 - _none_from(1.0 - chances, j)[:, None]
+    pairs[:, np.arange(chances.shape[1]), np.arange(chances.shape[1])] = 0.0
+    return pairs
+
+
+def pull_slope(weights: FloatArray, chances: FloatMatrix, by: FloatMatrix) -> FloatMatrix:
+    """The slope of the sum of `by` times `pull` in the chances, each `[n_pages, k]`."""
+    unclicked = 1.0 - chances
+    wanted = weights * (by[:, :, None] - by[:, None, :])
+    seen, slope = np.ones_like(weights), np.zeros_like(chances)
+    for j in range(2, chances.shape[1]):
+        none = _none_from(unclicked, j)
+        seen[:, : j - 1, j] = 1.0 - none[:, None]
+        reach = np.einsum("pi,pi->p", wanted[:, : j - 1, j], chances[:, : j - 1]) * unclicked[:, j] * none
+        later = [j - 1, *range(j + 1, chances.shape[1])]
+        slope[:, later] += reach[:, None] / np.maximum(unclicked[:, later], 1e-300)
+    counted = wanted * seen
+    slope += np.einsum("pij,pj->pi", counted, unclicked) - np.einsum("pij,pi->pj", counted, chances)
+    return slope
+
+
+def _none_from(unclicked: FloatMatrix, j: int) -> FloatVector:
+    """P(no click from rank j - 1 down, but for j itself), `[n_pages]`."""
+    none: FloatVector = unclicked[:, j - 1] * unclicked[:, j + 1 :].prod(axis=1)
+    return none
+
+
+def _chance(odds: FloatArray) -> FloatArray:
+    chance: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+    return chance

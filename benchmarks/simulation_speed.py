@@ -2,12 +2,12 @@
 
     python -m benchmarks.simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
 
-Data is in memory, privacy is off, evaluation is apart, compilation is over. An interaction is everything that happens
-for one page: the query drawn, its documents scored, the page ranked, clicked and counted, the ranker updated; the
-round's aggregation is in the time. The bound scores as many pages of the same documents with the same code and does
-nothing else. Seconds are of processor time; both are measured in turns, because other programs may use the machine, and
-medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it. `benchmarks.peers` has other programs
-on the same work.
+Data is in memory, privacy is off but where a line says noise, evaluation is apart, compilation is over. An interaction
+is everything that happens for one page: the query drawn, its documents scored, the page ranked, clicked and counted,
+the ranker updated; the round's aggregation is in the time. The bound scores as many pages of the same documents with
+the same code and does nothing else. Seconds are of processor time; both are measured in turns, because other programs
+may use the machine, and medians are printed. MQ2008 is measured where --data or FOLTR_DATASETS has it.
+`benchmarks.peers` has other programs on the same work.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from simulation.threads import one_thread_each
 one_thread_each()  # before numpy is loaded
 
 import numpy as np  # noqa: E402
-from numba import njit  # noqa: E402
 
 from benchmarks import load  # noqa: E402
 from benchmarks.tables import Table, machine, verdict  # noqa: E402
 from foltr.federated.registry import METHODS, make_method  # noqa: E402
 from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
-from simulation.batched.pages import Pages, next_query, pages_of  # noqa: E402
+from simulation.batched.kernel import kernel  # noqa: E402
+from simulation.batched.pages import next_query, pages_of  # noqa: E402
 from simulation.batched.pdgd import linear_scores  # noqa: E402
 from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
 from simulation.batched.rounds import fast_play  # noqa: E402
@@ -60,6 +60,8 @@ class Case:
     aim: int
     settings: dict[str, object] = field(default_factory=dict)
     users: str = "navigational"
+    beside: str = ""
+    """what the settings add, as the table names it"""
 
 
 def hidden(n_hidden: int) -> Callable[[int], Ranker]:
@@ -72,12 +74,20 @@ def for_all(case: Case) -> tuple[Case, ...]:
     return tuple(replace(case, users=users) for users in ("navigational", "informational", "perfect"))
 
 
+KRUM: dict[str, object] = {"rule": "krum", "n_malicious": 2}
+NOISE: dict[str, object] = {"mechanism": "fpdgd-paper", "sensitivity": 3.0, "epsilon": 4.5, "n_clients": 10}
+"""one of the settings of thesis Figure 3.6"""
+A_THIRD_MORE = 667_000
+"""where what is added takes a third of a round that would go at a million without it"""
 CASES = (
     Case("pdgd", Linear, "120 x 136", 1, 2000, 150_000),
     *for_all(Case("fpdgd", Linear, "120 x 136", 10, 5, 150_000)),
     *for_all(Case("pdgd", Linear, "MQ2008", 1, 8000, 1_000_000)),
     *for_all(Case("fpdgd", Linear, "MQ2008", 100, 20, 1_000_000)),
     *for_all(Case("fpdgd", Linear, "MQ2008", 10, 5, 1_000_000)),
+    Case("fpdgd", Linear, "MQ2008", 10, 5, A_THIRD_MORE, {"aggregation": KRUM}, beside=", Krum"),
+    Case("fpdgd", Linear, "MQ2008", 10, 5, A_THIRD_MORE, {"privacy": NOISE}, beside=", noise"),
+    Case("fpdgd", hidden(64), "MQ2008", 10, 5, 0),
     Case("pdgd", hidden(64), "120 x 136", 1, 500, 12_000),
     Case("foltr-es", Linear, "120 x 136", 1000, 4, 200_000, {"truth_probability": 1.0}),
     *for_all(Case("foltr-es", Linear, "MQ2008", 1000, 4, 0, {"truth_probability": 1.0})),
@@ -122,7 +132,7 @@ def add(table: Table, case: Case, data: QuerySet, *, runs: int, seconds: float) 
     pairs = [(rate(step, seconds=seconds), rate(score, seconds=seconds / 4)) for _ in range(runs)]
     speed, bound = (statistics.median(column) for column in zip(*pairs, strict=True))
     table.add(
-        case.method,
+        case.method + case.beside,
         f"{ranker.name} {ranker.n_hidden}" if isinstance(ranker, Neural) else ranker.name,
         case.data,
         case.users,
@@ -158,19 +168,19 @@ def scoring(ranker: Ranker, population: Population) -> Callable[[], int]:
     if n_hidden:
         theta = feature_by_feature(theta[None, :], n_hidden)[0]
     theta = theta.astype(pages.features.dtype)
+    scores, hidden = np.empty(pages.longest), np.empty((pages.longest + 1, max(n_hidden, 1)), theta.dtype)
 
     def step() -> int:
-        score_pages(pages, theta, n_hidden, 500, state)
+        score_pages(pages, theta, n_hidden, 500, state, scores, hidden)
         return 500
 
     return step
 
 
-@njit(cache=True, error_model="numpy")
-def score_pages(pages: Pages, theta: Any, n_hidden: int, n_pages: int, state: Any) -> float:
-    """Score the documents of randomly drawn queries, as the compiled rounds do."""
-    scores, total = np.empty(pages.longest), 0.0
-    hidden = np.empty((pages.longest + 1, max(n_hidden, 1)), theta.dtype)
+@kernel()
+def score_pages(pages, theta, n_hidden, n_pages, state, scores, hidden):  # type: ignore[no-untyped-def]
+    """Score the documents of randomly drawn queries, as the compiled rounds do; `scores` and `hidden` are room."""
+    total = 0.0
     w, b, v = layers(theta, max(n_hidden, 1))
     for _ in range(n_pages):
         query = next_query(pages, 0, state)

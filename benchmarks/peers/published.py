@@ -82,7 +82,7 @@ CASES = (
     Case("pdgd", EVEN, "navigational", 1, 500, hidden=64),
     *(Case("fpdgd", MQ2008, users, 10, 5) for users in ("navigational", "informational", "perfect")),
     Case("fpdgd", MQ2008, "navigational", 100, 20),
-    Case("fpdgd", EVEN, "navigational", 10, 5),
+    *(Case("fpdgd", EVEN, users, 10, 5) for users in ("navigational", "informational", "perfect")),
     *(Case("foltr-es", MQ2008, users, 1000, 4) for users in ("navigational", "informational", "perfect")),
     Case("foltr-es", EVEN, "navigational", 1000, 4),
     Case("foltr-es", EVEN, "navigational", 1000, 4, hidden=10),

@@ -70,7 +70,7 @@ class Between(NamedTuple):
     """What happens between two rounds, where it is compiled."""
 
     noise: Noise
-    attack: Attack
+    attack: Attack | None
     rule: Rule
 
 
@@ -82,7 +82,9 @@ def _between(method: FPDGD, model: Model, population: Population) -> Between | N
     noise = noise_of(method.privacy, places)
     attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
     rule = rule_of(method.joining, shares(counts, len(counts)))
-    return Between(noise, attack, rule) if noise and attack and rule else None
+    if noise is None or attack is None or rule is None:
+        return None
+    return Between(noise, attack if attack.n_malicious else None, rule)
 
 
 def _whole_rounds(

@@ -17,6 +17,7 @@ def kernel(*, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> 
     """A function on arrays that it is given and does not keep: it makes none, and counts no references to them.
 
     Counting them is an atomic addition for each array that a line names, and was two fifths of all the time of a page.
+    One that returns an array is for other kernels alone: whoever counts would give back a reference too many.
     `inlined` becomes part of every caller, which saves handing over seven words for each array.
     """
     return njit(  # type: ignore[call-overload, no-any-return]  # the option is numba's own, and it has no stub

@@ -33,7 +33,8 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
         for client in range(len(ended)):
             copy_to(ended[client], thetas[client])
         release(noise, thetas, devices)
-        send(attack, theta, thetas, attacker)
+        if attack is not None:  # so that nobody compiles it who has none
+            send(attack, theta, thetas, attacker)
         if not join(rule, theta, thetas):
             return done, NOT_JOINED
     return len(sums), DONE
@@ -50,7 +51,8 @@ def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
         for client in range(len(ended)):
             copy_to(ended[client], thetas[client])
         release(noise, thetas, devices)
-        send(attack, theta, thetas, attacker)
+        if attack is not None:  # so that nobody compiles it who has none
+            send(attack, theta, thetas, attacker)
         if not join(rule, theta, thetas):
             return done, NOT_JOINED
     return len(sums), DONE

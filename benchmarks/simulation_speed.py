@@ -35,13 +35,17 @@ from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
 from simulation.batched.pages import Pages, next_query, pages_of  # noqa: E402
 from simulation.batched.pdgd import linear_scores  # noqa: E402
 from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
-from simulation.batched.rounds import fast_round  # noqa: E402
+from simulation.batched.rounds import fast_play  # noqa: E402
 from simulation.click_models import make_users  # noqa: E402
 from simulation.data.datasets import load_fold  # noqa: E402
 from simulation.data.places import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.federation import Population  # noqa: E402
 from simulation.streams import make_streams  # noqa: E402
+from simulation.trial import next_at_once  # noqa: E402
+
+PARTS = 8
+"""calls in the time that a trial spends between two events: a measurement should not be one call"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,14 +136,16 @@ def add(table: Table, case: Case, data: QuerySet, *, runs: int, seconds: float) 
 
 
 def rounds(method: Any, population: Population) -> Callable[[], int]:
-    """A function that goes one round further and returns how many interactions that was."""
-    run, streams = fast_round(method), make_streams(0, population.n_clients)
-    model = method.initial(streams.model)
+    """A function that goes some rounds further, as many as a trial plays at once, and returns how many interactions."""
+    play, streams = fast_play(method), make_streams(0, population.n_clients)
+    model, at_once = method.initial(streams.model), 1
 
     def step() -> int:
-        nonlocal model
-        model, shown = run(method, model, population, streams)
-        return shown.interactions
+        nonlocal model, at_once
+        start = time.perf_counter()
+        model, shown = play(method, model, population, streams, at_once)
+        at_once = next_at_once(at_once, at_once, (time.perf_counter() - start) * PARTS)
+        return sum(seen.interactions for seen in shown)
 
     return step
 

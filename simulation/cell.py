@@ -76,8 +76,13 @@ def method_choice(preset: Preset) -> MethodChoice:
     return decode_table({**own, "settings": settings}, MethodChoice, source="preset", at="method")
 
 
-def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple[Cell, ...]:
-    """All cells: settings in the sweep's order, then folds, then seeds.
+def expand(
+    preset: Preset,
+    *,
+    folds_of: Callable[[str], Sequence[int]],
+    draws_nothing: Callable[[str], bool] = lambda method: False,
+) -> tuple[Cell, ...]:
+    """All cells: settings in the sweep's order, then folds, then seeds; of a method that draws nothing the first seed.
 
     `folds_of(data set)` are the folds meant by "all". PresetError names a swept key or value that does not fit.
     """
@@ -90,9 +95,8 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
         settings = _settings(assignment, method_choice(chosen))
         folds = folds_of(chosen.data.dataset) if isinstance(chosen.data.folds, str) else chosen.data.folds
         _check_once(data_folds=folds, seeds=chosen.seed_list)
-        cells += [
-            Cell(_id(settings, fold, seed), settings, chosen, fold, seed) for fold in folds for seed in chosen.seed_list
-        ]
+        seeds = chosen.seed_list[:1] if draws_nothing(method_choice(chosen).name) else chosen.seed_list
+        cells += [Cell(_id(settings, fold, seed), settings, chosen, fold, seed) for fold in folds for seed in seeds]
     ids = Counter(cell.id for cell in cells)
     for cell in cells:
         if ids[cell.id] > 1:

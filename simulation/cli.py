@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foltr.errors import FoltrError
+from simulation.errors import PresetError
 from simulation.threads import one_thread_each
 
 if TYPE_CHECKING:
@@ -122,16 +123,21 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
     from simulation.study import run_study
 
     folder = options["out"] or _new_folder(preset)
-    return run_study(
-        preset,
-        root=root,
-        folder=folder,
-        resume=options["resume"],
-        jobs=options["jobs"],
-        engine=options["engine"],
-        command=click.get_current_context().meta[TYPED],
-        again=_again(folder, options),
-    )
+    try:
+        return run_study(
+            preset,
+            root=root,
+            folder=folder,
+            resume=options["resume"],
+            jobs=options["jobs"],
+            engine=options["engine"],
+            command=click.get_current_context().meta[TYPED],
+            again=_again(folder, options),
+        )
+    except PresetError as error:
+        if options["preset"] is None:
+            raise
+        raise PresetError(f"{options['preset']}: {error}") from error
 
 
 def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:

@@ -121,6 +121,8 @@ FEDIPS_SPREAD = 0.1
 
 _CELLS = 1 << 20
 """users times pages that are worked on at once: 8 MiB of float64"""
+TOP_GRADE = 4
+"""the best grade that there are click models for"""
 _ROWS = {1: (0, 2), 2: (0, 1, 2), 3: (0, 1, 2, 4), 4: (0, 1, 2, 3, 4)}
 """top grade -> rows of the table of three (up to grade 2) or five"""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -208,8 +209,10 @@ class RayCluster:
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
             except ConnectionError as error:
+                place = self.address if self.address != "auto" else os.environ.get("RAY_ADDRESS", self.address)
                 raise SimulationError(
-                    f"no Ray cluster at {self.address!r}: start one with `ray start --head`, or set RAY_ADDRESS"
+                    f"no Ray cluster at {place!r} that lets us in: `ray start --head` starts one, RAY_ADDRESS names it "
+                    "as HOST:PORT, and with RAY_AUTH_MODE=token RAY_AUTH_TOKEN must be the cluster's"
                 ) from error
         return ray
 

@@ -9,7 +9,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -49,10 +49,12 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """that the process may use"""
     stand_in: str = ""
     """which data set this was not, where another stood in for it"""
+    data: dict[str, str] = {}
+    """digests of the data by file, as simulation.data.digests has them"""
 
 
-def environment(command: Sequence[str], *, stand_in: str = "") -> Environment:
-    """The present environment of a run that was started with those words; `stand_in` as in simulation.data.stand_in."""
+def environment(command: Sequence[str], *, stand_in: str = "", data: Mapping[str, str] | None = None) -> Environment:
+    """The present environment of a run that was started with those words, on those data."""
     return Environment(
         started=_now(),
         command=" ".join(without_paths(command)),
@@ -63,6 +65,7 @@ def environment(command: Sequence[str], *, stand_in: str = "") -> Environment:
         cpu=_cpu(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         stand_in=stand_in,
+        data=dict(data or {}),
     )
 
 
@@ -87,6 +90,16 @@ def read_environments(folder: Path) -> list[Environment]:
         return []
     except msgspec.DecodeError as error:
         raise SimulationError(f"{path}: wanted the environments of a run, got {error}") from error
+
+
+def check_same_data(entries: Iterable[Environment], data: Mapping[str, str], folder: Path) -> None:
+    """SimulationError names a file whose bytes are others than at an earlier start: rows of one run are of one data."""
+    for entry in entries:
+        for name, digest in entry.data.items():
+            if data.get(name, digest) != digest:
+                raise SimulationError(
+                    f"cannot go on in {folder}: it was begun with {name} = {digest}, now it is {data[name]}"
+                )
 
 
 def without_paths(command: Sequence[str]) -> list[str]:

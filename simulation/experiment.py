@@ -16,12 +16,15 @@ from pathlib import Path
 from typing import Any
 
 from simulation.cell import Cell, expand, flat
+from simulation.checks import check_data, check_settings
 from simulation.data.places import DATASETS, folds_present
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
+from simulation.environment import check_same_data, read_environments
 from simulation.errors import DatasetError, SimulationError
+from simulation.label_rankers import draws_nothing
 from simulation.preset import Preset, decode_preset, preset_tables
-from simulation.results import PRESET, Row, RowWriter, begin_run, read_run, resume_run
-from simulation.trial import cell_events, check_method, check_shares
+from simulation.results import PRESET, Row, RowWriter, begin_run, check_new, read_run, resume_run
+from simulation.trial import cell_events
 
 FOR_PEOPLE = ("paper.", "expect.")
 
@@ -75,6 +78,8 @@ class Experiment:
     folder: Path
     finished: frozenset[str]
     """cells of an earlier run that need not run again"""
+    digests: Mapping[str, str]
+    """of the data, as simulation.data.digests has them"""
 
     @property
     def waiting(self) -> tuple[Cell, ...]:
@@ -92,18 +97,26 @@ class Experiment:
         return sorted(read_run(self.folder).rows, key=lambda row: (place[row.cell], row.round))
 
 
-def prepare(preset: Preset, *, root: Path | None, folder: Path, resume: bool) -> Experiment:
-    """Check everything that can be checked without running it, and open the folder; FoltrError says what is wrong."""
-    cells = expand(preset, folds_of=partial(_folds, root=root))
-    for cell in {str(cell.settings): cell for cell in cells}.values():
-        check_method(cell)
+def prepare(
+    preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[], None] = lambda: None
+) -> Experiment:
+    """Check everything that can be checked without running it, and open the folder; FoltrError says what is wrong.
+
+    `reading` is called before each fold is read, which may take a while the first time.
+    """
+    cells = expand(preset, folds_of=partial(_folds, root=root), draws_nothing=draws_nothing)
+    check_settings(cells)
     _check_folds(cells, root)
-    check_shares(cells, root=root)
+    if resume:
+        check_same(folder, preset)
+    else:
+        check_new(folder)
+    digests = check_data(cells, root, reading=reading)
     if not resume:
         begin_run(folder, preset_tables(preset))
-        return Experiment(preset, cells, folder, frozenset())
-    check_same(folder, preset)
-    return Experiment(preset, cells, folder, resume_run(folder).finished)
+        return Experiment(preset, cells, folder, frozenset(), digests)
+    check_same_data(read_environments(folder), digests, folder)
+    return Experiment(preset, cells, folder, resume_run(folder).finished, digests)
 
 
 def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:

@@ -102,6 +102,23 @@ Page = tuple[float, float, float, int]
 """nDCG, reciprocal rank, MaxRR and clicks of one page"""
 
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
+Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]]]
+"""so many rounds, and what was seen in each"""
+
+
+def repeated(run: Round) -> Play:
+    """Round after round."""
+
+    def rounds(
+        method: Any, model: Model, population: Population, streams: Streams, n_rounds: int
+    ) -> tuple[Model, list[Shown]]:
+        seen = []
+        for _ in range(n_rounds):
+            model, shown = run(method, model, population, streams)
+            seen.append(shown)
+        return model, seen
+
+    return rounds
 
 
 def run_round(method: Method[Any, Any], model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:

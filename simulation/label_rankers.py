@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -31,6 +31,8 @@ class LeastSquares:
     published program's theta has a length of 10^14, made of rounding errors, and is no least-squares solution.
     """
 
+    draws_nothing: ClassVar[bool] = True
+
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]`; draws nothing."""
         x = train.features.astype(np.float64)
@@ -40,7 +42,7 @@ class LeastSquares:
 
 
 class LabelRanker(Protocol):
-    """A frozen dataclass whose fields are its settings."""
+    """A frozen dataclass whose fields are its settings; `draws_nothing` says that all seeds give the same."""
 
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]` of foltr.ranking.rankers.Linear."""
@@ -86,3 +88,8 @@ def learned_scorer(
         return ranker.fit(train, rng, validation)
     theta = ranker.fit(train, rng)
     return lambda queries: scores(Linear(queries.n_features), theta, queries)
+
+
+def draws_nothing(name: str) -> bool:
+    """Whether a method of that name gives the same ranker for all seeds."""
+    return getattr(LABEL_RANKERS.get(name), "draws_nothing", False)

@@ -13,8 +13,9 @@ from simulation.errors import PresetError
 Overrides = dict[str, list[Any]]
 """by dotted key the values to try; a list is one value where the key takes a list, as data.folds does"""
 
-REPETITION = ("seeds", "data.folds", "federation.evaluate_every", "merging.split.feature")
-"""keys that change how often and how closely one looks, not what is looked at; the last is a fact about the files"""
+REPETITION = ("seeds", "federation.evaluate_every", "merging.split.feature")
+"""keys that change how often and how closely one looks, not what is looked at; the last is a fact about the files.
+Folds are not among them: they differ more from each other than methods do, so a mean of five is not one of two"""
 
 
 def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any]:

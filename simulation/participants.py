@@ -62,7 +62,10 @@ def attack_of(cell: Cell) -> AttackSettings | None:
     """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
     federation = cell.preset.federation
     if federation.malicious > federation.clients:
-        raise PresetError(f"federation.malicious: {federation.malicious} of {federation.clients} clients")
+        raise PresetError(
+            f"federation.malicious: wanted at most the {federation.clients} of federation.clients, got "
+            f"{federation.malicious}"
+        )
     if federation.malicious and not federation.attack:
         raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
     if not federation.attack:

@@ -214,19 +214,41 @@ class ExpectedValue(_Table, frozen=True, kw_only=True):
     """swept keys and their values; cells that differ in one are not meant"""
     at: int | Literal["end"] = "end"
     """the round"""
-    sd: float | None = None
-    """standard deviation between runs, where it is known"""
-    se: float | None = None
-    n: int | None = None
-    """runs behind the number"""
+    digits: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    """after the point, as printed; None: as many as the value shows, or any of its metric and source in this preset"""
+    sd: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """standard deviation between repetitions, where the paper tells it; else ours stands for it"""
+    se: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    """standard error of the number, in place of `sd` and `n`"""
+    n: Count | None = None
+    """repetitions behind the number, each of all folds; None: one"""
     source: str = ""
     note: str = ""
+
+
+class ExpectedCurve(_Table, frozen=True, kw_only=True):
+    """A curve of the paper, or of its published runs, by some of its points."""
+
+    metric: Metric
+    at: tuple[Annotated[int, msgspec.Meta(ge=0)], ...]
+    """where its points are"""
+    values: tuple[float, ...]
+    x: Literal["interactions", "rounds"] = "interactions"
+    """what `at` counts"""
+    where: dict[str, Scalar] = {}
+    """as of a single number"""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.at) != len(self.values) or list(self.at) != sorted(set(self.at)):
+            raise ValueError(f"wanted `at` rising, with a value for each; got {len(self.at)} and {len(self.values)}")
 
 
 class Expect(_Table, frozen=True, kw_only=True):
     """What the paper reports."""
 
     values: tuple[ExpectedValue, ...] = ()
+    curves: tuple[ExpectedCurve, ...] = ()
     note: str = ""
 
 

@@ -94,7 +94,7 @@ class RunProgress:
             self.end(cell, "done")
             return
         self._advance(cell, share)
-        if self._bars:
+        if self._bars and share > 0.0:
             self._show(self._bars, cell)
 
     def end(self, cell: str, how: str) -> None:

@@ -16,6 +16,7 @@ the edge of the margin.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -46,6 +47,7 @@ _HALVINGS = 40
 class RankSVM:
     """A ranking SVM; ValueRangeError for a setting that is not positive."""
 
+    draws_nothing: ClassVar[bool] = True
     c: float = 1000.0
     """C of SVM^rank; with the paper's 10^3 it may overfit, as is wanted there (Section 5)"""
     tolerance: float = 1e-8

@@ -32,6 +32,9 @@ PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.c
 
 Setting = str | int | float | bool
 
+DISCOUNT = 0.9995
+"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
+
 CURVE_KEY = "alpha"
 """rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
 
@@ -68,7 +71,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_mrr: float | None = None
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
-    """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1), gamma = .9995 (thesis Eq. 2.1)"""
+    """sum over rounds t of (mean nDCG of the round) * DISCOUNT^(t - 1) (thesis Eq. 2.1)"""
     guard_alert: float | None = None
     """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
     suspected_malicious: float | None = None
@@ -93,6 +96,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """how many times longer FedEraser made the updates of the last of these rounds"""
     seconds: float = 0.0
     """spent in the rounds so far, evaluation not counted"""
+    fixed: bool = False
+    """whether nothing was drawn for it: another seed would have made the same row"""
     query_ndcg: tuple[float, ...] | None = None
     """offline nDCG of each held-out query that counts, in the order of the data, to six digits: in a cell's last row
     alone, and only where each query is held out in one fold of the study"""
@@ -158,19 +163,21 @@ class RowWriter:
 
 
 def begin_run(folder: Path, preset: Mapping[str, Any]) -> None:
-    """Make the folder of a new run and write down its resolved preset.
+    """Make the folder of a new run and write down its resolved preset; SimulationError as `check_new` has it."""
+    check_new(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
+    (folder / ROWS).touch()
+    (folder / CELLS).touch()
 
-    SimulationError when something is in the folder already; nothing in it is touched then.
-    """
+
+def check_new(folder: Path) -> None:
+    """SimulationError when something is in the folder of a new run already; nothing is touched."""
     if folder.exists() and not folder.is_dir():
         raise SimulationError(f"{folder}: wanted a folder for the results, this is a file")
     if folder.exists() and any(folder.iterdir()):
         holds = "holds a run already" if (folder / ROWS).exists() else "is not empty"
         raise SimulationError(f"{folder} {holds}: --resume goes on with a run, another --out begins a new one")
-    folder.mkdir(parents=True, exist_ok=True)
-    replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
-    (folder / ROWS).touch()
-    (folder / CELLS).touch()
 
 
 def resume_run(folder: Path) -> Stored:

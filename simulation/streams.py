@@ -7,6 +7,7 @@ noise). Both are SFC64 generators seeded from one SeedSequence; the state of the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,3 +60,17 @@ def user_generator(streams: Streams, client: int) -> np.random.Generator:
 def keep_user_state(streams: Streams, client: int, rng: np.random.Generator) -> None:
     """Store how far `rng` has come."""
     streams.users[client] = rng.bit_generator.state["state"]["state"]
+
+
+def states_of(generators: Sequence[np.random.Generator]) -> StreamStates:
+    """How far streams have come, `[n, 4]`, for compiled code to go on; put it back with `keep_states`."""
+    found = [generator.bit_generator.state["state"]["state"] for generator in generators]
+    return np.array(found, dtype=np.uint64).reshape(len(found), 4)
+
+
+def keep_states(generators: Sequence[np.random.Generator], states: Sequence[StreamStates]) -> None:
+    """Store how far compiled code has come on each."""
+    for generator, state in zip(generators, states, strict=True):
+        known = generator.bit_generator.state
+        known["state"]["state"] = state
+        generator.bit_generator.state = known

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import re
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from simulation.batched import anything_compiled
+from simulation.cell import Cell
 from simulation.data.stand_in import real_data, stand_in
 from simulation.engines import (
     Advanced,
@@ -22,15 +26,23 @@ from simulation.engines import (
 )
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
+from simulation.label_rankers import draws_nothing
 from simulation.leavers import length
 from simulation.preset import ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
-from simulation.report.report import TITLES, make_report, metric_title, show_report, write_summary
+from simulation.report.names import TITLES, metric_title
+from simulation.report.paper_curves import papers_beside
+from simulation.report.report import make_report
+from simulation.report.result_tables import show_report
 from simulation.report.statistics import X, curves, settings_of
+from simulation.report.summary import write_summary
 from simulation.report.terminal_plot import show_curves
 from simulation.results import CURVE_KEY, Row, write_csv
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
+
+PATIENCE = 1.0
+"""seconds of reading after which a person is told that it goes on"""
 
 
 def run_study(
@@ -49,11 +61,8 @@ def run_study(
     place = make_engine(engine, jobs or cores(), first_alone=cold)
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
-    experiment = prepare(preset, root=root, folder=folder, resume=resume)
-    instead = stand_in(preset.data)
-    if instead:
-        _say(f"{instead}; {real_data(preset.data)}")
-    entry = environment(command, stand_in=instead)
+    experiment = prepare(preset, root=root, folder=folder, resume=resume, reading=_Introduction(preset, cold=cold))
+    entry = environment(command, stand_in=stand_in(preset.data), data=experiment.digests)
     keep_environment(folder, entry)
     if cold:
         _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
@@ -70,6 +79,23 @@ def run_study(
     else:
         _say(f"results are in {folder}")
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
+
+
+class _Introduction:
+    """What is said before the data are read: what they are not, and from when on reading takes long, that it does."""
+
+    def __init__(self, preset: Preset, *, cold: bool) -> None:
+        self._data, self._patience = preset.data, 0.0 if cold else PATIENCE
+        self._started: float | None = None
+
+    def __call__(self) -> None:
+        if self._started is None:
+            self._started = time.monotonic()
+            if self._data.in_place_of:
+                _say(f"{stand_in(self._data)}; {real_data(self._data)}")
+        if time.monotonic() - self._started >= self._patience:
+            self._patience = math.inf
+            _say("reading the data, for the first time: later runs find them parsed")
 
 
 def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
@@ -93,11 +119,12 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int
             elif isinstance(event, Finished):
                 progress.end(event.cell, f"done in {duration(event.seconds)}")
             elif isinstance(event, CellFailed):
-                progress.end(event.cell, f"failed: {event.message}")
+                progress.end(event.cell, "failed")
 
         outcome = experiment.run(engine, work_with(root), tell=tell)
-    for cell, message in outcome.failed:
-        _say(f"failed: {cell.title}: {message}")
+    for message in dict.fromkeys(message for _, message in outcome.failed):
+        first, *more = (cell.title for cell, why in outcome.failed if why == message)
+        _say(f"failed: {first}{f' and {len(more)} more' if more else ''}: {message}")
     return outcome
 
 
@@ -122,23 +149,45 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
             from simulation.report.plots import write_plots
 
             write_alpha_plot(folder, everything, k=preset.data.k)
-            numbers = _reached(preset.expect.values, rows, whole=whole)
-            of = stand_in(preset.data)
-            write_plots(folder, rows, expected=numbers, k=preset.data.k, x=_over(rows), stand_in=of)
+            write_plots(
+                folder,
+                rows,
+                expected=_reached(preset.expect.values, rows, whole=whole),
+                paper_curves=preset.expect.curves,
+                k=preset.data.k,
+                x=_over(rows),
+                heading=_heading(preset),
+                stand_in=stand_in(preset.data),
+            )
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
     """Tables of finished cells, in the folder and on stdout, and a curve."""
     preset = experiment.preset
     if whole:
-        notes = [preset.expect.note] if preset.expect.note else []
+        notes = [*([preset.expect.note] if preset.expect.note else []), *_drawn_by_nothing(experiment.cells)]
         instead = stand_in(preset.data)
-        report = make_report(whole, expected=preset.expect.values, k=preset.data.k, notes=notes, stand_in=instead)
+        report = make_report(
+            whole,
+            expected=preset.expect.values,
+            k=preset.data.k,
+            notes=notes,
+            stand_in=instead,
+            folds={cell.fold for cell in experiment.cells},
+        )
         write_summary(experiment.folder, report)
         show_report(report, sys.stdout)
     if rows:
         _show_curve(whole or rows, preset)
     sys.stdout.flush()
+
+
+def _drawn_by_nothing(cells: Sequence[Cell]) -> list[str]:
+    """What the table's numbers of a baseline without randomness do not depend on."""
+    names = dict.fromkeys(cell.method.label or cell.method.name for cell in cells if draws_nothing(cell.method.name))
+    if not names:
+        return []
+    return [f"{', '.join(names)}: no randomness, so one run for each fold; the users matter to its MaxRR alone"]
 
 
 def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: Sequence[Row]) -> list[ExpectedValue]:
@@ -154,8 +203,20 @@ def _reached(expected: Sequence[ExpectedValue], rows: Sequence[Row], *, whole: S
 def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     """The metric that the paper reports first, else offline nDCG."""
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
+    found = curves(rows, metric)
     title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
-    show_curves(curves(rows, metric), sys.stdout, title=title, x=_over(rows))
+    show_curves(
+        found, sys.stdout, title=title, x=_over(rows), papers=papers_beside(found, metric, preset.expect.curves)
+    )
+
+
+def _heading(preset: Preset) -> str:
+    """The title of the paper's figure, as far as the preset tells."""
+    paper = preset.paper
+    named = [
+        f"{kind} {text}" for kind, text in (("figure", paper.figure), ("table", paper.table)) if text[:1].isdigit()
+    ]
+    return ", ".join([paper.title or preset.data.dataset, *(re.split(r"[,:]", text)[0] for text in named)])
 
 
 def _over(rows: Sequence[Row]) -> X:

@@ -22,7 +22,7 @@ from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.acceptance import AcceptingRounds
 from simulation.batched import compile_clock
-from simulation.batched.rounds import fast_round
+from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
 from simulation.correlated import CorrelatedRounds, check_correlated, epsilon_spent
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
@@ -30,7 +30,7 @@ from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged, judge
-from simulation.federation import Population, Round, Shown, run_round
+from simulation.federation import Play, Population, Shown, repeated, run_round
 from simulation.label_rankers import LABEL_RANKERS, TREES, label_ranker, learned_scorer, learns_from_labels
 from simulation.leavers import n_leavers, rounds_together, unlearning_of
 from simulation.logging_policy import logging_policy, without_indifferent
@@ -39,14 +39,11 @@ from simulation.measuring import Ground, Measurement
 from simulation.merging.two_owners import check_merging, two_owners
 from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import decode_table
-from simulation.results import Row
+from simulation.results import DISCOUNT, Row
 from simulation.sightings import Sightings
 from simulation.streams import make_streams
 from simulation.unlearning.past import Past, learn_together
 from simulation.unlearning.settings import UnlearningSettings
-
-DISCOUNT = 0.9995
-"""gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
 _NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
 
@@ -109,9 +106,15 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield Finished(cell.id, time.perf_counter() - started)
 
 
+def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
+    """How many rounds to play at once after `n_rounds` took so many seconds: about as many as end in `TELL_SECONDS`."""
+    fitting = int(n_rounds * TELL_SECONDS / max(taken, 1e-6))
+    return max(1, min(fitting, 2 * at_once))
+
+
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    for event in _reports(cell, _fold(cell, root), root):
+    for event in _reports(cell, fold_of(cell, root), root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
@@ -155,21 +158,13 @@ def check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
         )
 
 
-def check_shares(cells: Iterable[Cell], *, root: Path | None) -> None:
-    """Share out queries as cells will before any of them runs; PresetError names key and data where somebody gets none.
-
-    It reads the data of cells whose clients differ, and draws what their seeds will draw.
-    """
-    different: dict[str, Cell] = {}
-    for cell in cells:
-        data, federation = cell.preset.data, cell.preset.federation
-        if federation.partition or data.evaluate_clients_on:
-            different[repr((data, cell.fold, cell.seed, federation.clients, federation.partition))] = cell
-    for cell in different.values():
-        fold = _fold(cell, root)
-        fold = replace(fold, train=_asked(cell, fold))
-        shares_of(cell, cell.preset.federation.partition, fold.train, at="federation.partition")
-        shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
+        return
+    fold = replace(fold, train=_asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, _held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +208,7 @@ class Trial:
     def _measured(self) -> Iterator[Event]:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
         started = time.perf_counter()
         for found in _measurement(self.cell).measure(ground):
@@ -224,6 +220,7 @@ class Trial:
                 round=found.step,
                 interactions=found.interactions,
                 seconds=time.perf_counter() - started,
+                fixed=rng.bit_generator.state == untouched,
             )
             yield Reported(self.cell.id, msgspec.structs.replace(row, **found.metrics))
 
@@ -231,12 +228,13 @@ class Trial:
         """A baseline that is trained on the labels: one row."""
         started = time.perf_counter()
         rng = np.random.default_rng(self.cell.sequence())
+        untouched = rng.bit_generator.state
         told = self.fold.validation if self.cell.preset.data.learn_from == "train" else None
         scorer = learned_scorer(label_ranker(self.cell.method), self.fold.train, rng, told)
-        seconds = time.perf_counter() - started
+        seconds, fixed = time.perf_counter() - started, rng.bit_generator.state == untouched
         offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
         shares = _mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
-        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, last=True)
+        yield self._reported(offline, Tally(), seconds=seconds, offline_ndcg_clients=shares, fixed=fixed, last=True)
 
     def _rounds(self) -> Iterator[Event]:
         """An online method: round after round."""
@@ -247,39 +245,42 @@ class Trial:
         population = self._with_memory(model.theta)
         if isinstance(method, FPDGD) and method.guard:
             population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
-        play = self._round(method)
-        tally, seconds, told = Tally(), 0.0, time.monotonic()
+        play = self._play(method)
+        tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()
         yield self._row(model.theta, tally, round_number=0, seconds=seconds, personal=population.personal)
-        for round_number in range(1, federation.rounds + 1):
+        while done < federation.rounds:
+            row_at = min(done - done % federation.interval + federation.interval, federation.rounds)
+            n_rounds = min(at_once, row_at - done)
             started = time.perf_counter()
-            model, shown = play(method, model, population, streams)
-            seconds += time.perf_counter() - started
-            tally.add(shown)
-            if round_number % federation.interval == 0 or round_number == federation.rounds:
+            model, shown = play(method, model, population, streams, n_rounds)
+            taken = time.perf_counter() - started
+            at_once = next_at_once(at_once, n_rounds, taken)
+            seconds, done = seconds + taken, done + n_rounds
+            for seen in shown:
+                tally.add(seen)
+            if done == row_at:
                 yield self._row(
                     model.theta,
                     tally,
-                    round_number=round_number,
+                    round_number=done,
                     seconds=seconds,
                     personal=population.personal,
                     sightings=population.sightings,
-                    epsilon=epsilon_spent(
-                        method, federation.correlation, n_rounds=federation.rounds, so_far=round_number
-                    ),
-                    last=round_number == federation.rounds,
+                    epsilon=epsilon_spent(method, federation.correlation, n_rounds=federation.rounds, so_far=done),
+                    last=done == federation.rounds,
                 )
             elif time.monotonic() - told > TELL_SECONDS:
                 told = time.monotonic()
-                yield Advanced(self.cell.id, round_number)
+                yield Advanced(self.cell.id, done)
 
-    def _round(self, method: Method[Any, Any]) -> Round:
-        """How a round of the cell is played."""
+    def _play(self, method: Method[Any, Any]) -> Play:
+        """How rounds of the cell are played."""
         federation = self.cell.preset.federation
         if federation.correlation is not None:
-            return CorrelatedRounds(federation.correlation, federation.rounds)
+            return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
         if federation.tested is not None:
-            return AcceptingRounds(federation.tested)
-        return run_round if federation.in_order else fast_round(method)
+            return repeated(AcceptingRounds(federation.tested))
+        return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
@@ -290,7 +291,7 @@ class Trial:
             method,
             self.population,
             make_streams(_integer(self.cell.sequence()), n_clients),
-            play=fast_round(method),
+            play=fast_play(method),
             fresh=make_streams(_integer(apart), n_clients),
             n_leaving=n_leavers(self.cell),
             together=rounds_together(self.cell),
@@ -441,7 +442,7 @@ def _judge(cell: Cell, queries: QuerySet) -> Judged:
     return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
-def _fold(cell: Cell, root: Path | None) -> Fold:
+def fold_of(cell: Cell, root: Path | None) -> Fold:
     """The data of a cell, as its preset wants it scaled."""
     data = cell.preset.data
     return load_fold(

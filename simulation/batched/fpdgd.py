@@ -1,57 +1,141 @@
-"""One round of FPDGD, compiled: the same theta as the four verbs on the same streams.
+"""Rounds of FPDGD, compiled: the same theta as the four verbs on the same streams.
 
 Features of 32 bits are scored in 32 bits; theta stays in 64. Features of 64 bits give what the four verbs give, up to
 the order in which products are added.
+
+Where everything between two rounds is compiled too, many go by in one call (`play`); else the clients' pages are
+compiled, and foltr's own functions add noise and join.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.rows import check_rows, shares
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import weights
 from foltr.federated.method import Model
 from foltr.privacy.mechanisms import NoPrivacy
-from foltr.ranking.rankers import Linear, Neural
+from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
-from simulation.batched.pages import pages_of, to_shown
-from simulation.batched.pdgd import linear_round
-from simulation.batched.pdgd_neural import feature_by_feature, neural_round, unit_by_unit
+from simulation.batched import whole_rounds
+from simulation.batched.attacks import Attack, attack_of
+from simulation.batched.noise import Noise, noise_of
+from simulation.batched.pages import Pages, pages_of, to_shown
+from simulation.batched.pdgd import Steps, linear_clients, linear_room, new_sheet
+from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
+from simulation.batched.rules import Rule, rule_of
 from simulation.federation import Population, Shown
-from simulation.streams import Streams
+from simulation.streams import Streams, keep_states, states_of
+
+TOO_FAR = "scores must be finite; the learning rate may be too high"
 
 
 def run_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-    """One round of FPDGD; by the four verbs for what is not compiled: see `is_compiled`.
+    """One round of FPDGD; see `play`."""
+    model, (shown,) = play(method, model, population, streams, 1)
+    return model, shown
+
+
+def play(
+    method: FPDGD, model: Model, population: Population, streams: Streams, n_rounds: int
+) -> tuple[Model, list[Shown]]:
+    """So many rounds of FPDGD; by the four verbs for what is not compiled: see `is_compiled`.
 
     ShapeError for a theta or features that do not fit the ranker; ValueRangeError when scores stop being finite.
     """
     if not is_compiled(method):
-        return federation.run_round(method, model, population, streams)
+        return federation.repeated(federation.run_round)(method, model, population, streams, n_rounds)
+    _check(method, model, population)
+    between = _between(method, model, population)
+    if between is None:
+        return federation.repeated(_learn_and_join)(method, model, population, streams, n_rounds)
+    return _whole_rounds(method, between, model, population, streams, n_rounds)
+
+
+def is_compiled(method: FPDGD) -> bool:
+    """Whether there is a kernel for it: a Linear or Neural ranker, learned whole, no step capped."""
+    own = type(method).learn is FPDGD.learn and type(method).report is FPDGD.report
+    capped = method.longest_step is not None or method.longest_query is not None
+    hidden = method.personal and not isinstance(method.privacy, NoPrivacy)
+    return own and isinstance(method.ranker, (Linear, Neural)) and not (method.shared or capped or hidden)
+
+
+class Between(NamedTuple):
+    """What happens between two rounds, where it is compiled."""
+
+    noise: Noise
+    attack: Attack
+    rule: Rule
+
+
+def _between(method: FPDGD, model: Model, population: Population) -> Between | None:
+    """None where foltr's own functions are needed: for their noise, rule, memory or errors, or for an attack."""
+    if type(method) is not FPDGD or model.moments:
+        return None
+    counts, places = weights(method.joining, population.local, equal=method.weighs_alike), _places(method)
+    noise = noise_of(method.privacy, places)
+    attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
+    rule = rule_of(method.joining, shares(counts, len(counts)))
+    return Between(noise, attack, rule) if noise and attack and rule else None
+
+
+def _whole_rounds(
+    method: FPDGD, between: Between, model: Model, population: Population, streams: Streams, n_rounds: int
+) -> tuple[Model, list[Shown]]:
+    """Rounds from end to end in one call."""
+    pages, sums, theta = pages_of(population), np.zeros((n_rounds, 4)), _laid_out(method.ranker, model.theta[None])[0]
+    thetas = _begin(method, model, population)
+    ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
+    devices = streams.devices if between.noise.n_shares else ()
+    states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
+    rounds = whole_rounds.neural_rounds if isinstance(method.ranker, Neural) else whole_rounds.linear_rounds
+    done, how = rounds(
+        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
+    )
+    if how == whole_rounds.NOT_FINITE:
+        raise ValueRangeError(TOO_FAR)
+    if how == whole_rounds.NOT_JOINED:
+        check_rows(_as_sent(method.ranker, thetas))
+    keep_states((*devices, streams.attacker), (*states[1], states[2]))
+    if population.personal is not None:
+        population.personal[:] = _as_sent(method.ranker, ended)
+    after = replace(model, theta=_as_sent(method.ranker, theta[None])[0], round=model.round + done)
+    n_pages = int(population.local.sum())
+    return after, [to_shown(row, n_pages) for row in sums]
+
+
+def _learn_and_join(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
+    """A round of compiled pages, joined by foltr."""
     thetas, seen = reported_thetas(method, model, population, streams)
     thetas = federation.attacked_thetas(method, model, thetas, population, streams)
     return federation.joined_thetas(method, model, thetas, population), seen
 
 
-def is_compiled(method: FPDGD) -> bool:
-    """Whether there is a kernel for it: a Linear or Neural ranker, all weights shared and no step changed."""
-    changed = method.longest_step is not None or method.longest_query is not None or method.proximal > 0
-    return isinstance(method.ranker, (Linear, Neural)) and not method.shared and not method.personal and not changed
-
-
 def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
-    """What every client of a round reports `[n_clients, n_params]`, before the server joins it.
+    """What every client of a round reports `[n_clients, n_sent]`, before the server joins it.
 
     The messages of the four verbs, with the errors of `run_round`; ValueRangeError for what is not compiled.
     """
     if not is_compiled(method):
-        raise ValueRangeError("shared, personal, proximal and capped steps are not compiled: use the four verbs")
+        raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
     _check(method, model, population)
-    start = np.repeat(model.theta[None, :], population.n_clients, axis=0)
-    thetas, sums = _learned(method, start, population, streams)
-    _release(method, model.theta, thetas, streams)
-    return thetas, to_shown(sums, int(population.local.sum()))
+    thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
+    clients = neural_clients if isinstance(method.ranker, Neural) else linear_clients
+    if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
+        raise ValueRangeError(TOO_FAR)
+    thetas = _as_sent(method.ranker, thetas)
+    if population.personal is not None:
+        population.personal[:] = thetas
+    if not isinstance(method.privacy, NoPrivacy):
+        released = zip(thetas, streams.devices, strict=True)
+        thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
+    return thetas[:, : method.n_sent], to_shown(sums, int(population.local.sum()))
 
 
 def _check(method: FPDGD, model: Model, population: Population) -> None:
@@ -62,30 +146,34 @@ def _check(method: FPDGD, model: Model, population: Population) -> None:
         raise ShapeError(f"features must be [n_docs, {n_features}], not {list(population.data.features.shape)}")
 
 
-def _learned(
-    method: FPDGD, thetas: FloatMatrix, population: Population, streams: Streams
-) -> tuple[FloatMatrix, FloatVector]:
-    """The clients' thetas `[n_clients, n_params]` at the end of the round, and the sums of `click_through` `[4]`."""
-    pages, sums = pages_of(population), np.zeros(4)
+def _begin(method: FPDGD, model: Model, population: Population) -> FloatMatrix:
+    """What every client begins with, laid out for learning: the common ranker, and its own part where it keeps one."""
+    if population.personal is None:
+        return _laid_out(method.ranker, np.repeat(model.theta[None, :], population.n_clients, axis=0))
+    return _laid_out(method.ranker, np.array([method.with_personal(model.theta, own) for own in population.personal]))
+
+
+def _desk(method: FPDGD, pages: Pages, population: Population) -> tuple[Any, Any, Steps]:
+    """Room for a page and for a client, and how clients learn."""
+    sheet = new_sheet(pages.longest, len(pages.discounts))
+    room = neural_room(pages, method.ranker.n_hidden) if isinstance(method.ranker, Neural) else linear_room(pages)
     bound = method.privacy.local_bound
     radius = np.inf if bound is None else bound
     each, scale = method.update == "each", 1.0 / method.temperature
-    settings = (population.local, method.learning_rate, scale, each, radius)
-    if isinstance(method.ranker, Neural):
-        n_hidden = method.ranker.n_hidden
-        turned = feature_by_feature(thetas, n_hidden)
-        finite = neural_round(pages, n_hidden, turned, streams.users, *settings, sums)
-        thetas = unit_by_unit(turned, n_hidden)
-    else:
-        finite = linear_round(pages, thetas, streams.users, *settings, sums)
-    if not finite:
-        raise ValueRangeError("scores must be finite; the learning rate may be too high")
-    return thetas, sums
+    return sheet, room, Steps(population.local, method.learning_rate, scale, each, radius, method.proximal)
 
 
-def _release(method: FPDGD, start: FloatVector, thetas: FloatMatrix, streams: Streams) -> None:
-    """Put what may leave each device in place of what it learned."""
-    if isinstance(method.privacy, NoPrivacy):
-        return
-    for client, theta in enumerate(thetas):
-        thetas[client] = method.privacy.release(start, theta, streams.devices[client])
+def _laid_out(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
+    """foltr's thetas `[n_clients, n_params]` as they are learned; what is sent comes first in both."""
+    return feature_by_feature(thetas, ranker.n_hidden) if isinstance(ranker, Neural) else thetas.copy()
+
+
+def _as_sent(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
+    """The inverse of `_laid_out`."""
+    return unit_by_unit(thetas, ranker.n_hidden) if isinstance(ranker, Neural) else thetas
+
+
+def _places(method: FPDGD) -> Int64Vector:
+    """The column that each weight that is sent `[n_sent]` has where it is learned."""
+    numbered: FloatVector = _laid_out(method.ranker, np.arange(float(method.ranker.n_params))[None])[0]
+    return np.argsort(numbered)[: method.n_sent]

@@ -14,7 +14,8 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.batched.plackett_luce import uniform
+from simulation.batched.kernel import kernel
+from simulation.batched.plackett_luce import advance, to_unit, uniform
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
 
@@ -67,7 +68,7 @@ def pages_of(population: Population) -> Pages:
         np.ascontiguousarray(users.stop),
         np.ascontiguousarray(users.examination),
         users.n_behaviours if users.mixed else 0,
-        population.ranges,
+        np.ascontiguousarray(population.ranges),
         int(np.diff(data.offsets).max()),
     )
 
@@ -87,39 +88,65 @@ def to_shown(sums: FloatVector, interactions: int) -> Shown:
     return Shown(interactions, float(sums[0]), float(sums[1]), float(sums[2]), int(sums[3]))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def next_query(pages, client, state):  # type: ignore[no-untyped-def]
     """A query drawn uniformly from those of the client."""
     first = pages.ranges[client, 0]
     return first + np.int64(uniform(state) * (pages.ranges[client, 1] - first))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
     """simulation.click_models.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
 
     Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
     """
-    first = pages.offsets[query]
+    grades = pages.grades[pages.offsets[query] :]
+    dcg, first_relevant = 0.0, k
+    for rank in range(k):
+        grade = grades[ranking[rank]]
+        dcg += pages.gains[grade] * pages.discounts[rank]
+        first_relevant = min(first_relevant, rank if grade > 0 else k)
+        clicks[rank] = False
+    ideal = pages.ideal[query]
+    sums[0] += dcg / ideal if ideal > 0.0 else 0.0
+    sums[1] += 1.0 / (first_relevant + 1.0) if first_relevant < k else 0.0
     behaviour = np.int64(uniform(state) * pages.n_mixed) if pages.n_mixed > 0 else client
     click = pages.click[behaviour if len(pages.click) > 1 else 0]
     stop = pages.stop[behaviour if len(pages.stop) > 1 else 0]
     looks = pages.examination[behaviour if len(pages.examination) > 1 else 0]
-    looking = True
-    dcg, n_clicks, first_relevant, first_click = 0.0, 0, np.inf, np.inf
-    for rank in range(k):
-        grade = pages.grades[first + ranking[rank]]
-        dcg += pages.gains[grade] * pages.discounts[rank]
-        first_relevant = min(first_relevant, rank + 1.0 if grade > 0 else np.inf)
-        clicks[rank] = looking and uniform(state) < click[grade] * looks[rank]
-        if clicks[rank]:
-            n_clicks += 1
-            first_click = min(first_click, rank + 1.0)
-            looking = not (stop[grade] > 0.0 and uniform(state) < stop[grade])
-    sums[0] += dcg / pages.ideal[query] if pages.ideal[query] > 0.0 else 0.0
-    sums[1] += 1.0 / first_relevant
-    sums[2] += 1.0 / first_click
+    n_clicks = _look_through(click, stop, looks, grades, ranking, k, state, clicks)
     sums[3] += n_clicks
+    if n_clicks > 0:
+        rank = 0
+        while not clicks[rank]:
+            rank += 1
+        sums[2] += 1.0 / (rank + 1.0)
+
+
+@kernel(inlined=True)
+def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # type: ignore[no-untyped-def]
+    """Look from the top until a click satisfies; returns how many there are.
+
+    Both numbers that a result can cost are drawn, and the second is kept where it was asked for: cheaper than a branch
+    that nobody can guess.
+    """
+    a, b, c, w = state[0], state[1], state[2], state[3]
+    n_clicks = 0
+    for rank in range(k):
+        grade = grades[ranking[rank]]
+        bits, a, b, c, w = advance(a, b, c, w)
+        opened = to_unit(bits) < click[grade] * looks[rank]
+        clicks[rank] = opened
+        n_clicks += opened
+        bits, next_a, next_b, next_c, next_w = advance(a, b, c, w)
+        asked = opened and stop[grade] > 0.0
+        a, b = next_a if asked else a, next_b if asked else b
+        c, w = next_c if asked else c, next_w if asked else w
+        if asked and to_unit(bits) < stop[grade]:
+            break
+    state[0], state[1], state[2], state[3] = a, b, c, w
+    return n_clicks
 
 
 @njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})

@@ -13,20 +13,20 @@ numbers serve as long as none can leave the range of a float; other pages are we
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
-from simulation.batched.pages import click_through, next_query
-from simulation.batched.plackett_luce import BLOCK, draw, exponentials
+from simulation.batched.kernel import CONTRACTED, IN_ANY_ORDER, kernel
+from simulation.batched.pages import Pages, click_through, next_query
+from simulation.batched.plackett_luce import LANES, draw, exponentials, uniforms
 
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def pair_weights(weights, rest, clicks, k, den, order, wanted):  # type: ignore[no-untyped-def]
     """`wanted[r]`, by how much the page wants the score at rank r to rise; returns how many ranks were seen.
 
@@ -58,7 +58,7 @@ def pair_weights(weights, rest, clicks, k, den, order, wanted):  # type: ignore[
     return seen
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def _seen(clicks, k):  # type: ignore[no-untyped-def]
     """The ranks down to the one below the last click; 0 when no pair of an opened and a passed one is among them."""
     last, n_clicks = -1, 0
@@ -70,7 +70,7 @@ def _seen(clicks, k):  # type: ignore[no-untyped-def]
     return seen if 0 < n_clicks < seen else 0
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def _clicked_first(clicks, seen, order):  # type: ignore[no-untyped-def]
     """Put the seen ranks into `order`, those clicked before the others; returns how many are clicked."""
     n_clicked = 0
@@ -84,7 +84,7 @@ def _clicked_first(clicks, seen, order):  # type: ignore[no-untyped-def]
     return n_clicked
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
     """The weight of the pair at the unsigned ranks i and j; signed ones are tested for counting from the end."""
     lo, hi = min(i, j), max(i, j)
@@ -100,11 +100,14 @@ def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
     return here / (here + exchanged) * (weights[i] / both) * (weights[j] / both)
 
 
-@njit(cache=True, error_model="numpy")
-def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, den, wanted):  # type: ignore[no-untyped-def]
-    """`pair_weights` for any finite `scores` `[n_docs]`, divided by the temperature; `ranking` `[k]`."""
+@kernel()
+def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, room, den, wanted):  # type: ignore[no-untyped-def]
+    """`pair_weights` for any finite `scores` `[n_docs]`, divided by the temperature.
+
+    `ranking` is `[k]`; `room` for `[n_docs]`.
+    """
     seen = _seen(clicks, k)
-    _log_denominators(scores, n_docs, ranking, k, den)
+    _log_denominators(scores, n_docs, ranking, k, room, den)
     for r in range(seen):
         wanted[r] = 0.0
     for i in range(seen):
@@ -117,21 +120,21 @@ def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, den, wanted):
     return seen
 
 
-@njit(cache=True, error_model="numpy")
-def _log_denominators(scores, n_docs, ranking, k, den):  # type: ignore[no-untyped-def]
+@kernel()
+def _log_denominators(scores, n_docs, ranking, k, unshown, den):  # type: ignore[no-untyped-def]
     """den[r] = log sum e^score over ranks >= r and the documents not shown, for r = 0 .. k."""
-    unshown = np.ones(n_docs, dtype=np.bool_)
+    for d in range(n_docs):
+        unshown[d] = scores[d]
     for r in range(k):
-        unshown[ranking[r]] = False
+        unshown[ranking[r]] = -np.inf
     den[k] = -np.inf
     for d in range(n_docs):
-        if unshown[d]:
-            den[k] = _log_add(den[k], scores[d])
+        den[k] = _log_add(den[k], unshown[d])
     for r in range(k - 1, -1, -1):
         den[r] = _log_add(den[r + 1], scores[ranking[r]])
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _pair_by_logarithms(scores, ranking, den, i, j):  # type: ignore[no-untyped-def]
     lo, hi = min(i, j), max(i, j)
     log_ratio = 0.0
@@ -143,14 +146,14 @@ def _pair_by_logarithms(scores, ranking, den, i, j):  # type: ignore[no-untyped-
     return _sigmoid(log_ratio) * p * (1.0 - p)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _log_add(a, b):  # type: ignore[no-untyped-def]
     """log(e^a + e^b); -inf is the logarithm of nothing."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + math.log1p(math.exp(low - high))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _sigmoid(x):  # type: ignore[no-untyped-def]
     """1 / (1 + e^-x) without overflow."""
     small = math.exp(-abs(x))
@@ -161,15 +164,13 @@ class Sheet(NamedTuple):
     """Room for one page, used again for each."""
 
     scores: FloatVector
-    """[longest] of the query's documents, divided by the temperature"""
+    """[whole vectors of longest] of the query's documents, divided by the temperature"""
     weights: FloatVector
-    """[whole blocks of longest]"""
-    powers: FloatVector
-    """as weights"""
+    """as scores"""
     sums: FloatVector
-    """[blocks of longest]"""
-    before: FloatVector
-    """as sums"""
+    """as scores"""
+    numbers: FloatVector
+    """[k] that decide who is shown"""
     ranking: Int64Vector
     """[k]"""
     placed: FloatVector
@@ -184,16 +185,14 @@ class Sheet(NamedTuple):
     """[k] by how much each rank's score should rise"""
 
 
-@njit(cache=True, error_model="numpy")
-def new_sheet(longest, k):  # type: ignore[no-untyped-def]
+def new_sheet(longest: int, k: int) -> Sheet:
     """Room for pages of k documents, of queries with up to `longest`."""
-    n_blocks = -(-longest // BLOCK)
+    n_rows = longest + LANES
     return Sheet(
-        np.empty(longest),
-        np.empty(n_blocks * BLOCK),
-        np.empty(n_blocks * BLOCK),
-        np.empty(n_blocks),
-        np.empty(n_blocks),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(n_rows),
+        np.empty(k),
         np.empty(k, np.int64),
         np.empty(k),
         np.empty(k, np.bool_),
@@ -203,7 +202,24 @@ def new_sheet(longest, k):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, error_model="numpy")
+class Steps(NamedTuple):
+    """How every client learns."""
+
+    n_local: Int64Vector
+    """[n_clients] its pages in a round"""
+    rate: float
+    """the learning rate"""
+    scale: float
+    """1 / temperature"""
+    each: bool
+    """whether a page is ranked and learned from by the theta of the moment, else by the round's first"""
+    radius: float
+    """theta is held within: after each page, else after all; inf bounds nothing"""
+    proximal: float
+    """mu of FedProx"""
+
+
+@kernel(inlined=True)
 def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-untyped-def]
     """Show a page of the query whose scores, up to `top`, are in `sheet.scores`; add its metrics to `sums` `[4]`.
 
@@ -212,19 +228,9 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
     """
     n_docs = pages.offsets[query + 1] - pages.offsets[query]
     k = min(len(pages.discounts), n_docs)
-    exponentials(sheet.scores, top, n_docs, sheet.weights, sheet.powers)
-    rest = draw(
-        sheet.scores,
-        n_docs,
-        k,
-        state,
-        sheet.weights,
-        sheet.powers,
-        sheet.sums,
-        sheet.before,
-        sheet.ranking,
-        sheet.placed,
-    )
+    uniforms(state, k, sheet.numbers)
+    exponentials(sheet.scores, top, n_docs, sheet.weights)
+    rest = draw(sheet.scores, n_docs, k, sheet.numbers, sheet.weights, sheet.sums, sheet.ranking, sheet.placed)
     if np.isnan(rest):
         return -1
     click_through(pages, client, query, sheet.ranking, k, state, sheet.clicks, sums)
@@ -233,12 +239,12 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
         seen = pair_weights(sheet.placed, rest, sheet.clicks, k, sheet.denominators, sheet.order, sheet.wanted)
     if seen < 0:
         seen = pair_weights_by_logarithms(
-            sheet.scores, n_docs, sheet.ranking, sheet.clicks, k, sheet.denominators, sheet.wanted
+            sheet.scores, n_docs, sheet.ranking, sheet.clicks, k, sheet.sums, sheet.denominators, sheet.wanted
         )
     return seen
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath=IN_ANY_ORDER, inlined=True)
 def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[no-untyped-def]
     """scores[d] = scale * theta . x_d for the rows `first` to `last` - 1; returns the largest.
 
@@ -254,10 +260,11 @@ def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[
     return top
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath=CONTRACTED, inlined=True)
 def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * x_r; `slope` is room for it, of the features' type."""
-    slope[:] = 0.0
+    for f in range(len(theta)):
+        slope[f] = 0.0
     for r in range(seen):
         row, weight = first + ranking[r], features.dtype.type(wanted[r])
         for f in range(len(theta)):
@@ -266,41 +273,75 @@ def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type:
         theta[f] += rate * slope[f]
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(fastmath=IN_ANY_ORDER, inlined=True)
 def hold_within(theta, radius):  # type: ignore[no-untyped-def]
     """theta <- theta * min(1, radius / ||theta||_2); inf bounds nothing."""
     if radius < np.inf:
-        norm = np.sqrt(np.sum(theta * theta))
-        if norm > radius:
-            theta *= radius / norm
+        square = 0.0
+        for f in range(len(theta)):
+            square += theta[f] * theta[f]
+        if square > radius * radius:
+            factor = radius / np.sqrt(square)
+            for f in range(len(theta)):
+                theta[f] *= factor
 
 
-@njit(cache=True, error_model="numpy")
-def linear_round(pages, thetas, states, n_local, rate, scale, each, radius, sums):  # type: ignore[no-untyped-def]
-    """n_local[client] interactions of every client, from its row of `thetas` `[n_clients, n_features]` and of `states`.
+@kernel(fastmath=CONTRACTED, inlined=True)
+def draw_back(theta, start, rate):  # type: ignore[no-untyped-def]
+    """theta <- theta - rate (theta - start), the step of FedProx's penalty; rate 0 changes nothing."""
+    if rate > 0.0:
+        for f in range(len(theta)):
+            theta[f] -= rate * (theta[f] - start[f])
 
-    `rate` is the learning rate and `scale` 1 / temperature. With `each` every page is ranked and learned from by the
-    theta of the moment, held within `radius`; else by the round's first, and the sum of the steps is held within it.
+
+@kernel(inlined=True)
+def copy_to(target, source):  # type: ignore[no-untyped-def]
+    """target = source, in the target's precision."""
+    for f in range(len(target)):
+        target[f] = source[f]
+
+
+class LinearRoom(NamedTuple):
+    """Room for one client, used again for each."""
+
+    ranker: npt.NDArray[np.floating[Any]]
+    """[n_features] theta in the precision of the features"""
+    slope: npt.NDArray[np.floating[Any]]
+    """as ranker"""
+    start: FloatVector
+    """[n_features] what the client began with"""
+
+
+def linear_room(pages: Pages) -> LinearRoom:
+    """The room for data of these pages."""
+    n_features, precision = pages.features.shape[1], pages.features.dtype
+    return LinearRoom(np.empty(n_features, precision), np.empty(n_features, precision), np.empty(n_features))
+
+
+@kernel()
+def linear_clients(pages, sheet, room, steps, thetas, states, sums):  # type: ignore[no-untyped-def]
+    """The pages of a round of every client, from its row of `thetas` `[n_clients, n_features]` and of `states`.
+
     False when scores stopped being finite.
     """
-    sheet = new_sheet(pages.longest, len(pages.discounts))
-    slope = np.empty(thetas.shape[1], pages.features.dtype)
-    ranker = np.empty_like(slope)
+    drawn_back = steps.rate * steps.proximal
     for client in range(len(thetas)):
         theta, state = thetas[client], states[client]
-        ranker[:] = theta
-        for _ in range(n_local[client]):
+        copy_to(room.start, theta)
+        copy_to(room.ranker, theta)
+        for _ in range(steps.n_local[client]):
             query = next_query(pages, client, state)
             first, last = pages.offsets[query], pages.offsets[query + 1]
-            top = linear_scores(pages.features, first, last, ranker, scale, sheet.scores)
+            top = linear_scores(pages.features, first, last, room.ranker, steps.scale, sheet.scores)
             seen = visit(pages, sheet, client, query, top, state, sums)
             if seen < 0:
                 return False
+            draw_back(theta, room.start, drawn_back)
             if seen > 0:
-                ascend(theta, slope, pages.features, first, sheet.ranking, sheet.wanted, seen, rate * scale)
-            if each and (seen > 0 or radius < np.inf):
-                hold_within(theta, radius)
-                ranker[:] = theta
-        if not each:
-            hold_within(theta, radius)
+                rate = steps.rate * steps.scale
+                ascend(theta, room.slope, pages.features, first, sheet.ranking, sheet.wanted, seen, rate)
+            if steps.each:
+                hold_within(theta, steps.radius)
+                copy_to(room.ranker, theta)
+        hold_within(theta, steps.radius)
     return True

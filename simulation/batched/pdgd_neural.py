@@ -6,12 +6,15 @@ hidden units without adding across them: they are vectorised as they stand, and 
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+from typing import Any, NamedTuple
 
-from foltr.arrays import FloatMatrix
-from simulation.batched.pages import next_query
-from simulation.batched.pdgd import hold_within, new_sheet, visit
+import numpy as np
+import numpy.typing as npt
+
+from foltr.arrays import FloatMatrix, FloatVector
+from simulation.batched.kernel import CONTRACTED, IN_ANY_ORDER, kernel
+from simulation.batched.pages import Pages, next_query
+from simulation.batched.pdgd import copy_to, draw_back, hold_within, visit
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:
@@ -30,7 +33,7 @@ def _transposed(thetas: FloatMatrix, n_rows: int, n_columns: int) -> FloatMatrix
     return np.ascontiguousarray(np.concatenate([turned, thetas[:, n_weights:]], axis=1))
 
 
-@njit(cache=True, error_model="numpy")
+@kernel(inlined=True)
 def layers(theta, n_hidden):  # type: ignore[no-untyped-def]
     """W `[n_features, n_hidden]`, b `[n_hidden]` and v `[n_hidden]`, views into theta."""
     n_weights = len(theta) - 2 * n_hidden
@@ -38,7 +41,7 @@ def layers(theta, n_hidden):  # type: ignore[no-untyped-def]
     return w, theta[n_weights : n_weights + n_hidden], theta[n_weights + n_hidden :]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(fastmath=CONTRACTED, inlined=True)
 def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped-def]
     """hidden[d] = W x_d + b for the rows `first` to `last` - 1, before the rectifier.
 
@@ -49,8 +52,8 @@ def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped
     for row in range(first, last, 2):
         x, y = features[row], features[min(row + 1, last - 1)]
         sums_x, sums_y = hidden[row - first], hidden[row - first + 1]
-        sums_x[:] = b
-        sums_y[:] = b
+        copy_to(sums_x, b)
+        copy_to(sums_y, b)
         whole = n_features - n_features % 4
         for f in range(0, whole, 4):
             x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
@@ -65,7 +68,7 @@ def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped
                 sums_y[h] += y[f] * w[f, h]
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath=IN_ANY_ORDER, inlined=True)
 def output_scores(hidden, n_docs, v, scale, scores):  # type: ignore[no-untyped-def]
     """scores[d] = scale * v . relu(hidden[d]); returns the largest."""
     top = -np.inf
@@ -78,13 +81,13 @@ def output_scores(hidden, n_docs, v, scale, scores):  # type: ignore[no-untyped-
     return top
 
 
-@njit(cache=True, error_model="numpy", fastmath={"contract"})
-def ascend(theta, v, features, first, hidden, sheet, seen, rate, by_hidden, slope):  # type: ignore[no-untyped-def]
+@kernel(fastmath=CONTRACTED, inlined=True)
+def ascend(theta, v, features, first, sheet, seen, rate, room):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * (gradient of the score of the document there).
 
-    `v` is the output layer that the page was ranked by; `by_hidden` `[k, n_hidden]` and `slope` `[n_hidden]` are room.
+    `v` is the output layer that the page was ranked by, `room.hidden` its hidden sums.
     """
-    n_hidden = len(v)
+    n_hidden, hidden, by_hidden, slope = len(v), room.hidden, room.by_hidden, room.slope
     to_w, to_b, to_v = layers(theta, n_hidden)
     for r in range(seen):
         row, weight = sheet.ranking[r], rate * sheet.wanted[r]
@@ -94,7 +97,8 @@ def ascend(theta, v, features, first, hidden, sheet, seen, rate, by_hidden, slop
             to_b[h] += by_hidden[r, h]
             to_v[h] += weight * hidden[row, h] if active else 0.0
     for f in range(len(to_w)):
-        slope[:] = 0.0
+        for h in range(n_hidden):
+            slope[h] = 0.0
         for r in range(seen):
             x = features[first + sheet.ranking[r], f]
             for h in range(n_hidden):
@@ -103,32 +107,57 @@ def ascend(theta, v, features, first, hidden, sheet, seen, rate, by_hidden, slop
             to_w[f, h] += slope[h]
 
 
-@njit(cache=True, error_model="numpy")
-def neural_round(pages, n_hidden, thetas, states, n_local, rate, scale, each, radius, sums):  # type: ignore[no-untyped-def]
-    """As `simulation.batched.pdgd.linear_round`, with thetas laid out by `feature_by_feature`."""
-    sheet = new_sheet(pages.longest, len(pages.discounts))
-    precision = pages.features.dtype
-    hidden = np.empty((pages.longest + 1, n_hidden), precision)
-    by_hidden = np.empty((len(pages.discounts), n_hidden), precision)
-    slope = np.empty(n_hidden, precision)
-    ranker = np.empty(thetas.shape[1], precision)
-    w, b, v = layers(ranker, n_hidden)
+class NeuralRoom(NamedTuple):
+    """Room for one client, used again for each; in the precision of the features but for `start`."""
+
+    ranker: npt.NDArray[np.floating[Any]]
+    """[n_params] theta"""
+    hidden: npt.NDArray[np.floating[Any]]
+    """[longest + 1, n_hidden]"""
+    by_hidden: npt.NDArray[np.floating[Any]]
+    """[k, n_hidden]"""
+    slope: npt.NDArray[np.floating[Any]]
+    """[n_hidden]"""
+    start: FloatVector
+    """[n_params] what the client began with"""
+
+
+def neural_room(pages: Pages, n_hidden: int) -> NeuralRoom:
+    """The room for data of these pages."""
+    precision, n_params = pages.features.dtype, n_hidden * (pages.features.shape[1] + 2)
+    return NeuralRoom(
+        np.empty(n_params, precision),
+        np.empty((pages.longest + 1, n_hidden), precision),
+        np.empty((len(pages.discounts), n_hidden), precision),
+        np.empty(n_hidden, precision),
+        np.empty(n_params),
+    )
+
+
+@kernel()
+def neural_clients(pages, sheet, room, steps, thetas, states, sums):  # type: ignore[no-untyped-def]
+    """As `simulation.batched.pdgd.linear_clients`, with thetas laid out by `feature_by_feature`."""
+    n_hidden = len(room.slope)
+    w, b, v = layers(room.ranker, n_hidden)
+    drawn_back = steps.rate * steps.proximal
     for client in range(len(thetas)):
         theta, state = thetas[client], states[client]
-        ranker[:] = theta
-        for _ in range(n_local[client]):
+        copy_to(room.start, theta)
+        copy_to(room.ranker, theta)
+        for _ in range(steps.n_local[client]):
             query = next_query(pages, client, state)
             first, last = pages.offsets[query], pages.offsets[query + 1]
-            hidden_sums(pages.features, first, last, w, b, hidden)
-            top = output_scores(hidden, last - first, v, scale, sheet.scores)
+            hidden_sums(pages.features, first, last, w, b, room.hidden)
+            top = output_scores(room.hidden, last - first, v, steps.scale, sheet.scores)
             seen = visit(pages, sheet, client, query, top, state, sums)
             if seen < 0:
                 return False
+            draw_back(theta, room.start, drawn_back)
             if seen > 0:
-                ascend(theta, v, pages.features, first, hidden, sheet, seen, rate * scale, by_hidden, slope)
-            if each and (seen > 0 or radius < np.inf):
-                hold_within(theta, radius)
-                ranker[:] = theta
-        if not each:
-            hold_within(theta, radius)
+                rate = steps.rate * steps.scale
+                ascend(theta, v, pages.features, first, sheet, seen, rate, room)
+            if steps.each and (seen > 0 or steps.radius < np.inf or drawn_back > 0.0):
+                hold_within(theta, steps.radius)
+                copy_to(room.ranker, theta)
+        hold_within(theta, steps.radius)
     return True

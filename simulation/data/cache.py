@@ -242,6 +242,18 @@ def content_hash(path: Path) -> str:
         return hashlib.file_digest(stream, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
+def source_hash(path: Path, *, cache: Cache = "default") -> str:
+    """`content_hash` of a source, from the cache where it remembers the untouched file."""
+    folder = chosen_folder(cache)
+    try:
+        stat = path.stat()
+        variants = [note.stem[len(_name(path)) :] for note in folder.glob(f"{_name(path)}*.json")] if folder else []
+        known = (_remembered(folder, path, variant, stat) for variant in variants) if folder else ()
+        return next((one.content for one in known if one), None) or content_hash(path)
+    except OSError as error:
+        raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
+
+
 class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a source was when it was read last, and its binary when that was whole."""
 
@@ -268,8 +280,12 @@ def _same(one: os.stat_result, other: os.stat_result) -> bool:
 
 def _note(folder: Path, path: Path, variant: str) -> Path:
     """Where the cache remembers a source."""
-    name = hashlib.blake2b(os.fsencode(path.resolve()), digest_size=20).hexdigest()
-    return folder / f"{name}{variant}.json"
+    return folder / f"{_name(path)}{variant}.json"
+
+
+def _name(path: Path) -> str:
+    """What the notes of a source are called."""
+    return hashlib.blake2b(os.fsencode(path.resolve()), digest_size=20).hexdigest()
 
 
 def _remembered(folder: Path, path: Path, variant: str, stat: os.stat_result) -> _Known | None:

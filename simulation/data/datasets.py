@@ -15,6 +15,7 @@ import numpy as np
 
 from simulation.data.cache import Cache, NonContiguous, load_file
 from simulation.data.judgements import Judgements, relabelled
+from simulation.data.letor import open_text
 from simulation.data.places import (
     DATASETS,
     PARTS_OF_A_FILE,
@@ -158,6 +159,21 @@ def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: b
         raise DataFileError(path, f"{name} has {info.n_features} features, {n} came")
     if top > info.top_grade:
         raise DataFileError(path, f"{name} has grades from 0 to {info.top_grade}, {top} came")
+
+
+def line_of_grade_above(top: int, place: Path, number: int) -> tuple[Path, int, str]:
+    """The first line of a fold below `place`, a file or folder, whose grade is above `top`: file, line and grade.
+
+    LookupError where there is none.
+    """
+    files = (place,) if place.is_file() else find_folds(place)[number].all
+    for path in files:
+        with open_text(path) as stream:
+            for line, text in enumerate(stream, start=1):
+                grade = text.split(maxsplit=1)[:1]
+                if grade and grade[0].isdigit() and int(grade[0]) > top:
+                    return path, line, grade[0].decode()
+    raise LookupError(f"no grade above {top} in fold {number} of {place}")
 
 
 def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:

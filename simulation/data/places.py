@@ -149,6 +149,11 @@ class FoldFiles:
     test: tuple[Path, ...]
     validation: tuple[Path, ...] = ()
 
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Every file."""
+        return (*self.train, *self.test, *self.validation)
+
 
 def find_folds(folder: Path) -> dict[int, FoldFiles]:
     """The folds in a folder by their numbers, {} when there are none.

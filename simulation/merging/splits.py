@@ -107,6 +107,26 @@ class FeatureSplit(
         )
 
 
+class IntentSplit(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="intents"
+):
+    """By the label sets of a data set: the category of a document is the first intent that it is relevant to."""
+
+    intent: Number
+    """client 1's, from 1"""
+    rule: Rule = "no-ties"
+    second: Second = "others"
+
+    def parter(self, train: QuerySet, rng: np.random.Generator) -> Parter:
+        """`rng` breaks the last ties of "initial"."""
+        if train.label_sets is None or self.intent > len(train.label_sets):
+            n_sets = 0 if train.label_sets is None else len(train.label_sets)
+            raise DatasetError(f"merging.split.intent: there are {n_sets} label sets, not {self.intent}")
+        return lambda queries: by_category(
+            queries, first_intents(queries), self.intent, rng, rule=self.rule, second=self.second
+        )
+
+
 class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="groups"):
     """By k-means of the queries' mean feature vectors, each feature with mean 0 and deviation 1 over training queries.
 
@@ -149,11 +169,12 @@ class RangeSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return lambda queries: by_range(queries, self.first, self.second)
 
 
-Split = CategorySplit | FeatureSplit | GroupSplit | RangeSplit
+Split = CategorySplit | FeatureSplit | IntentSplit | GroupSplit | RangeSplit
 
 SPLITS: dict[str, type[Split]] = {
     "category": CategorySplit,
     "feature": FeatureSplit,
+    "intents": IntentSplit,
     "groups": GroupSplit,
     "qids": RangeSplit,
 }
@@ -204,6 +225,13 @@ def query_categories(queries: QuerySet, categories: Int64Vector, rng: np.random.
         candidates &= measure == best
     chosen = np.where(candidates, rng.random(candidates.shape), -1.0).argmax(axis=1)
     return np.where(counts.any(axis=1), chosen, -1).astype(np.int64)
+
+
+def first_intents(queries: QuerySet) -> Int64Vector:
+    """The first label set, from 1, in which each document is relevant `[n_docs]`; 0 for none."""
+    sets = np.empty((0, len(queries.grades))) if queries.label_sets is None else queries.label_sets
+    relevant = np.vstack([np.zeros((1, len(queries.grades)), dtype=np.bool_), sets > 0])
+    return np.asarray(relevant.argmax(axis=0), dtype=np.int64)
 
 
 def by_range(queries: QuerySet, first: tuple[int, int], second: tuple[int, int]) -> Parted:

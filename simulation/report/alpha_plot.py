@@ -13,15 +13,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from foltr.arrays import FloatVector
+from simulation.report.names import RANKER_KEYS, caption, key_titles, metric_title
 from simulation.report.plots import COLOURS, MAX_COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, STYLE, save_figure
-from simulation.report.report import caption, key_titles, metric_title
 from simulation.report.statistics import Settings, over_runs, values_at
 from simulation.results import CURVE_KEY, Row
 
 METRIC = "offline_ndcg"
-
-TRIED = ("ranker", "client", CURVE_KEY)
-"""the settings that differ within a panel"""
 
 
 def write_alpha_plot(folder: Path, rows: Sequence[Row], *, k: int | None = None) -> list[Path]:
@@ -92,4 +89,4 @@ def _draw_others(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def _condition(items: Iterable[tuple[str, str | int | float | bool]]) -> Settings:
-    return tuple((key, value) for key, value in items if key not in TRIED)
+    return tuple((key, value) for key, value in items if key not in (*RANKER_KEYS, CURVE_KEY))

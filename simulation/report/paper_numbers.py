@@ -1,93 +1,160 @@
-"""The paper's numbers beside ours: the difference, and whether it is more than chance explains."""
+"""The paper's numbers beside ours: the difference, its interval, and what it says.
+
+The folds are fixed parts of a data set and the same for the paper and for us, so what they differ by is no error of
+the difference. What is left is the luck of the seeds, on both sides, and the print's last digit:
+
+    unit = sqrt(s^2 (1 / m + 1 / n) + (half a unit of the last digit)^2 / 3)
+
+s is our standard deviation between seeds of the mean of the folds, n our seeds, m the paper's repetitions, one where it
+does not say. A spread of its own that the paper prints takes the place of s on its side. Fewer than ENOUGH_SEEDS are
+too few to judge by. A method that draws nothing is compared with the rounding alone.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal
 
 from simulation.preset import ExpectedValue
-from simulation.report.statistics import Settings, Summary, settings_of, summarise, values_at
+from simulation.report.equivalence import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
+from simulation.report.statistics import (
+    Settings,
+    Summary,
+    fixed_settings,
+    over_seeds,
+    settings_of,
+    values_at,
+    whole_seeds,
+)
 from simulation.results import Row
 
-LIMIT = 2.0
-"""standard errors, or standard deviations, up to which two numbers agree"""
+ENOUGH_SEEDS = 5
+"""seeds from which on the spread between them carries a verdict"""
+
+Verdict = Equivalence | Literal["too few", "other data"]
 
 
 @dataclass(frozen=True, slots=True)
 class PaperVerdict:
-    """One number of the paper and ours for one combination of settings.
-
-    The difference is measured in standard errors, sqrt(SE_paper^2 + SE_ours^2), where SE_paper is given, or follows
-    from a standard deviation and a number of runs; a standard deviation alone is the measure itself (SD). Without
-    either, the paper's number is taken as exact.
-    """
+    """One number of the paper and ours for one combination of settings."""
 
     expected: ExpectedValue
     settings: Settings
     ours: Summary | None
+    """over seeds of the mean of the folds"""
+    digits: int
+    """after the point, as printed"""
+    rounds: int = 0
+    """after which our number was measured"""
     missing: str = ""
     """why there is no number of ours"""
+    fixed: bool = False
+    """whether no seed changes our number"""
+    other_data: bool = False
+    """whether ours is of other data than the paper's: the difference is shown and not judged"""
 
     @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's."""
-        return None if self.ours is None else self.ours.mean - self.expected.value
+    def margin(self) -> float:
+        return margin_of(self.expected.metric, rounds=self.rounds)
 
     @property
-    def unit(self) -> Literal["SE", "SD"]:
-        given = self.expected
-        return "SD" if given.se is None and given.sd is not None and given.n is None else "SE"
-
-    @property
-    def spread(self) -> float | None:
-        """One unit of the difference; None where nothing is known of the spread."""
-        if self.unit == "SD":
-            return self.expected.sd
-        known = [se for se in (_printed_se(self.expected), self.ours.se if self.ours else None) if se is not None]
-        return math.hypot(*known) if known else None
-
-    @property
-    def deviations(self) -> float | None:
-        """The difference in units; infinite where there is a difference and no spread at all."""
-        if self.difference is None or self.spread is None:
+    def difference(self) -> Difference | None:
+        """Ours minus the paper's; None without a number of ours, or without an estimate of its error."""
+        given, ours = self.expected, self.ours
+        if ours is None or (ours.sd is None and not self.fixed):
             return None
-        if self.spread == 0.0:
-            return math.copysign(math.inf, self.difference) if self.difference else 0.0
-        return self.difference / self.spread
+        value, last_digit = ours.mean - given.value, 10.0**-self.digits
+        rounding = ((last_digit / 2) ** 2 / 3, float("inf"))
+        if self.fixed and given.sd is None and given.se is None:
+            return Difference(value, joined_error([rounding])[0], rounding=True)
+        return Difference(value, *joined_error([*_parts(given, ours), rounding]))
 
     @property
-    def agrees(self) -> bool | None:
-        """Within LIMIT units; None where it cannot be told."""
-        return None if self.deviations is None else abs(self.deviations) <= LIMIT
+    def verdict(self) -> Verdict | None:
+        """None without a number of ours."""
+        if self.ours is None:
+            return None
+        if self.other_data:
+            return "other data"
+        if self.difference is None or (self.ours.n < ENOUGH_SEEDS and not self.fixed):
+            return "too few"
+        return self.difference.judged(self.margin)
 
 
-def verdicts(rows: Sequence[Row], expected: Iterable[ExpectedValue]) -> list[PaperVerdict]:
-    """Every expected number beside every combination of settings that it speaks of."""
+def _parts(given: ExpectedValue, ours: Summary) -> list[tuple[float, float]]:
+    """Variances and degrees of freedom of the paper's number and of ours."""
+    own, m, df = (ours.sd or 0.0) ** 2, given.n or 1, float(ours.n - 1)
+    if given.se is not None:
+        return [(given.se**2, float("inf")), (own / ours.n, df)]
+    if given.sd is not None:
+        return [(given.sd**2 / m, float(m - 1) if m > 1 else float("inf")), (own / ours.n, df)]
+    return [(own * (1 / m + 1 / ours.n), df)]
+
+
+def verdicts(
+    rows: Sequence[Row],
+    expected: Iterable[ExpectedValue],
+    *,
+    folds: Collection[int] = (),
+    other_data: bool = False,
+) -> list[PaperVerdict]:
+    """Every expected number beside every combination of settings that it speaks of.
+
+    folds   those that the number is a mean of; () are those of the rows
+    """
+    numbers, folds, fixed = tuple(expected), folds or {row.fold for row in rows}, fixed_settings(rows)
     combinations = list(dict.fromkeys(map(settings_of, rows)))
+    last = {settings_of(row): row.round for row in sorted(rows, key=lambda row: row.round)}
     found: list[PaperVerdict] = []
-    for number in expected:
+    for number in numbers:
+        digits = printed_digits(number, numbers)
         meant = [settings for settings in combinations if number.where.items() <= dict(settings).items()]
         if not meant:
-            found.append(PaperVerdict(number, tuple(number.where.items()), None, missing="not in these results"))
+            where = tuple(number.where.items())
+            found.append(PaperVerdict(number, where, None, digits, missing="not in these results"))
             continue
         values = values_at(rows, number.metric, at=number.at)
-        found += [_verdict(number, settings, values.get(settings)) for settings in meant]
+        for settings in meant:
+            ours, missing = _ours(values.get(settings), number, folds)
+            rounds = last[settings] if number.at == "end" else number.at
+            no_luck = settings in fixed or (ours is not None and ours.fixed)
+            found.append(PaperVerdict(number, settings, ours, digits, rounds, missing, no_luck, other_data))
     return found
 
 
-def _verdict(number: ExpectedValue, settings: Settings, runs: dict[tuple[int, int], float] | None) -> PaperVerdict:
+def patterns(found: Iterable[PaperVerdict]) -> dict[tuple[str, str], SignTest]:
+    """By metric and source: the signs of the differences under all conditions, which say more than each alone."""
+    differences: dict[tuple[str, str], list[float]] = {}
+    for verdict in found:
+        if verdict.ours is not None:
+            key = verdict.expected.metric, verdict.expected.source
+            differences.setdefault(key, []).append(verdict.ours.mean - verdict.expected.value)
+    return {key: sign_test(values) for key, values in differences.items() if len(values) > 1}
+
+
+def printed_digits(number: ExpectedValue, numbers: Iterable[ExpectedValue]) -> int:
+    """Digits after the point in print: `digits`, else the most that any number of its metric and source shows.
+
+    A TOML float has lost the zeros at its end; its neighbours in the same table have not.
+    """
+    if number.digits is not None:
+        return number.digits
+    alike = [other for other in numbers if (other.metric, other.source) == (number.metric, number.source)]
+    return max(_shown_digits(other.value) for other in [number, *alike])
+
+
+def _shown_digits(value: float) -> int:
+    exponent = Decimal(str(value)).normalize().as_tuple().exponent
+    return max(0, -exponent) if isinstance(exponent, int) else 0
+
+
+def _ours(
+    runs: dict[tuple[int, int], float] | None, number: ExpectedValue, folds: Collection[int]
+) -> tuple[Summary | None, str]:
+    """Our number, or why there is none."""
     if not runs:
-        return PaperVerdict(number, settings, None, missing=f"no {number.metric} at {_moment(number)}")
-    return PaperVerdict(number, settings, summarise(runs))
-
-
-def _moment(number: ExpectedValue) -> str:
-    return "the end" if number.at == "end" else f"round {number.at}"
-
-
-def _printed_se(number: ExpectedValue) -> float | None:
-    if number.se is not None or number.sd is None or number.n is None:
-        return number.se
-    return number.sd / math.sqrt(number.n)
+        moment = "the end" if number.at == "end" else f"round {number.at}"
+        return None, f"no {number.metric} at {moment}"
+    return (over_seeds(runs), "") if whole_seeds(runs, folds) else (None, "no seed has all folds")

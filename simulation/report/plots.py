@@ -1,4 +1,6 @@
-"""Learning curves as pictures: one panel for each condition, one line with its error band for each setting.
+"""Learning curves as pictures: one panel for each condition, one line with the band of its seeds for each setting.
+
+The paper's curves are dotted, in the colour of ours; a caption below says what the band is.
 
 Colours are those of Okabe and Ito (2008), which colour-blind readers can tell apart; line styles differ as well.
 """
@@ -17,10 +19,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from simulation.preset import ExpectedValue
-from simulation.report.report import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
+from simulation.preset import ExpectedCurve, ExpectedValue
+from simulation.report.names import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
+from simulation.report.paper_curves import papers_beside
 from simulation.report.statistics import Curve, Settings, X, curves
 from simulation.results import Row
 
@@ -36,7 +41,16 @@ SINGLE_WIDTH, SINGLE_HEIGHT = 4.2, 3.0
 LEGEND_LINE, LEGEND_SAMPLE, LEGEND_CHARACTER = 0.19, 0.6, 0.075
 """inches: height of an entry, width of its sample of line, width of a letter"""
 
+MAX_LINES = 8
+"""of a panel, as many as there are colours; where there are more, other keys than conditions make panels too"""
+
+HEADING_LETTERS = 15
+"""of a title to an inch of the figure's width"""
+
 DOTS_PER_INCH = 200
+
+PAPERS_NUMBER, PAPERS_CURVE = "paper", "paper, published runs"
+"""in the legend"""
 
 STYLE: Any = {
     "font.size": 9,
@@ -68,22 +82,32 @@ def write_plots(
     rows: Sequence[Row],
     *,
     expected: Iterable[ExpectedValue] = (),
+    paper_curves: Iterable[ExpectedCurve] = (),
     k: int | None = None,
     x: X = "interactions",
+    heading: str = "",
     stand_in: str = "",
 ) -> list[Path]:
     """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths.
 
-    stand_in  stands above every picture: which data set this was not, where another stood in for it
+    `heading` stands above the panels: which figure this is. `stand_in` stands below it: what the data are instead of
+    those that were asked for.
     """
-    wanted = tuple(expected)
+    numbers, published = tuple(expected), tuple(paper_curves)
     paths = []
     for metric in TITLES:
         found = curves(rows, metric)
         if any(len(curve.rounds) > 1 for curve in found.values()):
-            numbers = [number for number in wanted if number.metric == metric]
             with matplotlib.rc_context(STYLE):
-                figure = draw(found, title=metric_title(metric, k=k), expected=numbers, x=x, stand_in=stand_in)
+                figure = draw(
+                    found,
+                    title=metric_title(metric, k=k),
+                    expected=[number for number in numbers if number.metric == metric],
+                    papers=papers_beside(found, metric, published),
+                    x=x,
+                    heading=heading,
+                    stand_in=stand_in,
+                )
                 paths.append(save_figure(figure, folder / f"{metric}.png"))
                 figure.set_layout_engine("none")  # it is laid out now, and that takes longest
                 paths.append(save_figure(figure, folder / f"{metric}.svg"))
@@ -95,13 +119,13 @@ def draw(
     *,
     title: str,
     expected: Sequence[ExpectedValue] = (),
+    papers: Sequence[tuple[Settings, Curve]] = (),
     x: X = "interactions",
+    heading: str = "",
     stand_in: str = "",
 ) -> Figure:
-    """The figure of one metric; `title` names its axis, `stand_in` stands above."""
-    keys = condition_keys(found)
-    if len(group_by(found, keys)) == len(found):
-        keys = []  # only conditions were swept: they make the lines of a single panel
+    """The figure of one metric; `title` names its axis, `papers` are curves beside ours of the same settings."""
+    keys = panel_keys(list(found), most=MAX_LINES // 2 if papers else MAX_LINES)
     panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
     names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
@@ -110,9 +134,10 @@ def draw(
     width, height = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     figure = Figure(figsize=(width * n_columns + 0.4, height * n_rows), layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=_one_scale(panels), squeeze=False)
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         _draw_panel(axes, panel, names, looks, x)
+        _draw_papers(axes, panel, names, looks, papers, x)
         _draw_expected(axes, panel, names, looks, expected, x)
         axes.set_title(caption(panel.condition, key_titles(found)) if panel.condition else "")
         axes.set_ylabel(title if number % n_columns == 0 else "")
@@ -121,27 +146,104 @@ def draw(
         axes.set_xlabel(x if below else "")
     for axes in grid.flat[len(panels) :]:
         axes.set_visible(False)
-    _add_legend(figure, grid.flat[: len(panels)])
-    if stand_in:
-        figure.suptitle("\n".join(textwrap.wrap(stand_in, int(figure.get_size_inches()[0] / LEGEND_CHARACTER))))
+    legend = _add_legend(figure, grid.flat[: len(panels)])
+    _add_words(figure, heading, stand_in, band_caption(found.values()), legend)
     return figure
 
 
+def panel_keys(found: Sequence[Settings], *, most: int = MAX_LINES) -> list[str]:
+    """The keys whose values make panels: conditions, and as many others as it takes to keep to `most` lines in each.
+
+    Where only conditions were swept, they make the lines of a single panel, or the last of them those of several.
+    """
+    keys = condition_keys(found)
+    if len(group_by(found, keys)) == len(found):
+        return [] if len(found) <= most else keys[:-1]
+    for key in dict.fromkeys(key for settings in found for key, _ in settings):
+        crowded = max(map(len, group_by(found, keys).values())) > most
+        if crowded and key not in keys and len(group_by(found, [*keys, key])) < len(found):
+            keys.append(key)
+    return keys
+
+
+def _one_scale(panels: Sequence[_Panel]) -> bool:
+    """Whether one axis suits all panels: where it is over twice as long as any needs, lines would lie on each other."""
+    ranges = np.array([[f(curve.mean) for f in (np.min, np.max)] for panel in panels for curve in panel.curves])
+    return bool(np.ptp(ranges) <= 2 * np.ptp(ranges, axis=1).max())
+
+
+def band_caption(found: Iterable[Curve]) -> str:
+    """What lines and bands are, for below the panels."""
+    shown = list(found)
+    folds, seeds = ({getattr(curve, name) for curve in shown} for name in ("n_folds", "n_seeds"))
+    lines = f"mean of {_range(folds)} fold{'s' if max(folds) > 1 else ''}"
+    if max(seeds) < 2:
+        return f"{lines}, one seed: no band"
+    return f"{lines} and {_range(seeds)} seeds; band: one standard deviation between seeds, to both sides"
+
+
+def _range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _add_words(figure: Figure, heading: str, stand_in: str, below: str, legend: Legend | None) -> None:
+    """Title, warning and caption, wrapped to the width of the figure, which grows by their lines.
+
+    The caption stands over a legend below the panels, where there is one: both want the lower edge.
+    """
+    letters = int(figure.get_figwidth() * HEADING_LETTERS)
+    lines = textwrap.wrap(heading, letters) + textwrap.wrap(stand_in, letters)
+    words = textwrap.fill(below, int(letters * 1.2))
+    figure.set_figheight(figure.get_figheight() + LEGEND_LINE * (len(lines) + 1 + words.count("\n")))
+    if lines:
+        figure.suptitle("\n".join(lines), fontsize=10)
+    if legend:
+        legend.set_title(words, prop=FontProperties(size=7))
+    else:
+        figure.supxlabel(words, fontsize=7)
+
+
 def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: X) -> None:
-    """Lines with a band of one standard error to both sides; a curve of one point is a level, drawn across."""
+    """Lines with a band of one standard deviation between seeds to both sides; of one point a level, drawn across."""
     for curve in panel.curves:
         look, at = looks[names[curve.settings]], curve.at(x)
         if len(at) == 1:
             axes.axhline(curve.mean[0], label=names[curve.settings], linewidth=1.0, **look)
             continue
         axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
-        if np.isfinite(curve.se).all():
+        if np.isfinite(curve.sd).all():
             axes.fill_between(
-                at, curve.mean - curve.se, curve.mean + curve.se, color=look["color"], alpha=0.2, linewidth=0
+                at, curve.mean - curve.sd, curve.mean + curve.sd, color=look["color"], alpha=0.2, linewidth=0
             )
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.margins(x=0.02)
+
+
+def _draw_papers(
+    axes: Axes,
+    panel: _Panel,
+    names: Mapping[Settings, str],
+    looks: Mapping[str, _Look],
+    papers: Sequence[tuple[Settings, Curve]],
+    x: X,
+) -> None:
+    """The paper's curves as dots on a dotted line."""
+    own = {curve.settings for curve in panel.curves}
+    for settings, curve in papers:
+        if settings in own:
+            colour = looks[names[settings]]["color"]
+            axes.plot(
+                curve.at(x),
+                curve.mean,
+                ":",
+                marker="o",
+                markersize=2.5,
+                linewidth=1.0,
+                color=colour,
+                label=PAPERS_CURVE,
+            )
 
 
 def _draw_expected(
@@ -163,28 +265,32 @@ def _draw_expected(
             spread = number.se if number.se is not None else number.sd
             axes.errorbar(
                 [at], [number.value], yerr=None if spread is None else [spread], fmt="D", markersize=4.5,
-                color=colour, markeredgecolor="white", capsize=2, label="paper", zorder=5, clip_on=False,
+                color=colour, markeredgecolor="white", capsize=2, label=PAPERS_NUMBER, zorder=5, clip_on=False,
             )  # fmt: skip
 
 
-def _add_legend(figure: Figure, panels: Iterable[Axes]) -> None:
-    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it."""
+def _add_legend(figure: Figure, panels: Iterable[Axes]) -> Legend | None:
+    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it.
+
+    The one below, if any.
+    """
     entries: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    if "paper" in entries:
-        entries["paper"] = entries.pop("paper")
+    for paper in (PAPERS_NUMBER, PAPERS_CURVE):
+        if paper in entries:
+            entries[paper] = entries.pop(paper)
     if list(entries) == ["all"]:
-        return
+        return None
     width, height = figure.get_size_inches()
     column = LEGEND_SAMPLE + LEGEND_CHARACTER * max(map(len, entries))
     if len(entries) * column < width:
         figure.set_size_inches(width, height + 2 * LEGEND_LINE)
-        figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries))
-    else:
-        figure.set_size_inches(width + column, max(height, (len(entries) + 1) * LEGEND_LINE))
-        figure.legend(list(entries.values()), list(entries), loc="outside right center")
+        return figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=len(entries))
+    figure.set_size_inches(width + column, max(height, (len(entries) + 1) * LEGEND_LINE))
+    figure.legend(list(entries.values()), list(entries), loc="outside right center")
+    return None
 
 
 def _name(settings: Settings, all_settings: Iterable[Settings], skip: Sequence[str]) -> str:

@@ -2,23 +2,19 @@
 
 A run is one (fold, seed) of one combination of settings. The folds of a data set are fixed parts of it and differ from
 each other more than repetitions do, so there are two spreads: over all runs, and over seeds of the mean of the folds.
-
-Student's t-tests between the settings of a study are two-tailed, corrected for the number of tests.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import msgspec
 import numpy as np
-from scipy import stats
 
-from foltr.arrays import FloatArray
+from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.results import METRICS, Row, Setting
 
@@ -32,7 +28,10 @@ Runs = dict[tuple[int, int], float]
 """a value for each (fold, seed)"""
 
 MIN_SEEDS = 3
-"""seeds from which on the spread between them says something; below, the spread over all runs is reported"""
+"""seeds from which on the spread between them is the one that is reported; below, it is the spread over all runs"""
+
+ROUNDING = 1e-12
+"""a spread below this part of the values is that of rounding: there is none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +50,11 @@ class Summary:
         """The standard error of the mean, sd / sqrt(n)."""
         return None if self.sd is None else self.sd / math.sqrt(self.n)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether all values are the same, of which there are more than one."""
+        return self.sd is not None and self.sd <= ROUNDING * abs(self.mean)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
@@ -60,8 +64,10 @@ class Curve:
     rounds: FloatArray
     interactions: FloatArray
     mean: FloatArray
-    se: FloatArray
-    """NaN where there is a single run"""
+    sd: FloatArray
+    """between seeds, of the mean of the folds; NaN where there is one seed"""
+    n_seeds: int = 1
+    n_folds: int = 1
 
     def at(self, x: X) -> FloatArray:
         """How far learning was at each point."""
@@ -80,6 +86,15 @@ def values_at(rows: Iterable[Row], metric: str, *, at: int | Literal["end"] = "e
             chosen = history[-1:] if at == "end" else [row for row in history if row.round == at]
             if chosen and (value := _value(chosen[-1], metric)) is not None:
                 values.setdefault(settings, {})[run] = value
+    return values
+
+
+def query_values(rows: Iterable[Row]) -> dict[Settings, dict[tuple[int, int], FloatVector]]:
+    """Offline nDCG of each held-out query at the end of each run, where it was kept."""
+    values: dict[Settings, dict[tuple[int, int], FloatVector]] = {}
+    for row in rows:
+        if row.query_ndcg:
+            values.setdefault(settings_of(row), {})[row.fold, row.seed] = np.array(row.query_ndcg)
     return values
 
 
@@ -102,15 +117,28 @@ def over_runs(runs: Mapping[tuple[int, int], float]) -> Summary:
     return _summary(list(runs.values()), "runs")
 
 
+def fixed_settings(rows: Iterable[Row]) -> set[Settings]:
+    """The combinations for which nothing was drawn."""
+    drawn: dict[Settings, bool] = {}
+    for row in rows:
+        settings = settings_of(row)
+        drawn[settings] = drawn.get(settings, False) or not row.fixed
+    return {settings for settings, some in drawn.items() if not some}
+
+
+def whole_seeds(runs: Mapping[tuple[int, int], float], folds: Collection[int] = ()) -> list[int]:
+    """The seeds that have all these folds, or all that any seed has."""
+    folds = folds or {fold for fold, _ in runs}
+    return [seed for seed in sorted({seed for _, seed in runs}) if all((fold, seed) in runs for fold in folds)]
+
+
 def over_seeds(runs: Mapping[tuple[int, int], float]) -> Summary:
     """Mean and spread over seeds of the mean of the folds; seeds that lack a fold do not count.
 
     ShapeError when no seed has all folds.
     """
     folds = {fold for fold, _ in runs}
-    seeds = sorted({seed for _, seed in runs})
-    whole = [seed for seed in seeds if all((fold, seed) in runs for fold in folds)]
-    return _summary([math.fsum(runs[fold, seed] for fold in folds) / len(folds) for seed in whole], "seeds")
+    return _summary([math.fsum(runs[fold, seed] for fold in folds) / len(folds) for seed in whole_seeds(runs)], "seeds")
 
 
 def summarise(runs: Mapping[tuple[int, int], float]) -> Summary:
@@ -154,7 +182,7 @@ def _runs(rows: Iterable[Row]) -> dict[Settings, dict[tuple[int, int], list[Row]
 def _value(row: Row, metric: str) -> float | None:
     if metric not in METRICS:
         raise ValueRangeError(f"wanted a metric out of {', '.join(METRICS)}, got {metric!r}")
-    value: float | None = msgspec.structs.asdict(row)[metric]
+    value: float | None = getattr(row, metric)
     return value
 
 
@@ -172,89 +200,15 @@ def _mean_height(points: FloatArray) -> float:
 
 
 def _curve(settings: Settings, rounds: list[int], interactions: Mapping[int, int], values: list[Runs]) -> Curve:
-    summaries = [summarise(runs) for runs in values]
+    """Of a value for each run at each round; without a seed that has all folds there is no band."""
+    seeds = whole_seeds(values[0])
+    spreads = [over_seeds(runs).sd if seeds else None for runs in values]
     return Curve(
         settings,
         np.array(rounds, dtype=np.float64),
         np.array([interactions[number] for number in rounds], dtype=np.float64),
-        np.array([summary.mean for summary in summaries]),
-        np.array([math.nan if summary.se is None else summary.se for summary in summaries]),
+        np.array([over_runs(runs).mean for runs in values]),
+        np.array([math.nan if sd is None else sd for sd in spreads]),
+        len(seeds),
+        len({fold for fold, _ in values[0]}),
     )
-
-
-ROUNDING = 1e-12
-"""a spread below this part of the values is that of rounding: there is none"""
-
-
-@dataclass(frozen=True, slots=True)
-class TTest:
-    """A two-tailed Student t-test of the difference of two means.
-
-    Without any spread p is 1 where the means are equal, else 0, and t is 0 or infinite.
-    """
-
-    difference: float
-    """first mean minus second mean"""
-    t: float
-    df: int
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class SettingsComparison:
-    """Two combinations of settings, compared on the runs that both have."""
-
-    first: Settings
-    second: Settings
-    test: TTest
-    p_corrected: float
-    """min(1, p * number of comparisons), Bonferroni"""
-
-
-def bonferroni(p: float, n_tests: int) -> float:
-    """min(1, p * n_tests): the chance of even one false alarm among n_tests stays below p."""
-    return min(1.0, p * n_tests)
-
-
-def compare(values: Mapping[Settings, Runs], groups: Iterable[Sequence[Settings]]) -> list[SettingsComparison]:
-    """Paired t-tests between any two settings of a group, corrected for the number of tests in all groups together.
-
-        t = mean(d) / (sd(d) / sqrt(n)),  n - 1 degrees of freedom, d the differences on the n runs that both have
-
-    Pairs with fewer than two runs in common are not compared.
-    """
-    pairs = [pair for group in groups for pair in itertools.combinations([s for s in group if s in values], 2)]
-    by_runs: dict[frozenset[tuple[int, int]], list[tuple[Settings, Settings]]] = {}
-    for a, b in pairs:
-        common = frozenset(values[a]) & frozenset(values[b])
-        if len(common) > 1:
-            by_runs.setdefault(common, []).append((a, b))
-    tests: dict[tuple[Settings, Settings], TTest] = {}
-    for runs, same in by_runs.items():
-        sides = (np.array([[values[pair[side]][run] for run in sorted(runs)] for pair in same]) for side in (0, 1))
-        tests.update(zip(same, _paired(*sides), strict=True))
-    return [
-        SettingsComparison(*pair, tests[pair], bonferroni(tests[pair].p, len(tests))) for pair in pairs if pair in tests
-    ]
-
-
-def _paired(first: FloatArray, second: FloatArray) -> list[TTest]:
-    """The paired tests of the rows of two [n_tests, n_runs], all at once: a study may have thousands of pairs."""
-    n_tests, n_runs = first.shape
-    size = np.maximum(np.abs(first), np.abs(second)).max(axis=1)
-    differences = first - second
-    means, spread = differences.mean(axis=1), np.ptp(differences, axis=1) > ROUNDING * size
-    t, p = np.zeros(n_tests), np.zeros(n_tests)
-    if spread.any():
-        t[spread], p[spread] = stats.ttest_rel(first[spread], second[spread], axis=1)
-    return [
-        TTest(float(means[n]), float(t[n]), n_runs - 1, float(p[n]))
-        if spread[n]
-        else _without_spread(float(means[n]), n_runs - 1, size=float(size[n]))
-        for n in range(n_tests)
-    ]
-
-
-def _without_spread(difference: float, df: int, *, size: float) -> TTest:
-    differs = abs(difference) > ROUNDING * size
-    return TTest(difference, math.copysign(math.inf, difference) if differs else 0.0, df, 0.0 if differs else 1.0)

@@ -6,11 +6,12 @@ import os
 import shutil
 import string
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal, TextIO
 
 import plotext
 
-from simulation.report.report import caption, key_titles, short_number
+from simulation.report.names import caption, key_titles, short_number
 from simulation.report.statistics import Curve, Settings, X
 
 COLOURS = (32, 166, 36, 175, 178, 74, 143, 245)
@@ -32,13 +33,24 @@ Look = Literal["colours", "letters", "ascii"]
 _ASCII = str.maketrans("┌┐└┘─│┤├┬┴┼", "++++-|++++" + "+")
 
 
-def show_curves(curves: Mapping[Settings, Curve], stream: TextIO, *, title: str, x: X = "interactions") -> None:
+def show_curves(
+    curves: Mapping[Settings, Curve],
+    stream: TextIO,
+    *,
+    title: str,
+    x: X = "interactions",
+    papers: Sequence[tuple[Settings, Curve]] = (),
+) -> None:
     """Print the curves as wide as the terminal; nothing where no curve has two points.
 
-    Without a terminal the picture is of ASCII letters 80 wide; NO_COLOR (no-color.org) is obeyed.
+    The paper's beside them are drawn where there is room for all. Without a terminal the picture is of ASCII letters
+    80 wide; NO_COLOR (no-color.org) is obeyed.
     """
     drawn = [curve for curve in curves.values() if len(curve.rounds) > 1]
     if drawn:
+        beside = [replace(curve, settings=(*settings, ("source", "paper"))) for settings, curve in papers]
+        if len(drawn) + len(beside) <= MAX_CURVES:
+            drawn += beside
         width = shutil.get_terminal_size().columns if stream.isatty() else PLAIN_WIDTH
         stream.write(picture(drawn, title=title, width=width, look=look_for(stream, os.environ), x=x) + "\n")
 

@@ -75,7 +75,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         for _ in range(self.rounds(past.together)):
             climbing = AscendingFPDGD(**fields_of(past.method))
             learning = KeepingServer(**fields_of(past.method))
-            _, shown = past.play(learning, model, staying, streams)
+            _, (shown,) = past.play(learning, model, staying, streams, 1)
             _, _ = federation.run_round(climbing, model, leavers, theirs)
             both = [*learning.record, *climbing.record]
             thetas = np.concatenate([one.thetas for one in both])

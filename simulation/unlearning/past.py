@@ -15,7 +15,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
-from simulation.federation import Population, Round, Shown
+from simulation.federation import Play, Population, Shown
 from simulation.streams import Streams
 
 
@@ -54,8 +54,8 @@ class Past:
     """What there is when somebody is to be forgotten."""
 
     method: FPDGD
-    play: Round
-    """plays a round of FPDGD, and of what is FPDGD and more"""
+    play: Play
+    """plays rounds of FPDGD, and of what is FPDGD and more"""
     everyone: Population
     n_leaving: int
     together: range
@@ -83,7 +83,7 @@ class Past:
         model, streams = begin.model, copy.deepcopy(begin.streams)
         yield Step(model)
         for _ in range(n_rounds):
-            model, shown = self.play(self.method, model, population, streams)
+            model, (shown,) = self.play(self.method, model, population, streams, 1)
             yield Step(model, shown)
 
 
@@ -92,7 +92,7 @@ def learn_together(
     everyone: Population,
     streams: Streams,
     *,
-    play: Round,
+    play: Play,
     fresh: Streams,
     n_leaving: int,
     together: range,
@@ -108,7 +108,7 @@ def learn_together(
         if number == together.start:
             before = Moment(model, copy.deepcopy(streams))
         playing = everyone if number in together else alone
-        model, _ = play(keeper if number in kept else method, model, playing, streams)
+        model, _ = play(keeper if number in kept else method, model, playing, streams, 1)
         yield number
     now = Moment(model, streams)
     return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh)

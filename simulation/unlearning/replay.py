@@ -51,12 +51,12 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
         for number in range(self.rounds(past.together)):
             kept, plain = divmod(number, self.every) if self.between else (number, 0)
             if plain:
-                model, shown = past.play(past.method, model, staying, streams)
+                model, (shown,) = past.play(past.method, model, staying, streams, 1)
                 yield Step(model, shown)
                 continue
             lengths = self._lengths(past.kept[kept], past.n_staying)
             server = CalibratingServer(**fields_of(past.method), lengths=lengths)
-            model, shown = past.play(server, model, staying, streams)
+            model, (shown,) = past.play(server, model, staying, streams, 1)
             yield Step(model, shown, *server.stretch)
 
     def _lengths(self, then: KeptRound, n_staying: int) -> FloatVector:

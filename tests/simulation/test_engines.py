@@ -52,19 +52,6 @@ def test_the_others_wait_for_what_the_first_cell_compiles() -> None:
     assert rows_of(events) == rows_of(InProcess().run(cells, work))
 
 
-def test_a_ray_cluster_gives_the_same_rows() -> None:
-    """Ray is another place to run, not another result."""
-    ray = pytest.importorskip("ray", reason="ray is not installed")
-    if not os.environ.get("FOLTR_TEST_RAY"):
-        pytest.skip("starting a Ray cluster takes long: FOLTR_TEST_RAY=1 asks for it")
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        cells, work = cells_of(preset()), work_with(None)
-        assert rows_of(RayCluster().run(cells, work)) == rows_of(InProcess().run(cells, work))
-    finally:
-        ray.shutdown()
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_worker_that_dies_fails_its_cell_alone(jobs: int, tmp_path: Path) -> None:
     """The cell of a dead process is reported with the exit code, the cells behind it go on in a new one."""

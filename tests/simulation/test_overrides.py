@@ -48,9 +48,10 @@ def test_another_method_begins_with_its_own_defaults() -> None:
 
 
 def test_the_papers_numbers_stay_only_beside_the_papers_study() -> None:
-    """More seeds or fewer folds leave [expect] in place; another setting takes it out."""
+    """More seeds leave [expect] in place; other folds or another setting take it out."""
     tables = {**SMALL, "expect": {"note": "n"}, "paper": {"title": "T"}}
-    assert "expect" in overridden(tables, {"seeds": [5], "data.folds": [[1]], "federation.evaluate_every": [10]})
+    assert "expect" in overridden(tables, {"seeds": [5], "federation.evaluate_every": [10]})
+    assert "expect" not in overridden(tables, {"data.folds": [[2]]})
     assert "expect" in overridden(tables, {"data.dataset": ["sample"], "method.name": ["fpdgd"]})
     other = overridden(tables, {"federation.rounds": [5]})
     assert "expect" not in other

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
+import types
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
 
+from foltr.federated.aggregation.registry import RULES, Aggregation
+from foltr.federated.registry import METHODS
+from simulation.attacks.registry import ATTACKS
 from simulation.cell import expand
-from simulation.cli import command
+from simulation.cli import command, main
 from simulation.data.datasets import load_fold
+from simulation.partitions.registry import PARTITIONS
 from simulation.preset import decode_preset, load_tables
-from simulation.report.report import SUMMARY_DATA, SUMMARY_TEXT
-from simulation.results import CELLS, PRESET, ROWS, TABLE, Row
+from simulation.report.summary import SUMMARY_DATA, SUMMARY_TEXT
+from simulation.results import CELLS, PRESET, ROWS, TABLE, Row, read_run
 from simulation.trial import Trial, check_method
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
@@ -67,3 +74,71 @@ def test_the_server_of_the_page_is_the_group_of_the_preset() -> None:
     tables = load_tables("group/default")
     assert example["federation"].items() <= tables["federation"].items()
     assert set(example["federation"]) == set(decode_preset(tables, source="page").federation.joining)
+
+
+def example_of(file: str) -> Any:
+    """The class that the page's file defines: the code is run as it stands there."""
+    text = PAGE.read_text(encoding="utf-8")
+    (code,) = re.findall(rf"```python\n# {re.escape(file)}, in [\w/]+\n(.*?)```", text, flags=re.DOTALL)
+    module = types.ModuleType(file.removesuffix(".py"))
+    sys.modules[module.__name__] = module  # dataclasses look there for the types of fields
+    exec(compile(code, file, "exec"), vars(module))
+    (found,) = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
+    return found
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The page's four examples, each by the line that the page gives for its registry."""
+    lines = dict(re.findall(r'The line: `"([\w-]+)": (\w+),` in', PAGE.read_text(encoding="utf-8")))
+    names = {kind: name for name, kind in lines.items()}
+    method, rule, attack, partition = map(example_of, OWN)
+    monkeypatch.setitem(METHODS, names[method.__name__], method)
+    monkeypatch.setitem(ATTACKS, names[attack.__name__], attack)
+    monkeypatch.setitem(PARTITIONS, names[partition.__name__], partition)
+    monkeypatch.setattr("foltr.federated.fpdgd.Aggregation", Aggregation | rule)
+    yield
+    for file in OWN:
+        sys.modules.pop(file.removesuffix(".py"))
+
+
+OWN = ("sign_pdgd.py", "midrange.py", "silent.py", "in_order.py")
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_the_page_adds_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command below the examples ends well, and what each asks for is what its cells ran with."""
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
+    commands = re.findall(
+        r"^foltr-search --simulate (sample .*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    few = ["--rounds", "3", "--folds", "1", "--clicks", "perfect", "--jobs", "1"]
+    ran = []
+    for number, line in enumerate(commands):
+        folder = tmp_path / str(number)
+        assert main([*line.split(), *few, "--out", str(folder)]) == 0
+        ran.append((folder / "preset.toml").read_text(encoding="utf-8"))
+        assert {row.round for row in read_run(folder).rows} == {0, 1, 2, 3}
+    assert [word in text for word, text in zip(("sign-pdgd", "midrange", "silent", "in-order"), ran, strict=True)] == [
+        True
+    ] * 4
+
+
+@pytest.mark.usefixtures("registered")
+def test_what_the_page_adds_is_checked_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rule refuses a single client and the partition more clients than queries, before anything runs."""
+    alone = ["sample", "--aggregation", "midrange", "--clients", "1", "--out", str(tmp_path / "out")]
+    assert main(alone) == 2
+    assert "federation.aggregation: midrange needs at least 2 clients, not 1" in capsys.readouterr().err
+    many = ["sample", "--set", "federation.partition.kind=in-order", "--clients", "50", "--out", str(tmp_path / "out")]
+    assert main(many) == 2
+    assert "federation.partition: wanted a query for each of 50 clients, got 40" in capsys.readouterr().err
+    assert main(["--list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"  {name} " in listed or f"  {name}\n" in listed for name in ("sign-pdgd", "silent", "in-order"))
+
+
+def test_the_names_of_the_rules_are_their_tags() -> None:
+    """One line in the union is all that a rule needs."""
+    assert {name: kind.__struct_config__.tag for name, kind in RULES.items()} == {name: name for name in RULES}
+    assert list(RULES.values()) == list(get_args(Aggregation))

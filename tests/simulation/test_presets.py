@@ -131,6 +131,8 @@ def test_a_preset_means_what_it_says(name: str) -> None:
     for cell in {str(cell.settings): cell for cell in cells}.values():
         check_method(cell)
     assert assignments(study.sweep)
+    for curve in study.expect.curves:
+        assert any(curve.where.items() <= cell.settings.items() for cell in cells), curve
     for expected in study.expect.values:
         where = {key: value for key, value in expected.where.items() if key not in ROW_KEYS}
         meant = [cell for cell in cells if where.items() <= cell.settings.items()]

@@ -140,6 +140,7 @@ def test_running_cells_have_bars_of_their_own(monkeypatch: pytest.MonkeyPatch) -
             "getting ready: perfect fold=1",
             "getting ready: perfect fold=2",
         ]
+        progress("a", 0, 4)
         assert [task.total for task in progress._bars.tasks][1:] == [None, None]
         progress("a", 1, 4)
         progress("b", 1, 2)

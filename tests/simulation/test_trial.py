@@ -14,7 +14,8 @@ from simulation.errors import PresetError
 from simulation.experiment import work_with
 from simulation.federation import Shown
 from simulation.label_rankers import LABEL_RANKERS
-from simulation.trial import DISCOUNT, Tally, check_method
+from simulation.results import DISCOUNT
+from simulation.trial import Tally, check_method
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 
@@ -35,6 +36,15 @@ def test_rows_come_at_the_start_every_so_often_and_at_the_end() -> None:
     assert rows[0].online_ndcg is None
     assert all(row.online_ndcg is not None and 0 <= row.online_ndcg <= 1 for row in rows[1:])
     assert all(row.offline_max_rr is not None for row in rows)
+
+
+@pytest.mark.parametrize(("name", "fixed"), [("least-squares", True), ("ranksvm", True), ("lambdarank", False)])
+def test_a_baseline_that_draws_nothing_says_so(name: str, fixed: bool) -> None:
+    """Its row would be the same with any seed; one that shuffles its queries has rows of its own by seed."""
+    study = preset(seeds=2, sweep={}, method={"name": name}, data={"dataset": "sample", "folds": [1]})
+    first, second = rows_of(InProcess().run(cells_of(study), work_with(None)))
+    assert (first.fixed, second.fixed) == (fixed, fixed)
+    assert (first.query_ndcg == second.query_ndcg) or not fixed
 
 
 def test_values_of_single_queries_come_with_the_last_row() -> None:

@@ -1,11 +1,11 @@
 """All aggregation rules by name.
 
-A field of type `Aggregation` reads {"rule": NAME, ...} strictly, NAME being a key of RULES.
+A field of type `Aggregation` reads {"rule": NAME, ...} strictly, NAME being a key of RULES. A new rule is a line there.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan
@@ -30,15 +30,5 @@ Aggregation: TypeAlias = (
     | NearestNeighbourMixing
 )
 
-RULES: dict[str, type[RuleSettings]] = {
-    "mean": Mean,
-    "median": Median,
-    "trimmed-mean": TrimmedMean,
-    "krum": Krum,
-    "multi-krum": MultiKrum,
-    "bulyan": Bulyan,
-    "geometric-median": GeometricMedian,
-    "centred-clipping": CentredClipping,
-    "norm-clipping": NormClipping,
-    "nearest-neighbour-mixing": NearestNeighbourMixing,
-}
+RULES: dict[str, type[RuleSettings]] = {str(rule.__struct_config__.tag): rule for rule in get_args(Aggregation)}
+"""by the name that each has as its tag"""

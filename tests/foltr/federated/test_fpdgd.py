@@ -280,3 +280,62 @@ def test_a_robust_rule_joins_differences() -> None:
     thetas = start + np.array([[0.1, 0.0], [0.2, 0.1], [1000.0, -1000.0]])
     joined = method.aggregate(Model(start), [FPDGDMessage(theta, 1) for theta in thetas])
     np.testing.assert_allclose(joined.theta, start + np.array([0.2, 0.0]))
+
+
+def test_fedprox_by_hand() -> None:
+    """From theta 0 as without it; a second page begins at (-a, a): mu = 2 takes .8 * 2 of a back.
+
+    a = .8 * 1/2 * 1/4 = .1, so the step is .8 (g - 2 * .1), g being the gradient of the page at (-.1, .1).
+    """
+    method = FPDGD(Linear(2), learning_rate=0.8, proximal=2.0)
+    first = method.learn(method.begin(Model(np.zeros(2)), RNG), PAGE)
+    assert first.theta == pytest.approx([-0.1, 0.1])
+    second = method.learn(first, PAGE)
+    slope = pdgd.gradient(Linear(2), first.theta, PAGE)
+    assert second.theta == pytest.approx([-0.1 + 0.8 * (slope[0] + 0.2), 0.1 + 0.8 * (slope[1] - 0.2)])
+
+
+@pytest.mark.parametrize("ranker", [Linear(2), Neural(2, n_hidden=3)])
+def test_fedprox_of_one_over_the_learning_rate_keeps_the_last_step(ranker: Linear | Neural) -> None:
+    """mu = 1 / eta: after each page theta = start + eta g, where g is the gradient at what the page before left."""
+    method = FPDGD(ranker, learning_rate=0.25, proximal=4.0)
+    start = ranker.initial(np.random.default_rng(3))
+    local, steps = method.begin(Model(start), RNG), []
+    for page in pages(6):
+        slope = pdgd.gradient(ranker, local.theta, page)
+        local = method.learn(local, page)
+        np.testing.assert_allclose(local.theta, start + 0.25 * slope, rtol=0, atol=1e-15)
+        steps.append(np.abs(local.theta - start).max())
+    assert sum(step > 1e-4 for step in steps) >= 3
+
+
+def test_fedper_sends_the_hidden_layer_and_keeps_the_output() -> None:
+    """Two inputs, three units: 9 numbers leave, the mean of them comes back, and each goes on from its own 3."""
+    method = FPDGD(Neural(2, n_hidden=3), learning_rate=0.5, personal=True)
+    model = method.initial(np.random.default_rng(1))
+    ends = []
+    for page in pages(2):
+        ends.append(method.learn(method.begin(model, RNG), page).theta)
+    sent = [FPDGDMessage(method.sent(theta), 1) for theta in ends]
+    joined = method.aggregate(model, sent)
+    assert [len(message.theta) for message in sent] == [9, 9]
+    assert joined.theta[:9] == pytest.approx((ends[0][:9] + ends[1][:9]) / 2)
+    assert joined.theta[9:].tolist() == model.theta[9:].tolist()
+    again = method.begin_keeping(joined, ends[1])
+    assert again.theta.tolist() == [*joined.theta[:9], *ends[1][9:]]
+    assert ends[1][9:].tolist() != model.theta[9:].tolist()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"proximal": -0.1}, "proximal must not be negative"),
+        ({"proximal": 0.1, "update": "batch"}, "proximal .* needs update"),
+        ({"personal": True}, "neural ranker"),
+        ({"zero_start": True, "ranker": Neural(2)}, "learns nothing"),
+    ],
+)
+def test_remedies_that_cannot_be_are_refused(settings: dict[str, Any], said: str) -> None:
+    """A negative mu, one without steps to draw back, an output layer that is not there, weights that are all 0."""
+    with pytest.raises(ValueRangeError, match=said):
+        FPDGD(**{"ranker": Linear(2), **settings})

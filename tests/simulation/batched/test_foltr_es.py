@@ -17,7 +17,6 @@ from simulation import federation
 from simulation.batched import foltr_es
 from simulation.batched.foltr_es import perturb, run_round
 from simulation.batched.pages import best_first
-from simulation.batched.rounds import fast_round
 from simulation.click_models import make_users
 from simulation.data.queries import QuerySet
 from simulation.federation import Population
@@ -143,7 +142,7 @@ def test_it_learns_what_users_click() -> None:
     features = np.concatenate([rng.random((400, 5)), grades[:, None] + rng.random((400, 1))], axis=1)
     data = QuerySet(features.astype(np.float32), grades, np.arange(0, 401, 20), tuple(map(str, range(20))))
     method = FoltrES(Linear(6), truth_probability=0.9)
-    model, seen, _ = played(fast_round(method), method, population(data, clicks="perfect", n_clients=500), rounds=40)
+    model, seen, _ = played(foltr_es.run_round, method, population(data, clicks="perfect", n_clients=500), rounds=40)
     assert model.theta.argmax() == 5
     assert seen[-1][3] > seen[0][3] + 500
 

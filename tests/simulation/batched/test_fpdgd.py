@@ -9,16 +9,17 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.trimmed_mean import Median
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adam, Momentum, Optimizer
-from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
+from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
-from simulation.batched.fpdgd import reported_thetas, run_round
+from simulation.batched.fpdgd import play, reported_thetas, run_round
 from simulation.click_models import Users
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
@@ -142,6 +143,56 @@ def test_what_is_not_compiled_goes_by_the_four_verbs(settings: dict[str, Any]) -
     assert_twins(method, population, rtol=0.0)
     with pytest.raises(ValueRangeError, match="not compiled"):
         reported_thetas(method, method.initial(np.random.default_rng(0)), population, make_streams(0, 3))
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("rule", [Mean(), TrimmedMean(n_malicious=1), MultiKrum(n_malicious=1)])
+def test_many_rounds_at_once_are_one_after_another(ranker: Ranker, rule: Aggregation) -> None:
+    """7 rounds in one call, or in seven, with noise: the same bits, pages and streams."""
+    population, privacy = (
+        Population(queries(np.float64), cascade(), 6, 4),
+        FpdgdPaper(sensitivity=1.0, epsilon=5.0, n_clients=6),
+    )
+    method = FPDGD(ranker, privacy=privacy, aggregation=rule)
+    streams, others = make_streams(3, 6), make_streams(3, 6)
+    model, pages = play(method, method.initial(streams.model), population, streams, 7)
+    twin, seen = method.initial(others.model), []
+    for _ in range(7):
+        twin, page = run_round(method, twin, population, others)
+        seen.append(page)
+    assert (model.round, model.theta.tolist(), pages) == (7, twin.theta.tolist(), seen)
+    assert streams.users.tolist() == others.users.tolist()
+    for device, other in zip(streams.devices, others.devices, strict=True):
+        assert device.random() == other.random()
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("rule", [Median(), Krum(n_malicious=1, distance="euclidean"), MultiKrum(n_malicious=2)])
+def test_compiled_rules_join_as_the_four_verbs(ranker: Ranker, rule: Aggregation) -> None:
+    """Eight clients with different numbers of pages, joined by order statistics and by the nearest."""
+    population = Population(queries(np.float64), cascade(), 8, np.arange(1, 9))
+    assert_twins(FPDGD(ranker, aggregation=rule), population, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("privacy", [NoPrivacy(), FpdgdPaper(sensitivity=1.0, epsilon=5.0, n_clients=4)])
+def test_proximal_steps(ranker: Ranker, privacy: Mechanism) -> None:
+    """FedProx, alone and with noise; pages that teach nothing draw back too."""
+    method = FPDGD(ranker, learning_rate=0.3, proximal=0.8, privacy=privacy)
+    assert_twins(method, Population(queries(np.float64), cascade(), 4, 9), rtol=1e-9)
+
+
+@pytest.mark.parametrize("settings", [{}, {"proximal": 0.5}, {"aggregation": Median()}, {"optimizer": Momentum()}])
+def test_personal_output_weights(settings: dict[str, Any]) -> None:
+    """FedPer: the devices end with the same rankers, and so does the server."""
+    method, data = FPDGD(RANKERS[1], personal=True, **settings), queries(np.float64)
+    kept = np.tile(method.initial(np.random.default_rng(2)).theta, (3, 1))
+    twins = [Population(data, cascade(), 3, 7, personal=kept.copy()) for _ in range(2)]
+    model, pages = rounds(run_round, method, twins[0], 4)
+    twin, twin_pages = rounds(federation.run_round, method, twins[1], 4)
+    np.testing.assert_allclose(model.theta, twin.theta, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(twins[0].personal, twins[1].personal, rtol=1e-9, atol=1e-9)
+    assert_same_pages(pages, twin_pages)
 
 
 def test_one_client_with_many_interactions_is_centralised_pdgd() -> None:

@@ -5,23 +5,23 @@ import numpy.typing as npt
 import pytest
 
 from foltr.ranking import plackett_luce
-from simulation.batched.plackett_luce import BLOCK, draw, exponentials
+from simulation.batched.plackett_luce import LANES, draw, exponentials, uniforms
 from simulation.streams import StreamStates, make_streams, user_generator
 
 
-def room(n_docs: int) -> int:
-    """How long the arrays of weights must be for `n_docs` documents: whole blocks."""
-    return -(-n_docs // BLOCK) * BLOCK
+def with_room(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The scores in an array that has room for whole vectors."""
+    return np.concatenate([scores, np.full(LANES, np.nan)])
 
 
 def compiled_draw(scores: npt.NDArray[np.float64], k: int, state: StreamStates) -> tuple[list[int], list[float], float]:
     """The ranking, the weights of the shown documents, and what draw returns."""
-    n_docs = len(scores)
-    weights, powers = np.empty(room(n_docs)), np.empty(room(n_docs))
-    sums, before = np.empty(len(weights) // BLOCK), np.empty(len(weights) // BLOCK)
-    ranking, placed = np.empty(min(k, n_docs), dtype=np.int64), np.empty(min(k, n_docs))
-    exponentials(scores, scores.max(), n_docs, weights, powers)
-    rest = draw(scores, n_docs, len(ranking), state, weights, powers, sums, before, ranking, placed)
+    n_docs, rows = len(scores), with_room(scores)
+    weights, sums, numbers = np.empty_like(rows), np.empty_like(rows), np.empty(min(k, n_docs))
+    ranking, placed = np.empty(len(numbers), dtype=np.int64), np.empty(len(numbers))
+    exponentials(rows, scores.max(), n_docs, weights)
+    uniforms(state, len(numbers), numbers)
+    rest = draw(rows, n_docs, len(numbers), numbers, weights, sums, ranking, placed)
     return ranking.tolist(), placed.tolist(), rest
 
 
@@ -62,8 +62,9 @@ def test_scores_that_are_not_finite_are_reported(bad: float) -> None:
 def test_exponentials_are_those_of_numpy() -> None:
     """5,000 scores from 0 to -690: within two units in the last place; 0 below, to the end of the block."""
     scores = np.concatenate([np.linspace(-690.0, 0.0, 5000), [-701.0, -1e300]])
-    weights, powers = np.empty(room(len(scores))), np.empty(room(len(scores)))
-    exponentials(scores, 0.0, len(scores), weights, powers)
+    weights = np.full(len(scores) + LANES, np.nan)
+    exponentials(with_room(scores), 0.0, len(scores), weights)
     np.testing.assert_allclose(weights[:5000], np.exp(scores[:5000]), rtol=4.5e-16)
-    assert weights[5000:].tolist() == [0.0] * (len(weights) - 5000)
+    whole = -(-len(scores) // LANES) * LANES
+    assert weights[5000:whole].tolist() == [0.0] * (whole - 5000)
     assert weights[4999] == 1.0

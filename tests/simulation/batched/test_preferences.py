@@ -22,7 +22,9 @@ def logarithmic(scores: FloatVector, ranking: Int64Vector, clicks: BoolVector) -
     """The same by logarithms."""
     k = len(ranking)
     wanted = np.full(k, np.nan)
-    seen = pair_weights_by_logarithms(scores, len(scores), ranking, clicks, k, np.empty(k + 1), wanted)
+    seen = pair_weights_by_logarithms(
+        scores, len(scores), ranking, clicks, k, np.empty(len(scores)), np.empty(k + 1), wanted
+    )
     return seen, wanted
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from simulation.merging.splits import (
     CategorySplit,
     FeatureSplit,
     GroupSplit,
+    IntentSplit,
     RangeSplit,
     Split,
+    first_intents,
     merge_sets,
     query_categories,
 )
@@ -89,6 +93,17 @@ def test_the_threshold_of_a_feature_is_that_of_relevant_training_documents() -> 
     data = queries([[1.0], [2.0], [3.0], [100.0], [4.0], [5.0], [100.0]], [1, 1, 1, 0, 1, 1, 0], 2, 2, 3)
     mine, others, rest = parted(FeatureSplit(feature=1), data)
     assert (mine, others, rest) == ([2], [0, 1], [])
+
+
+def test_the_category_of_a_document_is_its_first_intent() -> None:
+    """Query 0 has two documents for intent 1 and one for 2, query 1 only one for 2, which 3 shares."""
+    data = queries([[0.0]] * 5, [1, 1, 1, 0, 1], 3, 2)
+    sets = np.array([[1, 1, 0, 0, 0], [0, 1, 1, 0, 1], [0, 0, 0, 0, 1]], dtype=np.int8)
+    labelled = replace(data, label_sets=sets)
+    assert first_intents(labelled).tolist() == [1, 1, 2, 0, 2]
+    assert parted(IntentSplit(intent=1), labelled) == ([0], [1], [])
+    with pytest.raises(DatasetError, match="there are 0 label sets, not 1"):
+        parted(IntentSplit(intent=1), data)
 
 
 def test_groups_are_those_of_the_mean_vectors() -> None:

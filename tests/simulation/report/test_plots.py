@@ -5,12 +5,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from simulation.preset import ExpectedValue
-from simulation.report.plots import COLOURS, draw, write_plots
+from simulation.preset import ExpectedCurve, ExpectedValue
+from simulation.report.paper_curves import papers_beside
+from simulation.report.plots import COLOURS, draw, panel_keys, write_plots
 from simulation.report.statistics import curves
 from simulation.results import Row
 
@@ -76,11 +78,64 @@ def test_each_condition_has_a_panel_and_each_setting_a_colour() -> None:
     assert len(figure.legends) == 1
 
 
-def test_the_band_is_one_standard_error() -> None:
-    """Folds differ by .02 from each other: the band around the mean is .02 / sqrt(3) to both sides."""
-    (axes,) = draw(curves(rows_of("perfect", 0.1, slope=0.0), "offline_ndcg"), title="x").axes
-    edges = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert np.ptp(edges) == pytest.approx(2 * 0.02 / 3**0.5)
+def test_the_band_is_one_standard_deviation_between_seeds() -> None:
+    """Seeds are .01 apart, folds .02, which have no part in it; one seed has no band. The caption says which."""
+    once = rows_of("perfect", 0.1, slope=0.0)
+    again = [
+        msgspec.structs.replace(row, seed=2, offline_ndcg=(row.offline_ndcg or 0) + 0.01, cell=f"{row.cell}-2")
+        for row in once
+    ]
+    two, one = curves([*once, *again], "offline_ndcg"), curves(once, "offline_ndcg")
+    figure = draw(two, title="x")
+    edges = figure.axes[0].collections[0].get_paths()[0].vertices[:, 1]
+    assert np.ptp(edges) == pytest.approx(2 * 0.01 / 2**0.5)
+    assert "band: one standard deviation between seeds" in figure.legends[0].get_title().get_text().replace("\n", " ")
+    bare = draw(one, title="x")
+    assert len(bare.axes[0].collections) == 0
+    assert bare.legends[0].get_title().get_text() == "mean of 3 folds, one seed: no band"
+
+
+def test_the_papers_curve_is_beside_ours() -> None:
+    """Dotted, in the colour of the curve it speaks of, by its own points, and no further than ours."""
+    given = ExpectedCurve(
+        metric="offline_ndcg",
+        where={"users.clicks": "perfect", "method.learning_rate": 0.01},
+        at=(50, 150, 900),
+        values=(0.3, 0.5, 0.6),
+    )
+    found = curves(ROWS, "offline_ndcg")
+    perfect, poison = draw(found, title="x", papers=papers_beside(found, "offline_ndcg", [given])).axes
+    ours, papers = perfect.get_lines()[1], perfect.get_lines()[2]
+    assert papers.get_xydata().tolist() == [[50, 0.3], [150, 0.5]]
+    assert (papers.get_linestyle(), papers.get_color()) == (":", ours.get_color())
+    assert len(poison.get_lines()) == 2
+
+
+def test_title_and_what_the_data_are_stand_above() -> None:
+    """The figure's title, and below it what stood in for the data that were asked for."""
+    figure = draw(curves(ROWS, "offline_ndcg"), title="x", heading="FPDGD, figure 3.6b", stand_in="NOT MSLR: synthetic")
+    assert figure.get_suptitle() == "FPDGD, figure 3.6b\nNOT MSLR: synthetic"
+
+
+def test_panels_of_other_heights_have_their_own_axis() -> None:
+    """.3 above the others, curves that rise by .05 would be flat on a common one."""
+    high = [msgspec.structs.replace(row, offline_ndcg=(row.offline_ndcg or 0) + 0.3) for row in ROWS[len(ROWS) // 2 :]]
+    first, second = draw(curves([*ROWS[: len(ROWS) // 2], *high], "offline_ndcg"), title="x").axes
+    assert second.get_ylim()[0] > first.get_ylim()[1]
+
+
+def test_many_settings_take_more_panels() -> None:
+    """Two users x three privacies x five rates: fifteen lines to a panel are too many, so privacies make panels too."""
+    settings = [
+        (("users.clicks", clicks), ("method.privacy", privacy), ("method.learning_rate", rate))
+        for clicks in ("perfect", "poison")
+        for privacy in ("low", "high", "none")
+        for rate in (0.1, 0.2, 0.3, 0.4, 0.5)
+    ]
+    assert panel_keys(settings) == ["users.clicks", "method.privacy"]
+    assert panel_keys(settings[:5]) == ["users.clicks"]
+    many = [(("users.clicks", c), ("users.k", k)) for c in "abc" for k in range(4)]
+    assert (panel_keys(many[:8]), panel_keys(many)) == ([], ["users.clicks"])
 
 
 def test_only_conditions_make_one_panel() -> None:
@@ -115,6 +170,18 @@ def test_many_lines_have_a_legend_at_the_side() -> None:
     assert len(looks) == 12
     figure.draw_without_rendering()
     assert figure.axes[0].get_window_extent().width / figure.dpi > 3
+
+
+def test_a_single_row_beside_a_curve_is_a_level() -> None:
+    """It is drawn across the whole panel, and the paper's number for it stands at the right edge of the curves."""
+    level = [row for row in rows_of("perfect", 1.0, rounds=9) if row.round == 8]
+    number = ExpectedValue(metric="offline_ndcg", where={"method.learning_rate": 1.0}, value=0.5)
+    figure = draw(curves([*ROWS, *level], "offline_ndcg"), title="nDCG", expected=[number])
+    axes = figure.axes[0]
+    drawn = next(line for line in axes.lines if line.get_label() == "learning rate 1")
+    assert np.asarray(drawn.get_ydata()).tolist() == pytest.approx([0.4 + 0.01 * 8 + 0.02 * 2] * 2)
+    assert np.asarray(drawn.get_xdata()).tolist() == [0, 1]  # of the axes' width
+    assert axes.get_xlim()[1] < 8 * 50
 
 
 def test_a_single_row_is_no_curve(tmp_path: Path) -> None:

@@ -7,20 +7,13 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from simulation.report.report import (
-    caption,
-    key_titles,
-    make_report,
-    metric_title,
-    result_grid,
-    setting_text,
-    short_number,
-    show_report,
-    write_summary,
-)
-from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected
+from simulation.report.report import make_report
+from simulation.report.result_tables import result_grid, show_report
+from simulation.report.summary import write_summary
+from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
 
 
 def test_each_combination_has_a_line_in_the_order_of_the_rows() -> None:
@@ -29,13 +22,13 @@ def test_each_combination_has_a_line_in_the_order_of_the_rows() -> None:
     grid = result_grid(report, report.metrics)
     assert list(grid.header) == ["clicks", "learning rate", "runs", "offline nDCG@10"]
     assert [list(row[:3]) for row in grid.rows] == [
-        [PERFECT, "0.1", "6"],
-        [PERFECT, "0.01", "6"],
-        [POISON, "0.1", "6"],
-        [POISON, "0.01", "6"],
+        [PERFECT, "0.1", "10"],
+        [PERFECT, "0.01", "10"],
+        [POISON, "0.1", "10"],
+        [POISON, "0.01", "10"],
     ]
-    # seeds have means .65, .67, .66 over the two folds: standard error .01 / sqrt(3)
-    assert grid.rows[0][3] == f"0.6600 ± {0.01 / math.sqrt(3):.4f} "
+    # seeds have means .65, .67, .66, .69, .68 over the two folds: standard error sqrt(.001 / 4) / sqrt(5)
+    assert grid.rows[0][3] == f"0.6700 ± {math.sqrt(0.001 / 4 / 5):.4f} "
 
 
 def test_marks_are_given_under_the_same_conditions_only() -> None:
@@ -46,16 +39,50 @@ def test_marks_are_given_under_the_same_conditions_only() -> None:
     assert [c.first[0] == c.second[0] for c in comparisons] == [True, True]
 
 
+def test_a_baseline_that_is_run_once_meets_every_seed_of_the_others() -> None:
+    """What nothing is drawn for is the same with every seed: it is paired with all of them, and counted once."""
+    once = [msgspec.structs.replace(row, fixed=True) for row in rows_of(PERFECT, 0.01, [[0.5], [0.4]], queries=4)]
+    report = make_report([*rows_of(PERFECT, 0.1, [[0.7, 0.75], [0.6, 0.65]], queries=4), *once])
+    (comparison,) = report.comparisons["offline_ndcg"]
+    assert comparison.difference == pytest.approx(0.225)
+    assert comparison.dependent.df == 3
+    assert [line.runs for line in report.lines] == [4, 2]
+
+
+def test_other_data_are_said_in_titles_and_files(tmp_path: Path) -> None:
+    """What stands in for the data that were asked for is in the title of every table, and in summary.json."""
+    report = make_report(ROWS, expected=[expected(0.66)], stand_in="MSLR-shaped, not MSLR")
+    write_summary(tmp_path, report)
+    text = (tmp_path / "summary.md").read_text()
+    assert text.startswith("## Results after the last round - MSLR-shaped, not MSLR\n")
+    assert "## Beside the paper - MSLR-shaped, not MSLR\n" in text
+    data = json.loads((tmp_path / "summary.json").read_text())
+    assert (data["stand_in"], data["expected"][0]["verdict"]) == ("MSLR-shaped, not MSLR", "other data")
+
+
+def test_one_seed_speaks_of_its_rankers() -> None:
+    """A mark that rests on a single seed says so; one of several does not."""
+    for n_seeds, said in ((1, True), (5, False)):
+        report = make_report([row for row in ROWS if row.seed <= n_seeds])
+        notes = " ".join(result_grid(report, report.metrics).notes)
+        assert "* below the best" in notes
+        assert ("of these rankers, not of what other seeds would make" in notes) == said
+
+
 def test_the_summary_is_kept_for_people_and_programs(tmp_path: Path) -> None:
     """summary.json has both spreads, the areas and every test; summary.md has the tables."""
-    write_summary(tmp_path, make_report(ROWS, expected=[expected(0.66, sd=0.01)], k=10))
+    write_summary(tmp_path, make_report(ROWS, expected=[expected(0.6701)], k=10))
     data = json.loads((tmp_path / "summary.json").read_text())
     metric = data["settings"][0]["metrics"]["offline_ndcg"]
-    assert metric["over_runs"]["n"] == 6
-    assert metric["over_seeds"]["se"] == pytest.approx(0.01 / math.sqrt(3))
-    assert metric["area"]["mean"] == pytest.approx(0.66)
+    assert metric["over_runs"]["n"] == 10
+    assert metric["over_seeds"]["se"] == pytest.approx(math.sqrt(0.001 / 4 / 5))
+    assert metric["area"]["mean"] == pytest.approx(0.67)
     assert len(data["comparisons"]) == 2
-    assert data["expected"][0]["agrees"] is True
+    assert [c["test"] for c in data["comparisons"]] == ["queries"] * 2
+    assert data["comparisons"][0]["paper_t_over_dependent_runs"]["df"] == 9
+    (number,) = data["expected"]
+    assert (number["verdict"], number["digits"], number["margin"]) == ("undecided", 4, 0.005)
+    assert number["unit"] == pytest.approx(math.sqrt(0.001 / 4 * (1 + 1 / 5)), rel=1e-3)
     text = (tmp_path / "summary.md").read_text()
     assert text.startswith("## Results after the last round\n")
     assert "## Beside the paper" in text
@@ -68,20 +95,3 @@ def test_no_rows_make_an_empty_report(tmp_path: Path) -> None:
     show_report(report, out)
     write_summary(tmp_path, report)
     assert out.getvalue() == "nothing has finished\n"
-
-
-def test_short_names_stay_distinct() -> None:
-    """A key is called by its last part unless two keys share it; `name` says nothing by itself."""
-    settings = [(("method.name", "fpdgd"), ("users.k", 1), ("data.k", 2), ("method.learning_rate", 0.1))]
-    titles = key_titles(settings)
-    assert list(titles.values()) == ["method", "users.k", "data.k", "learning rate"]
-    assert caption(settings[0], titles, skip=["data.k"]) == "fpdgd, users.k 1, learning rate 0.1"
-    assert caption((), titles) == "all"
-
-
-def test_values_and_metrics_for_people() -> None:
-    """The cutoff is that of the held-out rankings; pages have their own length. Thousands and millions are short."""
-    assert [setting_text(v) for v in (True, False, 1e-05, 3, "x", None)] == ["yes", "no", "1e-05", "3", "x", "-"]
-    assert [metric_title(m, k=10) for m in ("offline_ndcg", "offline_map")] == ["offline nDCG@10", "offline MAP"]
-    assert metric_title("online_ndcg", k=10) == "online nDCG"
-    assert [short_number(v) for v in (0, 999, 12500, 2e6)] == ["0", "999", "12.5k", "2M"]

@@ -8,58 +8,120 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulation.report.statistics import Runs, TTest, bonferroni, compare
+from simulation.report import significance
+from simulation.report.significance import SettingsComparison, compare, holm, t_test
+from simulation.report.statistics import Runs
 
-RUNS = {(1, 1): 0.1, (2, 1): 0.3, (1, 2): 0.2, (2, 2): 0.6}
+ONE, OTHER = (("method", "one"),), (("method", "other"),)
+
+RUNS: Runs = {(1, 1): 0.1, (2, 1): 0.3, (1, 2): 0.2, (2, 2): 0.6}
 """two folds, two seeds"""
 
 
-def paired_t(first: Runs, second: Runs) -> TTest:
-    """The test of a study with two settings."""
-    one, other = (("method", "one"),), (("method", "other"),)
-    (found,) = compare({one: first, other: second}, [[one, other]])
-    return found.test
+def compared(first: Runs, second: Runs) -> SettingsComparison:
+    """A study with two settings."""
+    (found,) = compare({ONE: first, OTHER: second}, [[ONE, OTHER]])
+    return found
 
 
-def test_the_paired_test_by_hand() -> None:
+def test_the_papers_t_by_hand() -> None:
     """Differences 1, 2, 3: t = 2 / (1 / sqrt(3)) with 2 degrees of freedom, two-tailed."""
-    first, second = {(1, s): 2.0 * s for s in (1, 2, 3)}, {(1, s): 1.0 * s for s in (1, 2, 3)}
-    test = paired_t(first, second)
-    assert test.difference == pytest.approx(2)
-    assert test.t == pytest.approx(2 * math.sqrt(3))
-    assert test.df == 2
+    test = t_test([1.0, 2.0, 3.0])
+    assert (test.difference, test.t, test.df) == (2, pytest.approx(2 * math.sqrt(3)), 2)
     # with 2 degrees of freedom P(|T| > t) = 1 - t / sqrt(2 + t^2)
     assert test.p == pytest.approx(1 - test.t / math.sqrt(2 + test.t**2))
 
 
-def test_pairs_are_matched_by_fold_and_seed() -> None:
-    """The order of the runs does not matter, and a run that only one side has is left out."""
-    second = dict(reversed([(run, value + 0.1 * run[1]) for run, value in RUNS.items()]))
-    assert paired_t({**RUNS, (9, 9): 7.0}, second) == paired_t(RUNS, second)
-    assert paired_t(second, RUNS).t == pytest.approx(-paired_t(RUNS, second).t)
+def test_the_papers_t_takes_all_runs_as_independent() -> None:
+    """It is scipy's paired test over (fold, seed), in any order, on the runs that both have."""
+    second = dict(reversed([(run, value + 0.1 * run[1] + 0.02 * run[0]) for run, value in RUNS.items()]))
+    found = compared({**RUNS, (9, 9): 7.0}, second).dependent
+    theirs = stats.ttest_rel([RUNS[run] for run in sorted(RUNS)], [second[run] for run in sorted(RUNS)])
+    assert (found.t, found.p, found.df) == (pytest.approx(theirs.statistic), pytest.approx(theirs.pvalue), 3)
+
+
+def test_fold_means_by_hand() -> None:
+    """Seeds first: folds differ by .1, .2, .3. Nadeau and Bengio: .2 / (.1 sqrt(1/3 + 1/3)), 2 degrees of freedom."""
+    first = {(fold, seed): fold / 10 + seed / 100 for fold in (1, 2, 3) for seed in (1, 2)}
+    second = {(fold, seed): (3 - 2 * seed) / 1000 + seed / 100 for fold in (1, 2, 3) for seed in (1, 2)}
+    found = compared(first, second)
+    t = 0.2 / (0.1 * math.sqrt(2 / 3))
+    assert (found.test, found.n, found.difference) == ("fold means", 3, pytest.approx(0.2))
+    assert found.p == pytest.approx(1 - t / math.sqrt(2 + t**2))
+    half = stats.t.ppf(0.975, 2) * 0.1 * math.sqrt(2 / 3)
+    assert found.interval == pytest.approx((0.2 - half, 0.2 + half))
+
+
+def test_one_fold_is_tested_over_its_seeds() -> None:
+    """They are independent there, so the plain t is right."""
+    found = compared({(1, s): 2.0 * s for s in (1, 2, 3)}, {(1, s): 1.0 * s for s in (1, 2, 3)})
+    assert (found.test, found.n, found.p) == ("seeds", 3, found.dependent.p)
+
+
+def test_dependent_folds_raise_no_more_false_alarms_than_promised() -> None:
+    """A difference of its own in each fold, five seeds: the papers' t cries wolf in nearly half of the studies."""
+    rng = np.random.default_rng(3)
+    alarms = np.zeros(2)
+    for _ in range(200):
+        folds, seeds = rng.normal(0, 0.01, 5), rng.normal(0, 0.003, (5, 5))
+        first = {(f, s): float(folds[f] + seeds[f, s]) for f in range(5) for s in range(5)}
+        found = compared(first, dict.fromkeys(first, 0.0))
+        alarms += (found.p < 0.05, found.dependent.p < 0.05)
+    assert alarms[0] <= 0.07 * 200
+    assert alarms[1] > 0.3 * 200
+
+
+def test_values_of_queries_decide_where_they_are_known() -> None:
+    """They give test, difference and interval; without the same queries on both sides the folds do."""
+    rng = np.random.default_rng(6)
+    queries = {run: rng.random(30) for run in RUNS}
+    better = {run: values + 0.05 for run, values in queries.items()}
+    values = {
+        ONE: {run: float(v.mean()) for run, v in better.items()},
+        OTHER: {r: float(v.mean()) for r, v in queries.items()},
+    }
+    (found,) = compare(values, [[ONE, OTHER]], {ONE: better, OTHER: queries})
+    assert (found.test, found.n, found.difference) == ("queries", 60, pytest.approx(0.05))
+    assert found.p == pytest.approx(2.0**-59)
+    assert found.interval == pytest.approx((0.05, 0.05))
+    fewer = {run: values[:-1] for run, values in queries.items()}
+    (other,) = compare(values, [[ONE, OTHER]], {ONE: better, OTHER: fewer})
+    assert other.test == "fold means"
+    (single,) = compare(
+        {s: {(1, 1): runs[1, 1]} for s, runs in values.items()}, [[ONE, OTHER]], {ONE: better, OTHER: queries}
+    )
+    assert single.test == "queries"
 
 
 def test_equal_differences_need_no_spread() -> None:
     """Runs that are the same are no evidence; runs that always differ by the same amount are all of it."""
     half = dict.fromkeys(RUNS, 0.5)
-    assert paired_t(half, half).p == 1
-    assert (paired_t(dict.fromkeys(RUNS, 0.75), half).p, paired_t(dict.fromkeys(RUNS, 0.25), half).t) == (0, -math.inf)
+    assert compared(half, half).p == 1
+    assert compared(dict.fromkeys(RUNS, 0.75), half).p == 0
+    assert compared(dict.fromkeys(RUNS, 0.25), half).dependent.t == -math.inf
 
 
 def test_rounding_is_no_spread() -> None:
     """Differences that are the same but for rounding do not make a t of millions."""
-    shifted = {run: value + 0.1 for run, value in RUNS.items()}
-    assert paired_t(shifted, RUNS).t == math.inf
-    assert paired_t({run: value + 1e-17 for run, value in RUNS.items()}, RUNS).p == 1
+    assert compared({run: value + 0.1 for run, value in RUNS.items()}, RUNS).dependent.t == math.inf
+    assert compared({run: value + 1e-17 for run, value in RUNS.items()}, RUNS).p == 1
 
 
 def test_too_few_values_are_not_compared() -> None:
     """A t-test without degrees of freedom is none."""
-    one, other = (("method", "one"),), (("method", "other"),)
-    assert compare({one: {(1, 1): 1.0}, other: RUNS}, [[one, other]]) == []
+    assert compare({ONE: {(1, 1): 1.0}, OTHER: RUNS}, [[ONE, OTHER]]) == []
+    assert compare({ONE: {(7, 1): 1.0}, OTHER: RUNS}, [[ONE, OTHER]]) == []
 
 
-def test_bonferroni_counts_all_groups() -> None:
+def test_holm_by_hand() -> None:
+    """.01 x 4, .02 x 3, then .03 x 2 = .06 again, .5 x 1; left-out tests count."""
+    assert holm([0.02, 0.5, 0.01, 0.03]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
+    assert holm([0.4, 0.3]) == pytest.approx([0.6, 0.6])
+    assert holm([0.02, 0.5], n_tests=10) == pytest.approx([0.2, 1.0])
+    assert holm([]) == []
+
+
+def test_holm_counts_all_groups() -> None:
     """Three settings in a group are three tests, two are one: four in all, none between the groups."""
     rng = np.random.default_rng(5)
     names = [(("method", name),) for name in "abcde"]
@@ -71,27 +133,15 @@ def test_bonferroni_counts_all_groups() -> None:
         (names[1], names[2]),
         (names[3], names[4]),
     ]
-    assert all(c.p_corrected == min(1.0, 4 * c.test.p) for c in found)
-    assert bonferroni(0.3, 4) == 1
+    assert [c.p_corrected for c in found] == pytest.approx(holm([c.p for c in found]))
 
 
-def test_false_alarms_stay_below_the_level() -> None:
-    """Under the null hypothesis p is uniform: about one test in twenty is below .05."""
-    rng = np.random.default_rng(11)
-    draws = rng.normal(size=(400, 2, 10))
-    ps = [paired_t({(1, s): a[s] for s in range(10)}, {(1, s): b[s] for s in range(10)}).p for a, b in draws]
-    assert 0.02 < np.mean(np.array(ps) < 0.05) < 0.09
-
-
-def test_all_pairs_at_once_are_the_tests_one_by_one() -> None:
-    """Whatever runs the pairs have in common, each test is that of scipy on just these runs, in the order of pairs."""
+def test_too_many_pairs_are_compared_with_the_best_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then p is corrected as if all had been: the best was chosen among all."""
+    monkeypatch.setattr(significance, "MAX_PAIRS", 5)
     rng = np.random.default_rng(7)
     names = [(("method", name),) for name in "abcd"]
-    values = {name: {(fold, 1): float(rng.normal()) for fold in range(4 + n % 2)} for n, name in enumerate(names)}
-    values[names[3]] = {(0, 1): 1.0}
+    values = {name: {(1, seed): n + float(rng.normal(0, 0.5)) for seed in range(5)} for n, name in enumerate(names)}
     found = compare(values, [names])
-    assert [(c.first, c.second) for c in found] == [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
-    for c in found:
-        sides = [[values[s][fold, 1] for fold in range(4)] for s in (c.first, c.second)]
-        assert (c.test.t, c.test.p) == pytest.approx(tuple(stats.ttest_rel(*sides)))
-        assert c.test.df == 3
+    assert [(c.first, c.second) for c in found] == [(name, names[3]) for name in names[:3]]
+    assert [c.p_corrected for c in found] == pytest.approx(holm([c.p for c in found], n_tests=6))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from simulation.report.statistics import areas, curves, over_runs, over_seeds, summarise, values_at
+from simulation.report.statistics import areas, curves, fixed_settings, over_runs, over_seeds, summarise, values_at
 from simulation.results import Row
 
 RUNS = {(1, 1): 0.1, (2, 1): 0.3, (1, 2): 0.2, (2, 2): 0.6}
@@ -102,7 +103,7 @@ def test_the_area_by_hand() -> None:
 
 
 def test_a_curve_is_the_mean_of_its_runs_at_every_round() -> None:
-    """Two folds make a mean and a standard error at each round, on both axes."""
+    """On both axes; two folds of one seed have no band."""
     rows = [
         row(value, number=n, fold=f) for f, pair in ((1, (0.1, 0.4)), (2, (0.3, 0.4))) for n, value in enumerate(pair)
     ]
@@ -110,7 +111,25 @@ def test_a_curve_is_the_mean_of_its_runs_at_every_round() -> None:
     assert curve.rounds.tolist() == [0, 1]
     assert curve.interactions.tolist() == [0, 10]
     assert curve.mean == pytest.approx([0.2, 0.4])
-    assert curve.se == pytest.approx([0.2 / math.sqrt(2) / math.sqrt(2), 0])
+    assert np.isnan(curve.sd).all()
+    assert (curve.n_folds, curve.n_seeds) == (2, 1)
+
+
+def test_the_band_of_a_curve_is_between_seeds() -> None:
+    """Folds .3 apart, seeds .1 in the mean of both folds: .1 / sqrt(2), whatever the folds differ by."""
+    rows = [row(0.1 * seed + 0.3 * fold, number=0, fold=fold, seed=seed) for fold in (1, 2) for seed in (1, 2)]
+    curve = curves(rows, "offline_ndcg")[PERFECT]
+    assert curve.sd == pytest.approx([0.1 / math.sqrt(2)])
+    assert (curve.n_folds, curve.n_seeds) == (2, 2)
+
+
+def test_nothing_was_drawn_only_where_all_rows_say_so() -> None:
+    """One row that a seed had a say in is enough."""
+    rows = [row(0.5, clicks=c, fold=f) for c in ("perfect", "poison") for f in (1, 2)]
+    fixed = [
+        msgspec.structs.replace(r, fixed=not (r.fold == 2 and r.settings["users.clicks"] == "poison")) for r in rows
+    ]
+    assert fixed_settings(fixed) == {PERFECT}
 
 
 def test_a_run_that_stopped_early_bends_no_curve() -> None:

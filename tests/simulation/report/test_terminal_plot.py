@@ -57,7 +57,7 @@ def test_a_rising_curve_rises() -> None:
 @pytest.mark.parametrize("width", [40, 79, 100])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     """Axes, ticks and long names keep within the width."""
-    long = Curve((("method", "m" * 200),), *(RISING.rounds, RISING.interactions, RISING.mean, RISING.se))
+    long = Curve((("method", "m" * 200),), *(RISING.rounds, RISING.interactions, RISING.mean, RISING.sd))
     text = picture([long, FALLING], title="t", width=width, look="letters")
     assert max(map(len, text.splitlines())) == width
 
@@ -114,3 +114,12 @@ def test_a_flat_curve_and_a_single_point() -> None:
     pipe = io.StringIO()
     show_curves({RISING.settings: curve("rising", 0.5)}, pipe, title="t")
     assert pipe.getvalue() == ""
+
+
+def test_the_papers_curves_are_drawn_where_there_is_room() -> None:
+    """Beside six of ours the paper's six fit, beside seven none does."""
+    for n_ours, beside in ((6, True), (7, False)):
+        ours = {c.settings: c for c in (curve(f"c{n}", 0.1, n / 10) for n in range(n_ours))}
+        pipe = io.StringIO()
+        show_curves(ours, pipe, title="t", papers=list(ours.items()))
+        assert ("c5, paper" in pipe.getvalue()) == beside

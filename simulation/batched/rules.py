@@ -1,0 +1,174 @@
+"""The server's rules, compiled: what foltr.federated.aggregation makes of the clients' rows, for loops over rounds.
+
+The mean, the trimmed mean, the median (the trimmed mean that drops all but the middle one or two), Krum and Multi-Krum.
+Sums over clients are taken in the order of their rows, as numpy takes them, so trimmed means and medians have the same
+bits. Squared distances are sums of squared differences, exact where foltr's lose digits to a product of matrices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.krum import Krum, MultiKrum
+from foltr.federated.aggregation.rows import LARGEST
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+from foltr.federated.joining import Joining
+from foltr.federated.optimizers import SGD
+from simulation.batched.kernel import IN_ANY_ORDER, kernel
+
+MEAN, TRIMMED, KRUM = range(3)
+MOST_ROWS = 128
+"""rows beyond which foltr's own rules are faster"""
+
+
+class Rule(NamedTuple):
+    """A rule of the server for a number of clients, with room to work in."""
+
+    kind: int
+    """MEAN, TRIMMED or KRUM"""
+    shares: FloatVector
+    """[n_clients] of the mean"""
+    n_dropped: int
+    """values that each end of a parameter loses"""
+    n_neighbours: int
+    """distances that a row's score adds up"""
+    n_kept: int
+    """rows with the smallest scores that are averaged"""
+    squared: bool
+    """whether distances are squared"""
+    between: FloatMatrix
+    """[n_clients, n_clients] room for distances; empty unless of KRUM"""
+    scores: FloatVector
+    """[n_clients] room"""
+    order: Int64Vector
+    """[n_clients] the rows by rising score; as they come unless of KRUM"""
+
+
+def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
+    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
+    n, rule = len(shares), joining.rule
+    refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
+    if joining.guard or joining.optimizer != SGD() or n > MOST_ROWS or refused:
+        return None
+    room = np.empty((n, n) if isinstance(rule, Krum | MultiKrum) else (0, 0)), np.empty(n), np.arange(n)
+    if isinstance(rule, Mean):
+        return Rule(MEAN, shares, 0, 0, 0, False, *room)
+    if isinstance(rule, Median):
+        return Rule(TRIMMED, shares, (n - 1) // 2, 0, 0, False, *room)
+    if isinstance(rule, TrimmedMean):
+        return Rule(TRIMMED, shares, rule.n_malicious, 0, 0, False, *room)
+    if isinstance(rule, Krum | MultiKrum):
+        kept = 1 if isinstance(rule, Krum) else n - rule.n_malicious if rule.n_kept is None else rule.n_kept
+        return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
+    return None
+
+
+@kernel()
+def usable(rows, n_sent):  # type: ignore[no-untyped-def]
+    """Whether the first `n_sent` numbers of every row are finite and up to `LARGEST`."""
+    beyond = 0
+    for i in range(len(rows)):
+        for f in range(n_sent):
+            beyond += not abs(rows[i, f]) <= LARGEST
+    return beyond == 0
+
+
+@kernel()
+def join(rule, theta, thetas):  # type: ignore[no-untyped-def]
+    """Move `theta` `[n_sent]` on by the rule of what the clients sent, which is lost.
+
+    That is the first `n_sent` columns of `thetas`. False, and theta as it was, when a number is not usable.
+    """
+    if not usable(thetas, len(theta)):
+        return False
+    if rule.kind == MEAN:
+        weighted_mean(thetas, rule.shares, theta)
+        return True
+    for i in range(len(thetas)):
+        for f in range(len(theta)):
+            thetas[i, f] -= theta[f]
+    if rule.kind == TRIMMED:
+        sort_columns(thetas, len(theta))
+        add_mean(thetas, rule.order, rule.n_dropped, len(thetas) - rule.n_dropped, theta)
+    else:
+        krum_scores(thetas, len(theta), rule)
+        put_in_order(rule.scores, thetas, len(theta), rule.order)
+        add_mean(thetas, rule.order, 0, rule.n_kept, theta)
+    return True
+
+
+@kernel()
+def weighted_mean(rows, shares, mean):  # type: ignore[no-untyped-def]
+    """mean = sum of shares[i] * rows[i]."""
+    for f in range(len(mean)):
+        mean[f] = 0.0
+    for i in range(len(rows)):
+        for f in range(len(mean)):
+            mean[f] += shares[i] * rows[i, f]
+
+
+@kernel()
+def add_mean(rows, order, start, stop, theta):  # type: ignore[no-untyped-def]
+    """theta += the mean of the rows `order[start:stop]`, added up in this order in the first of them."""
+    total = order[start]
+    for place in range(start + 1, stop):
+        for f in range(len(theta)):
+            rows[total, f] += rows[order[place], f]
+    for f in range(len(theta)):
+        theta[f] += rows[total, f] / (stop - start)
+
+
+@kernel(fastmath=frozenset({"nnan", "nsz"}))
+def sort_columns(rows, n_sent):  # type: ignore[no-untyped-def]
+    """Each parameter's values by size: n^2 / 2 exchanges of neighbours, but each for all parameters at once."""
+    for last in range(len(rows) - 1, 0, -1):
+        for i in range(last):
+            for f in range(n_sent):
+                one, other = rows[i, f], rows[i + 1, f]
+                rows[i, f], rows[i + 1, f] = min(one, other), max(one, other)
+
+
+@kernel(fastmath=IN_ANY_ORDER)
+def krum_scores(rows, n_sent, rule):  # type: ignore[no-untyped-def]
+    """rule.scores[i] = the sum of the distances from row i to its `rule.n_neighbours` nearest others."""
+    n, between, scores = len(rows), rule.between, rule.scores
+    for i in range(n):
+        between[i, i] = np.inf
+        for j in range(i):
+            square = 0.0
+            for f in range(n_sent):
+                square += (rows[i, f] - rows[j, f]) * (rows[i, f] - rows[j, f])
+            between[i, j] = between[j, i] = square if rule.squared else np.sqrt(square)
+    for i in range(n):
+        scores[i] = 0.0
+        for nearest in range(rule.n_neighbours):
+            least = nearest
+            for j in range(nearest + 1, n):
+                least = j if between[i, j] < between[i, least] else least
+            scores[i] += between[i, least]
+            between[i, least] = between[i, nearest]
+
+
+@kernel()
+def put_in_order(scores, rows, n_sent, order):  # type: ignore[no-untyped-def]
+    """`order` = the rows by rising score; equal scores by the rows' numbers, as foltr has it."""
+    for i in range(len(order)):
+        place = i
+        while place > 0 and _comes_before(scores, rows, n_sent, i, order[place - 1]):
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+
+
+@kernel()
+def _comes_before(scores, rows, n_sent, i, j):  # type: ignore[no-untyped-def]
+    if scores[i] != scores[j]:
+        return scores[i] < scores[j]
+    for f in range(n_sent):
+        if rows[i, f] != rows[j, f]:
+            return rows[i, f] < rows[j, f]
+    return False

@@ -1,0 +1,80 @@
+"""What is refused before anything runs, once: settings that cannot be, and data that do not fit them.
+
+A cell would find all of it out by itself, after compiling, and every cell again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from foltr.errors import FoltrError
+from simulation.cell import Cell
+from simulation.click_models import TOP_GRADE
+from simulation.data.datasets import DATASETS, line_of_grade_above
+from simulation.data.digests import fold_digests
+from simulation.data.places import dataset_place
+from simulation.data.queries import Fold
+from simulation.errors import DataFileError, PresetError, SimulationError
+from simulation.preset import preset_tables
+from simulation.trial import check_clients, check_method, fold_of
+
+
+def check_settings(cells: Sequence[Cell]) -> None:
+    """FoltrError names the setting of a method, a rule, an attack or of the clients that cannot be."""
+    for cell in {str(cell.settings): cell for cell in cells}.values():
+        check_method(cell)
+
+
+def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> dict[str, str]:
+    """Read every fold that is needed and let all clients take their shares of it; the digests of what was read.
+
+    `reading` is called before each fold. FoltrError names the file and line, or the key, that does not fit.
+    """
+    digests: dict[str, str] = {}
+    for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
+        reading()
+        fold = fold_of(same[0], root)
+        _check_grades(same[0], fold, root)
+        for alike in _grouped(same, _who_takes_part):
+            _check_clients(alike[0], fold)
+        digests |= fold_digests(same[0].preset.data.dataset, fold, root)
+    return digests
+
+
+def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
+    """Cells by what `key` gives for them."""
+    groups: dict[bytes, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(msgspec.json.encode(key(cell)), []).append(cell)
+    return list(groups.values())
+
+
+def _who_takes_part(cell: Cell) -> object:
+    """All that decides the clients of a cell on its fold; the seed where they share out the queries by lot."""
+    federation = cell.preset.federation
+    seed = cell.seed if federation.partition or cell.preset.data.evaluate_clients_on else None
+    who = (federation.clients, federation.local, federation.partition, federation.attack, federation.malicious)
+    return (preset_tables(cell.preset)["users"], *who, cell.method.name, seed)
+
+
+def _check_clients(cell: Cell, fold: Fold) -> None:
+    try:
+        check_clients(cell, fold)
+    except SimulationError:
+        raise
+    except FoltrError as error:
+        raise PresetError(f"[users] and [federation] on {cell.preset.data.dataset}, {cell.title}: {error}") from error
+
+
+def _check_grades(cell: Cell, fold: Fold, root: Path | None) -> None:
+    """DataFileError names the first line with a grade for which no click model has a number."""
+    dataset = cell.preset.data.dataset
+    parts = (fold.train, fold.test, *([fold.validation] if fold.validation else []))
+    if dataset in DATASETS or max(int(part.grades.max()) for part in parts) <= TOP_GRADE:
+        return
+    path, line, grade = line_of_grade_above(TOP_GRADE, dataset_place(dataset, root), fold.number)
+    message = f"a grade from 0 to {TOP_GRADE}, which there are click models for, was expected, {grade} came"
+    raise DataFileError(path, message, line=line)

@@ -1,0 +1,104 @@
+"""What people call metrics, swept keys and settings: in tables, legends and titles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from simulation.report.statistics import Settings
+from simulation.results import Setting
+
+TITLES = {
+    "offline_ndcg": "offline nDCG",
+    "offline_max_rr": "offline MaxRR",
+    "offline_mrr": "offline MRR",
+    "offline_map": "offline MAP",
+    "offline_ndcg_clients": "offline nDCG on own labels",
+    "offline_ndcg_personal": "offline nDCG of own rankers",
+    "online_ndcg": "online nDCG",
+    "online_mrr": "online MRR",
+    "online_max_rr": "online MaxRR",
+    "cumulative_ndcg": "cumulative online nDCG",
+    "guard_alert": "rounds with an alarm",
+    "suspected_malicious": "malicious suspected",
+    "suspected_honest": "honest suspected",
+    "chosen_alpha": "alpha",
+    "learned_queries": "queries",
+    "learned_score_share": "gain of scores",
+    "epsilon": "epsilon",
+    "auc": "AUC of the attacker",
+    "unlearning_distance": "distance moved",
+    "unlearning_ndcg": "nDCG of the forgotten",
+    "unlearning_stretch": "stretch",
+}
+"""metrics in the order in which they are shown"""
+
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
+"""of these more is not better: nothing is tested"""
+
+CONDITIONS = ("data", "users")
+"""tables of a preset that say under which conditions something is tried; the others say what is tried"""
+
+RANKER_KEYS = ("ranker", "client")
+"""what is tried where two owners merge their rankers: everything else, the method too, is a condition"""
+
+
+def metric_title(metric: str, *, k: int | None = None) -> str:
+    """A metric for people; `k` is the cutoff of the held-out rankings where it is known (a page has its own length)."""
+    title = TITLES.get(metric, metric)
+    return f"{title}@{k}" if k is not None and metric.startswith("offline_ndcg") else title
+
+
+def key_titles(settings: Iterable[Settings]) -> dict[str, str]:
+    """A short name for every swept key: its last part, or the whole key where that would name two."""
+    keys = list(dict.fromkeys(key for combination in settings for key, _ in combination))
+    short = {key: _short(key) for key in keys}
+    names = list(short.values())
+    return {key: name if names.count(name) == 1 else key for key, name in short.items()}
+
+
+def setting_text(value: Setting | None) -> str:
+    """A value in a table or a legend."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def caption(settings: Settings, titles: dict[str, str], *, skip: Sequence[str] = ()) -> str:
+    """A combination on one line: words as they are, numbers with their key; keys in `skip` are left out."""
+    parts = [
+        str(value) if isinstance(value, str) else f"{titles.get(key, key)} {setting_text(value)}"
+        for key, value in settings
+        if key not in skip
+    ]
+    return ", ".join(parts) or "all"
+
+
+def short_number(value: float) -> str:
+    """12,000 as 12k, 2,000,000 as 2M."""
+    for limit, suffix in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= limit:
+            return f"{value / limit:g}{suffix}"
+    return f"{value:g}"
+
+
+def condition_keys(settings: Iterable[Settings]) -> list[str]:
+    """The swept keys that are conditions, such as the users' click model."""
+    keys = dict.fromkeys(key for combination in settings for key, _ in combination)
+    if RANKER_KEYS[0] in keys:
+        return [key for key in keys if key not in RANKER_KEYS]
+    return [key for key in keys if key.partition(".")[0] in CONDITIONS]
+
+
+def group_by(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings, list[Settings]]:
+    """Combinations by their values of those keys."""
+    groups: dict[Settings, list[Settings]] = {}
+    for combination in settings:
+        groups.setdefault(tuple(item for item in combination if item[0] in keys), []).append(combination)
+    return groups
+
+
+def _short(key: str) -> str:
+    parts = key.split(".")
+    return (parts[-2] if parts[-1] == "name" and len(parts) > 1 else parts[-1]).replace("_", " ")

@@ -1,0 +1,139 @@
+"""What cannot be is refused before anything runs: in one line, once, with the key or the file and line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from foltr.errors import FoltrError
+from simulation.cli import main
+from simulation.errors import DataFileError, PresetError
+from simulation.experiment import prepare
+from simulation.partitions.registry import PARTITIONS
+from simulation.partitions.settings import PartitionSettings
+from tests.simulation.data.written_folds import write_folds
+from tests.simulation.small_study import preset
+
+FIVE = {"clients": 5, "local": 2, "rounds": 2}
+
+
+@pytest.mark.parametrize(
+    ("federation", "message"),
+    [
+        (
+            {"aggregation": {"rule": "krum", "n_malicious": 9}},
+            "federation.aggregation: krum needs at least 21 clients, not 5",
+        ),
+        (
+            {"aggregation": {"rule": "trimmed-mean", "n_malicious": 3}},
+            "federation.aggregation: trimmed-mean needs at least 7 clients, not 5",
+        ),
+        (
+            {"attack": {"attack": "opposed"}, "malicious": 6},
+            "federation.malicious: wanted at most the 5 of federation.clients, got 6",
+        ),
+        (
+            {"partition": {"kind": "queries"}, "clients": 50, "local": 1},
+            "federation.partition: wanted a query for each of 50 clients, got 40",
+        ),
+    ],
+)
+@pytest.mark.parametrize("privacy", [{}, {"privacy": {"mechanism": "gaussian", "clip": 1, "noise_multiplier": 1}}])
+def test_settings_that_cannot_be(federation: dict[str, Any], message: str, privacy: Any, tmp_path: Path) -> None:
+    """A rule that needs more clients, more attackers than clients, fewer queries than clients; no folder is made."""
+    study = preset(federation={**FIVE, **federation}, method={"name": "fpdgd", **privacy})
+    with pytest.raises(PresetError, match=message):
+        prepare(study, root=None, folder=tmp_path / "out", resume=False)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_partition_is_asked_with_every_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What goes wrong with one seed of many is found before the first runs."""
+    asked: list[int] = []
+
+    class Moody(PartitionSettings, frozen=True, tag="moody"):
+        def split(self, queries: Any, n_clients: int, rng: Any) -> Any:
+            asked.append(int(rng.integers(1 << 40)))
+            if len(set(asked)) == 3:
+                raise PresetError("client 2 would have no query")
+            return [queries] * n_clients
+
+    monkeypatch.setitem(PARTITIONS, "moody", Moody)
+    study = preset(
+        seeds=3, federation={**FIVE, "partition": {"kind": "moody"}}, data={"dataset": "sample", "folds": [1]}
+    )
+    with pytest.raises(PresetError, match=r"federation.partition: client 2 would have no query in sample, fold 1"):
+        prepare(study, root=None, folder=tmp_path / "out", resume=False)
+
+
+def test_a_grade_that_no_click_model_knows_is_shown_by_file_and_line(tmp_path: Path) -> None:
+    """The first such line of a folder that is given by its path, or of a single file."""
+    write_folds(tmp_path / "mine", 1, grade=7)
+    with pytest.raises(DataFileError, match=r"Fold1/train.txt, line 1: a grade from 0 to 4, .* was expected, 7 came"):
+        prepare(preset(data={"dataset": str(tmp_path / "mine")}), root=None, folder=tmp_path / "out", resume=False)
+    single = tmp_path / "single.txt"
+    single.write_text("".join(f"{grade} qid:{grade} 1:{grade}\n" for grade in range(9)))
+    with pytest.raises(DataFileError, match=r"single.txt, line 6: .* 5 came"):
+        prepare(preset(data={"dataset": str(single), "folds": [1]}), root=None, folder=tmp_path / "out", resume=False)
+
+
+def test_a_preset_that_cannot_be_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr with the file of the preset, exit code 2."""
+    own = tmp_path / "own.toml"
+    own.write_text(
+        "[data]\ndataset = 'sample'\n[method]\nname = 'fpdgd'\n"
+        "[federation]\nclients = 5\naggregation = { rule = 'krum', n_malicious = 9 }\n"
+    )
+    assert main(["--preset", str(own), "--out", str(tmp_path / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"foltr-search: {own}: federation.aggregation: krum needs at least 21 clients, not 5")
+
+
+def test_one_error_of_many_cells_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What only a run can find out is told with the first cell it happened to, and how many more there were."""
+
+    def broken(*arguments: object) -> None:
+        raise FoltrError("the rounds are broken")
+
+    monkeypatch.setattr("simulation.trial.fast_play", broken)
+    assert main(["sample", "--rounds", "2", "--clients", "2", "--jobs", "1", "--out", str(tmp_path / "out")]) == 1
+    err = capsys.readouterr().err
+    assert err.count("the rounds are broken") == 1
+    assert "failed: users.clicks=perfect fold=1 seed=1 and 8 more: the rounds are broken" in err
+
+
+def test_baselines_that_draw_nothing_run_once_for_each_fold(tmp_path: Path) -> None:
+    """Least squares and RankSVM have one seed; LambdaRank, which draws the order of its queries, has all."""
+    study = preset(
+        seeds=5,
+        data={"dataset": "sample", "folds": [1, 2]},
+        sweep={"method.name": ["least-squares", "ranksvm", "lambdarank"]},
+        method={"name": "lambdarank"},
+    )
+    cells = prepare(study, root=None, folder=tmp_path / "out", resume=False).cells
+    runs = [(cell.method.name, cell.seed) for cell in cells if cell.fold == 1]
+    assert runs == [("least-squares", 1), ("ranksvm", 1), *(("lambdarank", seed) for seed in range(1, 6))]
+
+
+def test_the_table_says_what_a_baseline_does_not_depend_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It has fewer runs than the methods beside it, and a line says why."""
+    few = ["sample", "--folds", "1", "--clicks", "perfect", "--seeds", "2", "--rounds", "2", "--jobs", "1"]
+    assert main([*few, "--method", "fpdgd,least-squares", "--out", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "least-squares: no randomness, so one run for each fold" in out
+    runs = {line.split()[0]: line.split()[1] for line in out.splitlines() if line.startswith(("fpdgd", "least-s"))}
+    assert (runs["fpdgd"], runs["least-squares"]) == ("2", "1")
+
+
+def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many cells a fold has, it is announced and read once."""
+    announced: list[int] = []
+    study = preset(seeds=3, sweep={"users.clicks": ["perfect", "pbm"], "method.learning_rate": [0.1, 0.2]})
+    experiment = prepare(study, root=None, folder=tmp_path / "out", resume=False, reading=lambda: announced.append(1))
+    assert (len(experiment.cells), len(announced)) == (24, 2)
+    assert msgspec.json.encode(dict(experiment.digests)).count(b"sample/Fold") == 3

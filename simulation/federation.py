@@ -6,14 +6,14 @@ simulation.batched draw the same numbers from the same streams and must end at t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import msgspec
 import numpy as np
 
-from foltr.arrays import FloatMatrix, Int64Matrix, Int64Vector
+from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Method, Model
@@ -98,6 +98,9 @@ class Population:
         yield from range(min(asked, past_last), min(asked + n_local, past_last))
 
 
+Page = tuple[float, float, float, int]
+"""nDCG, reciprocal rank, MaxRR and clicks of one page"""
+
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
 Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]]]
 """so many rounds, and what was seen in each"""
@@ -125,21 +128,36 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
     draws, what `Users.clicks` draws. A client without a page left sends what it began with, which counts nothing.
     """
     messages: list[Any] = []
-    pages: list[tuple[float, float, float, int]] = []
+    pages: list[Page] = []
     for client in range(population.n_clients):
-        rng = user_generator(streams, client)
         local = _begin(method, model, population, streams, client)
-        for query in population.queries_of(client, model.round, rng):
-            interaction, page = _visit(method, local, population, client, query, rng)
-            local = method.learn(local, interaction)
-            pages.append(page)
+        local, _, seen = learned(method, local, population, streams, client, model.round)
+        pages += seen
         messages.append(method.report(local, streams.devices[client]))
         if population.personal is not None:
             population.personal[client] = local.theta
-        keep_user_state(streams, client, rng)
+    return _joined(method, model, _attacked(method, model, messages, population, streams), population), sums(pages)
+
+
+def learned(
+    method: Method[Any, Any], local: Any, population: Population, streams: Streams, client: int, round_number: int
+) -> tuple[Any, list[Interaction], list[Page]]:
+    """A client's device after the pages of its round, the pages, and what they were worth."""
+    rng = user_generator(streams, client)
+    interactions, pages = [], []
+    for query in population.queries_of(client, round_number, rng):
+        interaction, page = _visit(method, local, population, client, query, rng)
+        local = method.learn(local, interaction)
+        interactions.append(interaction)
+        pages.append(page)
+    keep_user_state(streams, client, rng)
+    return local, interactions, pages
+
+
+def sums(pages: Sequence[Page]) -> Shown:
+    """What the users of some pages saw."""
     ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True)) if pages else (0.0, 0.0, 0.0, 0)
-    shown = Shown(len(pages), ndcg, first, highest, int(clicks))
-    return _joined(method, model, _attacked(method, model, messages, population, streams), population), shown
+    return Shown(len(pages), ndcg, first, highest, int(clicks))
 
 
 def _begin(method: Any, model: Model, population: Population, streams: Streams, client: int) -> Any:
@@ -161,12 +179,21 @@ def _attacked(
 
 
 def attacked_thetas(
-    method: Any, model: Model, reported: FloatMatrix, population: Population, streams: Streams
+    method: Any,
+    model: Model,
+    reported: FloatMatrix,
+    population: Population,
+    streams: Streams,
+    *,
+    accepts: Callable[[FloatVector], float] | None = None,
 ) -> FloatMatrix:
-    """What reaches the server `[n_clients, n_sent]` where honest clients would all have sent `reported`."""
+    """What reaches the server `[n_clients, n_sent]` where honest clients would all have sent `reported`.
+
+    `accepts`: the share of the honest clients who would take a ranker over, where clients decide.
+    """
     if population.attack is None or not population.n_malicious:
         return reported
-    scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker)
+    scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker, accepts)
     sent = population.attack.send(scene)
     return reported if sent is None else np.concatenate([scene.benign, sent])
 
@@ -193,7 +220,7 @@ def _visit(
     client: int,
     query: int,
     rng: np.random.Generator,
-) -> tuple[Interaction, tuple[float, float, float, int]]:
+) -> tuple[Interaction, Page]:
     """One page: the ranking shown for a query, the clicks on it."""
     data, users = population.data, population.users
     rows = data.rows(query)

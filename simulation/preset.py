@@ -27,6 +27,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 import msgspec
 
 from foltr.privacy.correlated_noise import Correlation
+from simulation.acceptance_settings import Acceptance
 from simulation.errors import PresetError
 
 Scalar = str | int | float | bool
@@ -166,6 +167,14 @@ class Federation(_Table, frozen=True, kw_only=True):
     correlation: Correlation | None = None
     """how the noise of rounds hangs together, as {decays = [..], scales = [..], separation = b}, at the epsilon that
     method.privacy has with independent noise; None: it is independent, and everybody takes part in every round"""
+
+    acceptance: Acceptance | None = None
+    """how clients test what comes in before they take it over, as {incoming = "peers", ...}; None: they do not"""
+
+    @property
+    def tested(self) -> Acceptance | None:
+        """`acceptance`, where clients test anything."""
+        return None if self.acceptance is None or self.acceptance.incoming == "untested" else self.acceptance
 
     @property
     def joining(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.acceptance import AcceptingRounds
 from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
@@ -147,6 +148,10 @@ def check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
     federation = cell.preset.federation
     if federation.correlation is not None:
         check_correlated(method)
+    if federation.tested is not None and not isinstance(method, FPDGD):
+        raise PresetError(
+            f"federation.acceptance: clients of fpdgd exchange rankers, those of {cell.method.name} do not"
+        )
     if federation.in_order and not isinstance(method, FPDGD):
         raise PresetError(
             f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
@@ -273,6 +278,8 @@ class Trial:
         federation = self.cell.preset.federation
         if federation.correlation is not None:
             return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
+        if federation.tested is not None:
+            return repeated(AcceptingRounds(federation.tested))
         return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
@@ -337,7 +344,7 @@ class Trial:
 
     def _with_memory(self, theta: FloatVector) -> Population:
         """The population, every device with the first ranker `[n_params]` where it keeps some of it."""
-        if not self.cell.method.settings.get("personal"):
+        if not self.cell.method.settings.get("personal") and self.cell.preset.federation.tested is None:
             return self.population
         return replace(self.population, personal=np.tile(theta, (self.population.n_clients, 1)))
 
@@ -358,7 +365,7 @@ class Trial:
         The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
         theirs, which no server would know.
         """
-        if personal is not None:
+        if personal is not None and self.cell.preset.federation.tested is None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
         guard = sightings.since_last_row() if sightings else None
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
@@ -369,7 +376,7 @@ class Trial:
             seconds=seconds,
             last=last,
             offline_ndcg_clients=self._mean_ndcg([theta] * len(self.judged_by_clients)),
-            offline_ndcg_personal=None if personal is None else self._mean_ndcg(personal),
+            offline_ndcg_personal=None if personal is None else self._personal_ndcg(personal),
             guard_alert=guard.alert if guard else None,
             suspected_malicious=guard.malicious if guard else None,
             suspected_honest=guard.honest if guard else None,
@@ -407,6 +414,16 @@ class Trial:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
         pairs = zip(self.judged_by_clients, thetas, strict=False)
         return _mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
+
+    def _personal_ndcg(self, personal: FloatMatrix) -> float | None:
+        """What the clients' own rankers `[n_clients, n_params]` are worth; of the honest ones where they test others'.
+
+        Where nobody's share is judged, those who keep a whole ranker are judged by the held-out queries of all.
+        """
+        if self.cell.preset.federation.tested is None or self.judged_by_clients:
+            return self._mean_ndcg(personal)
+        honest = personal[: self.population.n_clients - self.population.n_malicious]
+        return _mean_ndcg([self.judged.evaluate(self.ranker, theta) for theta in honest])
 
     @property
     def _judged_once(self) -> bool:

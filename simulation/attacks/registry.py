@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from simulation.attacks.adaptive import Adaptive
 from simulation.attacks.fang_krum import FangKrum
 from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks.flip import Flip
+from simulation.attacks.ipm import InnerProductManipulation
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.noisy_reversal import NoisyReversal
 from simulation.attacks.opposed import Opposed
@@ -17,4 +20,7 @@ ATTACKS: dict[str, type[AttackSettings]] = {
     "fang-krum": FangKrum,
     "fang-trimmed": FangTrimmed,
     "noisy-reversal": NoisyReversal,
+    "flip": Flip,
+    "ipm": InnerProductManipulation,
+    "adaptive": Adaptive,
 }

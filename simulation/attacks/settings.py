@@ -7,6 +7,7 @@ Data poisoning changes what they learn from instead, and leaves their updates as
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -34,6 +35,8 @@ class AttackedRound:
     """with the server's rule, which attackers may know"""
     rng: np.random.Generator
     """the attackers' own"""
+    accepts: Callable[[FloatVector], float] | None = None
+    """the share of the honest clients who would take over a ranker `[n_sent]`, where clients decide"""
 
     @property
     def benign(self) -> FloatMatrix:

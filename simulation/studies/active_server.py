@@ -266,5 +266,5 @@ def _none_from(unclicked: FloatMatrix, j: int) -> FloatVector:
 
 
 def _chance(odds: FloatArray) -> FloatArray:
-    chance: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+    chance: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(odds, -500.0, 500.0)))
     return chance

@@ -1,0 +1,46 @@
+"""Flip, inner product manipulation and the adaptive attack, by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from foltr.arrays import FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.ranking.rankers import Linear
+from simulation.attacks.adaptive import Adaptive
+from simulation.attacks.flip import Flip
+from simulation.attacks.ipm import InnerProductManipulation
+from simulation.attacks.settings import AttackedRound
+
+START = np.array([1.0, 1.0])
+
+
+def scene(accepts: Callable[[FloatVector], float] | None = None) -> AttackedRound:
+    """Two honest clients at (3, 1) and (1, 3), so their mean update is (1, 1); two malicious ones that learned."""
+    reported = np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 1.0], [1.0, 0.0]])
+    return AttackedRound(reported, START, 2, FPDGD(Linear(2)), np.random.default_rng(0), accepts)
+
+
+def test_flip_reverses_each_one_s_own_update() -> None:
+    """(1, 0) and (0, -1) from the start become (-2, 0) and (0, 2)."""
+    assert Flip(scale=2.0).send(scene()).tolist() == [[-1.0, 1.0], [1.0, 3.0]]
+
+
+def test_ipm_reverses_the_honest_mean() -> None:
+    """Half of (1, 1), backwards, from both."""
+    assert InnerProductManipulation(scale=0.5).send(scene()).tolist() == [[0.5, 0.5]] * 2
+
+
+@pytest.mark.parametrize(("at_least", "sent"), [(0.0, 0.0), (1.2, 1.5), (1.9, 1.9375), (3.0, 2.0)])
+def test_the_adaptive_attack_goes_as_far_as_is_accepted(at_least: float, sent: float) -> None:
+    """Tried are 2 - 2, 2 - 1, 2 - .5, ... until it is at least that; the honest mean 2 where none is."""
+    first = Adaptive(first=2.0).send(scene(lambda theta: float(theta[0] >= at_least)))
+    assert first.tolist() == [[sent, sent]] * 2
+
+
+def test_where_nobody_tests_the_adaptive_attack_takes_its_first_step() -> None:
+    """2 - 4."""
+    assert Adaptive().send(scene()).tolist() == [[-2.0, -2.0]] * 2

@@ -9,7 +9,7 @@ import numpy as np
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
 from simulation.attacks.opposed import Opposed
-from simulation.batched.fpdgd import run_round
+from simulation.batched.rounds import fast_play
 from simulation.click_models import make_users
 from simulation.data.datasets import load_fold
 from simulation.federation import Population
@@ -34,7 +34,7 @@ def lived(
         METHOD,
         everyone,
         make_streams(seed, everyone.n_clients),
-        play=run_round,
+        play=fast_play(METHOD),
         fresh=make_streams(seed + 100, everyone.n_clients),
         n_leaving=n_leaving,
         together=together,

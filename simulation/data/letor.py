@@ -129,7 +129,8 @@ class _Reader:
         self._grow(len(spans.lines), self.features.shape[1])
         at, status = 0, letor_lines.WIDER
         while status == letor_lines.WIDER:
-            outcome = read_lines(text, at, self.features[self.n_docs :], self.grades[self.n_docs :], spans)
+            seen = np.full(self.features.shape[1] + 1, -1, dtype=np.int64)
+            outcome = read_lines(text, at, self.features[self.n_docs :], self.grades[self.n_docs :], spans, seen)
             self._keep(block, spans, outcome)
             status = outcome.status
             if status == letor_lines.WIDER:

@@ -7,7 +7,8 @@ simulation.data.letor. Every loop stops at a line feed, and a block ends with on
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,18 @@ _LOWER = 0x20
 _TENS = np.array([10.0**power for power in range(23)])
 _FULL = 10**18
 """A significand below this takes one more digit within 64 bits."""
+
+Loop = TypeVar("Loop", bound=Callable[..., object])
+
+
+def _compiled(function: Loop) -> Loop:
+    """Compiled, without counting references to arrays: none is made or kept."""
+    return cast(Loop, njit(cache=True, nogil=True, _nrt=False)(function))  # type: ignore[call-overload]
+
+
+def _inlined(function: Loop) -> Loop:
+    """The same, as a part of its callers."""
+    return cast(Loop, njit(cache=True, nogil=True, forceinline=True, _nrt=False)(function))  # type: ignore[call-overload]
 
 
 class Spans(NamedTuple):
@@ -67,17 +80,22 @@ class LinesRead(NamedTuple):
     """the largest feature id read"""
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def read_lines(
-    text: ByteVector, start: int, features: npt.NDArray[np.float32], grades: npt.NDArray[np.int8], spans: Spans
+    text: ByteVector,
+    start: int,
+    features: npt.NDArray[np.float32],
+    grades: npt.NDArray[np.int8],
+    spans: Spans,
+    seen: Int64Vector,
 ) -> LinesRead:
     """Read the lines of `text` from `start`: values into `features` [n, n_features], zero before, and `grades` [n].
 
-    The block must end with a line feed, and the arrays must have room for its documents. A number with at most 2^53
-    as its significand and a power of ten within 22 is one correctly rounded float64 operation away from the text
-    (Clinger 1990, How to read floating point numbers accurately, section 4); all others go to `spans.hard`.
+    The block must end with a line feed, and the arrays must have room for its documents; `seen` `[n_features + 1]` of
+    -1 is room. A number with at most 2^53 as its significand and a power of ten within 22 is one correctly rounded
+    float64 operation away from the text (Clinger 1990, How to read floating point numbers accurately, section 4); all
+    others go to `spans.hard`.
     """
-    seen = np.full(features.shape[1] + 1, -1, dtype=np.int64)
     row, line, hard, at, end = 0, 0, 0, start, len(text)
     while at < end:
         start = at
@@ -96,7 +114,7 @@ def read_lines(
     return LinesRead(DONE, at, 0, line, start, row, hard, _largest(seen))
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _largest(seen: Int64Vector) -> int:
     """The largest feature id that any line had, 0 without one."""
     for feature in range(len(seen) - 1, 0, -1):
@@ -105,7 +123,7 @@ def _largest(seen: Int64Vector) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _document(
     text: ByteVector,
     at: int,
@@ -149,7 +167,7 @@ def _document(
     return DONE, at, 0, hard
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _blank(text: ByteVector, at: int) -> int:
     """The first place from `at` on that is no space, tab or carriage return."""
     while text[at] == _SPACE or text[at] == _TAB or text[at] == _RETURN:
@@ -157,13 +175,13 @@ def _blank(text: ByteVector, at: int) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _ends(byte: int) -> bool:
     """Whether a word ends before this byte."""
     return byte in (_SPACE, _FEED, _RETURN, _TAB, _HASH)
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _integer(text: ByteVector, at: int, top: int) -> tuple[int, int]:
     """Digits as a number and the place behind them; -1 where there is no digit or the number is above `top`."""
     value = -1
@@ -173,7 +191,7 @@ def _integer(text: ByteVector, at: int, top: int) -> tuple[int, int]:
     return (value if value <= top else -1), at
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _query(text: ByteVector, at: int, row: int, spans: Spans) -> int:
     """Note the id behind `qid:`: the place behind it, or the negative place where `qid:` and an id should be."""
     begin = at
@@ -191,7 +209,7 @@ def _query(text: ByteVector, at: int, row: int, spans: Spans) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _same(text: ByteVector, begin: int, end: int, former: int, former_end: int) -> bool:
     """Whether two spans hold the same bytes."""
     if end - begin != former_end - former:
@@ -202,7 +220,7 @@ def _same(text: ByteVector, begin: int, end: int, former: int, former_end: int) 
     return step == end - begin
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _comment(text: ByteVector, at: int, row: int, comments: Int64Vector) -> int:
     """Note what stands behind the `#`, without the blanks around it: the place of the line feed."""
     begin = end = _blank(text, at + 1) if text[at] == _HASH else at
@@ -215,7 +233,7 @@ def _comment(text: ByteVector, at: int, row: int, comments: Int64Vector) -> int:
     return at
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _number(text: ByteVector, at: int) -> tuple[float, int, int]:
     """A decimal number: (its value or 0, the place behind it, _EXACT, _HARD or _BAD)."""
     negative = text[at] == _MINUS
@@ -250,7 +268,7 @@ def _number(text: ByteVector, at: int) -> tuple[float, int, int]:
     return (-value if negative else value), at, _EXACT
 
 
-@njit(cache=True, nogil=True)
+@_inlined
 def _exponent(text: ByteVector, at: int) -> tuple[int, int, bool]:
     """The power of ten behind an e, the place behind it, and whether it has a digit; beyond 9999 any power will do."""
     negative = text[at] == _MINUS

@@ -14,7 +14,7 @@ QUERIES = load_fold("sample").train
 
 
 def test_new_grades_by_hand() -> None:
-    """Ten documents of three grades: two get 0, three get 1, five get 2; others alike, the last gets the rest."""
+    """Ten documents, three grades: two get 0, three 1, five 2; with other grades each gets as many, the last more."""
     assert turned_over(10, 2).tolist() == [0] * 2 + [1] * 3 + [2] * 5
     assert turned_over(9, 2).tolist() == [0] * 1 + [1] * 3 + [2] * 5
     assert turned_over(11, 4).tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4]

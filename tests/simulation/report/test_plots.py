@@ -172,6 +172,18 @@ def test_many_lines_have_a_legend_at_the_side() -> None:
     assert figure.axes[0].get_window_extent().width / figure.dpi > 3
 
 
+def test_a_single_row_beside_a_curve_is_a_level() -> None:
+    """It is drawn across the whole panel, and the paper's number for it stands at the right edge of the curves."""
+    level = [row for row in rows_of("perfect", 1.0, rounds=9) if row.round == 8]
+    number = ExpectedValue(metric="offline_ndcg", where={"method.learning_rate": 1.0}, value=0.5)
+    figure = draw(curves([*ROWS, *level], "offline_ndcg"), title="nDCG", expected=[number])
+    axes = figure.axes[0]
+    drawn = next(line for line in axes.lines if line.get_label() == "learning rate 1")
+    assert np.asarray(drawn.get_ydata()).tolist() == pytest.approx([0.4 + 0.01 * 8 + 0.02 * 2] * 2)
+    assert np.asarray(drawn.get_xdata()).tolist() == [0, 1]  # of the axes' width
+    assert axes.get_xlim()[1] < 8 * 50
+
+
 def test_a_single_row_is_no_curve(tmp_path: Path) -> None:
     """A baseline trained on labels has one row and no picture."""
     assert write_plots(tmp_path, rows_of("perfect", 0.1, rounds=1)) == []

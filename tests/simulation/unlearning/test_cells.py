@@ -59,7 +59,7 @@ def test_the_retrained_cell_is_the_cell_without_the_leaver() -> None:
 
 
 def test_a_ranker_that_forgot_ranks_the_forgotten_queries_badly() -> None:
-    """By labels that the leavers alone had turned over: better while they learn along; None where all ask alike."""
+    """By labels that the leavers alone turned over: better while they learn along; unknown where all ask the same."""
     found = [
         run(study({"unlearning": name}, attack={}, malicious=0, forgotten=1, rounds=60, partition=partition))
         for name in ("none", "retrain")

@@ -134,7 +134,7 @@ def reconstructed(
     """A guess for each result of each page, its chance to have been opened; the clicks of `pages` are not looked at."""
     from scipy.optimize import minimize  # takes longer to load than the rest of a small study
 
-    shown = Shown.of(pages)
+    shown = ShownPages.of(pages)
     best, least = np.zeros(shown.there.shape), np.inf
     for _ in range(restarts):
         odds, thetas = rng.uniform(-1.0, 1.0, shown.there.shape), [model.theta] * len(pages)
@@ -174,7 +174,7 @@ def page_weights(page: Interaction, theta: FloatVector, k: int) -> FloatMatrix:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shown:
+class ShownPages:
     """Pages of one device, the shorter ones filled up with results that weigh nothing."""
 
     features: FloatArray
@@ -183,7 +183,7 @@ class Shown:
     """[n_pages, k] which results there are"""
 
     @classmethod
-    def of(cls, pages: Sequence[Interaction]) -> Shown:
+    def of(cls, pages: Sequence[Interaction]) -> ShownPages:
         """The longest page makes k."""
         k = max(len(page.ranking) for page in pages)
         features = np.zeros((len(pages), k, pages[0].features.shape[1]))
@@ -202,7 +202,7 @@ class Shown:
 class Fit:
     """How badly clicks explain what was seen of an update."""
 
-    shown: Shown
+    shown: ShownPages
     weights: FloatArray
     """[n_pages, k, k] what each pair of ranks counts"""
     rate: float

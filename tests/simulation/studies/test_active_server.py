@@ -17,7 +17,7 @@ from foltr.ranking.rankers import Linear
 from simulation.cell import expand
 from simulation.engines import CellFailed, Reported
 from simulation.preset import decode_preset
-from simulation.studies.active_server import Fit, Shown, expected_pairs, made_up, page_weights, pull, reconstructed
+from simulation.studies.active_server import Fit, ShownPages, expected_pairs, made_up, page_weights, pull, reconstructed
 from simulation.studies.reconstruction import auc
 from simulation.trial import cell_events
 
@@ -57,7 +57,7 @@ def test_the_slope_is_that_of_the_loss(clip: float) -> None:
     """Central differences at every click, with the clip far away and with it reached."""
     pages = [page(5, 4), page(3, 4)]
     weights = np.array([page_weights(one, np.ones(4), 5) for one in pages])
-    fit = Fit(Shown.of(pages), weights, 0.1, RNG.normal(0, 0.01, 4), clip)
+    fit = Fit(ShownPages.of(pages), weights, 0.1, RNG.normal(0, 0.01, 4), clip)
     odds = RNG.normal(size=10)
     slope, step = fit.loss(odds)[1], 1e-6
     numeric = [(fit.loss(odds + e)[0] - fit.loss(odds - e)[0]) / (2 * step) for e in np.eye(10) * step]

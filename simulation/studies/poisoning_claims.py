@@ -48,7 +48,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedClaim:
     """What the rows say of a claim."""
 
     claim: Claim
@@ -121,7 +121,7 @@ def _in_peace(clicks: str, method: str) -> dict[str, Setting]:
     return {"users.clicks": clicks, "method": method}
 
 
-def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[Judged]:
+def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[JudgedClaim]:
     """The claims of whose runs there are rows with values of single queries, on the runs that all their sides have."""
     runs = _runs(rows)
     found: list[tuple[Claim, float, float, int]] = []
@@ -142,7 +142,7 @@ def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[Judged]:
     corrected = holm([p for _, _, p, _ in found])
     opposite = holm([1 - p for _, _, p, _ in found])
     return [
-        Judged(claim, difference, p, p_opposite, n_runs)
+        JudgedClaim(claim, difference, p, p_opposite, n_runs)
         for (claim, difference, _, n_runs), p, p_opposite in zip(found, corrected, opposite, strict=True)
     ]
 
@@ -162,7 +162,7 @@ def _values(runs: Sequence[tuple[dict[str, Setting], Values]], wanted: Wanted) -
     return next((values for settings, values in runs if settings == wanted), {})
 
 
-def table(judged: Sequence[Judged]) -> list[str]:
+def table(judged: Sequence[JudgedClaim]) -> list[str]:
     """Markdown: for each statement how often it is right, wrong and undecided, and every difference."""
     lines = ["| statement | right | wrong | undecided | differences |", "|---|---|---|---|---|"]
     for statement in dict.fromkeys(one.claim.statement for one in judged):

@@ -110,7 +110,10 @@ def test_a_tally_discounts_rounds_and_averages_between_rows() -> None:
 @pytest.mark.parametrize(
     ("federation", "fault"),
     [
-        ({"malicious": 4, "attack": {"attack": "lie"}}, "federation.malicious: 4 of 3 clients"),
+        (
+            {"malicious": 4, "attack": {"attack": "lie"}},
+            "federation.malicious: wanted at most the 3 of federation.clients, got 4",
+        ),
         ({"malicious": 1}, "federation.attack: what do the malicious do"),
         ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
         ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),

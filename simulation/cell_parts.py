@@ -12,13 +12,14 @@ from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.cell import Cell, MethodChoice
 from simulation.data.datasets import MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet
+from simulation.decoding import decode_table
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Judged, judge
 from simulation.label_rankers import LABEL_RANKERS, TREES
 from simulation.logging_policy import without_indifferent
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Measurement
-from simulation.preset import Data, decode_table
+from simulation.preset import Data
 
 
 def fold_of(cell: Cell, root: Path | None) -> Fold:

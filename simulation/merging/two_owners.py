@@ -24,6 +24,7 @@ from simulation.cell import Cell
 from simulation.cell_parts import judged_as
 from simulation.data.datasets import load_fold
 from simulation.data.queries import Fold, QuerySet, select
+from simulation.decoding import decode_tagged
 from simulation.engines import Reported
 from simulation.errors import DatasetError, PresetError
 from simulation.evaluation import Evaluation, Judged
@@ -33,7 +34,7 @@ from simulation.logging_policy import without_indifferent
 from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
 from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
 from simulation.merging.stacking import with_scores
-from simulation.preset import Merging, decode_tagged
+from simulation.preset import Merging
 from simulation.results import CURVE_KEY, Row, Setting
 
 

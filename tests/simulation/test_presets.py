@@ -13,7 +13,8 @@ from simulation.checks import check_method
 from simulation.data.places import DATASETS
 from simulation.engines import CellFailed, InProcess
 from simulation.experiment import work_with
-from simulation.preset import Preset, decode_preset, load_tables, preset_names
+from simulation.preset import Preset, decode_preset
+from simulation.preset_files import load_tables, preset_names
 
 ROUNDS = 2
 BIGGEST = {"clients": 4, "local": 3}

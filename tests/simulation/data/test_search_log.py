@@ -16,7 +16,8 @@ from simulation.data.places import DATASETS
 from simulation.data.search_log import load_log, read_log
 from simulation.engines import Finished, Reported
 from simulation.errors import DataFileError, DatasetError
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.trial import cell_events
 
 N_FEATURES = 103

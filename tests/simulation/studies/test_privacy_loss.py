@@ -15,7 +15,8 @@ from simulation.checks import check_method
 from simulation.click_models import make_users
 from simulation.engines import Reported
 from simulation.errors import PresetError
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss
 from simulation.trial import cell_events
 

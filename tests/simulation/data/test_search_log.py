@@ -128,7 +128,7 @@ def test_only_a_log_knows_who_asked() -> None:
 
 def test_the_preset_runs_on_it(root: Path) -> None:
     """Each of two users begins with its own first queries: four pages in all, then nobody has one left."""
-    tables = load_tables("gregoriadis-2025/section-5-quick")
+    tables = load_tables("quick/aol4foltr")
     tables["data"] |= {"users": 2, "without": []}
     tables["federation"] |= {"clients": 2, "rounds": 3, "evaluate_every": 1}
     tables["sweep"] = {"federation.partition": [{"kind": "users"}]}

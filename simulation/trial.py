@@ -209,7 +209,7 @@ class Trial:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
         untouched = rng.bit_generator.state
-        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng)
+        ground = Ground(self.fold, self.ranker, self.population, self.judged, rng, self.cell.preset.federation.rounds)
         started = time.perf_counter()
         for found in _measurement(self.cell).measure(ground):
             row = Row(

@@ -171,6 +171,9 @@ class Federation(_Table, frozen=True, kw_only=True):
     """how the noise of rounds hangs together, as {decays = [..], scales = [..], separation = b}, at the epsilon that
     method.privacy has with independent noise; None: it is independent, and everybody takes part in every round"""
 
+    aliased: bool = False
+    """FedPer (method.personal): whether all clients and the server hold one hidden layer, as the published program"""
+
     acceptance: Acceptance | None = None
     """how clients test what comes in before they take it over, as {incoming = "peers", ...}; None: they do not"""
 

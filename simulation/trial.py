@@ -21,6 +21,7 @@ from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
 from simulation.acceptance import AcceptingRounds
+from simulation.aliased import aliased_round, check_aliased
 from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell, MethodChoice
@@ -152,6 +153,8 @@ def check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
         raise PresetError(
             f"federation.acceptance: clients of fpdgd exchange rankers, those of {cell.method.name} do not"
         )
+    if federation.aliased:
+        check_aliased(cell, method)
     if federation.in_order and not isinstance(method, FPDGD):
         raise PresetError(
             f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
@@ -280,6 +283,8 @@ class Trial:
             return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
         if federation.tested is not None:
             return repeated(AcceptingRounds(federation.tested))
+        if federation.aliased:
+            return repeated(aliased_round)
         return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:

@@ -17,6 +17,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.ranking.rankers import Ranker
 from simulation.acceptance import AcceptingRounds
+from simulation.aliased import aliased_round
 from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell
@@ -106,7 +107,8 @@ class Trial:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
         untouched = rng.bit_generator.state
-        ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng)
+        rounds = self.cell.preset.federation.rounds
+        ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng, rounds)
         started = time.perf_counter()
         for found in measurement_of(self.cell).measure(ground):
             row = self.rows.of(
@@ -174,6 +176,8 @@ class Trial:
             return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
         if federation.tested is not None:
             return repeated(AcceptingRounds(federation.tested))
+        if federation.aliased:
+            return repeated(aliased_round)
         return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:

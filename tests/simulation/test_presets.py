@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -113,10 +114,22 @@ def different_presets() -> list[str]:
     return list(first.values())
 
 
+def covering(cells: Sequence[Cell]) -> list[Cell]:
+    """Those of the cells, in their order, that have a value no cell before them has."""
+    seen: set[tuple[str, object]] = set()
+    chosen = []
+    for cell in cells:
+        values = set(cell.settings.items())
+        if not chosen or not values <= seen:
+            chosen.append(cell)
+        seen |= values
+    return chosen
+
+
 @pytest.mark.parametrize("name", different_presets())
 def test_a_preset_runs_for_two_rounds(name: str) -> None:
-    """Every cell of a preset runs on the bundled sample, however small."""
-    cells = cells_of(shrunk(name))
+    """A preset runs on the bundled sample, however small: every value that it sweeps in some cell."""
+    cells = covering(cells_of(shrunk(name)))
     events = list(InProcess().run(cells, work_with(None)))
     assert [event for event in events if isinstance(event, CellFailed)] == []
 

@@ -26,6 +26,9 @@ TITLES = {
     "learned_score_share": "gain of scores",
     "epsilon": "epsilon",
     "auc": "AUC of the attacker",
+    "auc_proven": "proven",
+    "guessed": "guessed",
+    "mu": "mu",
     "unlearning_distance": "distance moved",
     "unlearning_ndcg": "nDCG of the forgotten",
     "unlearning_stretch": "stretch",
@@ -35,7 +38,7 @@ TITLES = {
 SELDOM_DRAWN = ("offline_max_rr", "offline_mrr", "offline_map", "online_mrr", "online_max_rr")
 """of these nDCG says nearly the same, and a picture takes longer than many a cell: drawn where the paper has them"""
 
-UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share", "auc_proven", "mu")
 """of these more is not better: nothing is tested"""
 
 CONDITIONS = ("data", "users")

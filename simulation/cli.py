@@ -101,6 +101,7 @@ class _WithExamples(click.Command):
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where results go; default: a new folder here."
 )
 @click.option("--resume", is_flag=True, help="Go on in --out: cells that are finished there are not run again.")
+@click.option("--pictures", metavar="METRIC,...|all", help="Which metrics are drawn; default: those of the paper.")
 @click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
     """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
@@ -120,6 +121,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)
     _need_extra()
+    pictures = _pictures(options["pictures"])
     from simulation.study import run_study
 
     folder = options["out"] or _new_folder(preset)
@@ -133,6 +135,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
             engine=options["engine"],
             command=click.get_current_context().meta[TYPED],
             again=_again(folder, options),
+            pictures=pictures,
         )
     except PresetError as error:
         if options["preset"] is None:
@@ -207,6 +210,16 @@ def _aggregation(text: str) -> dict[str, list[Any]]:
     if ":" in text:
         return {"federation.aggregation": [parse_tagged([text], tag="rule")]}
     return {"federation.aggregation.rule": parse_values(text)}
+
+
+def _pictures(text: str | None) -> list[str]:
+    """The metrics to draw; [] where nobody said which."""
+    from simulation.report.names import TITLES
+
+    asked = [*TITLES] if text == "all" else [name.strip() for name in (text or "").split(",") if name.strip()]
+    if unknown := [name for name in asked if name not in TITLES]:
+        raise PresetError(f"--pictures: wanted all, or some of {', '.join(TITLES)}; got {unknown[0]}")
+    return asked
 
 
 def _need_extra() -> None:

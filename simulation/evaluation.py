@@ -208,13 +208,17 @@ def pages(queries: QuerySet, order: Int64Vector, *, k: int) -> npt.NDArray[np.in
 
 @njit(cache=True)
 def _sorted_rows(scores: FloatVector, offsets: Int64Vector, last_first: bool) -> Int64Vector:
+    """In loops: what numba compiles for one array put into a part of another takes seconds, for the error alone."""
     rows = np.empty(len(scores), dtype=np.int64)
     for q in range(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]
-        if last_first:
-            rows[start:end] = end - 1 - np.argsort(-scores[start:end][::-1], kind="mergesort")
-        else:
-            rows[start:end] = start + np.argsort(-scores[start:end], kind="mergesort")
+        first, step = (end - 1, -1) if last_first else (start, 1)
+        falling = np.empty(end - start)
+        for place in range(len(falling)):
+            falling[place] = -scores[first + step * place]
+        order = np.argsort(falling, kind="mergesort")
+        for place in range(len(order)):
+            rows[start + place] = first + step * order[place]
     return rows
 
 

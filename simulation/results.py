@@ -6,7 +6,7 @@
     cells.jsonl                 one line for each finished cell, appended after its last row
     rows.csv                    the rows as a table with the swept settings as columns; written at the end
     summary.md, summary.json    the final table, the comparison with the paper, the tests of significance
-    <metric>.png, <metric>.svg  learning curves
+    <metric>.png, <metric>.svg  learning curves of some metrics
 
 One process writes. The two appended files are handed to the operating system line by line, so that a run that is killed
 loses at most the line it was writing; all other files are replaced in one step or not at all.

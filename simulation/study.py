@@ -28,9 +28,9 @@ from simulation.environment import Environment, environment, finished, keep_envi
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
 from simulation.label_rankers import draws_nothing
 from simulation.leavers import length
-from simulation.preset import ExpectedValue, Preset
+from simulation.preset import Expect, ExpectedValue, Preset
 from simulation.progress import RunProgress, duration
-from simulation.report.names import TITLES, metric_title
+from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
 from simulation.report.paper_curves import papers_beside
 from simulation.report.report import make_report
 from simulation.report.result_tables import show_report
@@ -55,8 +55,12 @@ def run_study(
     engine: str,
     command: Sequence[str],
     again: str,
+    pictures: Sequence[str] = (),
 ) -> int:
-    """Run a preset and give the exit code; `command` is what was typed, `again` what goes on with the rest."""
+    """Run a preset and give the exit code; `command` is what was typed, `again` what goes on with the rest.
+
+    `pictures` are of these metrics; () leaves it to `drawn`.
+    """
     cold = not anything_compiled()
     place = make_engine(engine, jobs or cores(), first_alone=cold)
     if isinstance(place, RayCluster):
@@ -70,7 +74,7 @@ def run_study(
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
-        _report(experiment, outcome, entry)
+        _report(experiment, outcome, entry, pictures or drawn(preset.expect))
     except KeyboardInterrupt:
         _say(f"interrupted before all tables and pictures were made; to make them: {again}")
         return INTERRUPTED
@@ -128,8 +132,14 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int
     return outcome
 
 
-def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -> None:
-    """Tables and a curve on stdout, and the files of the folder.
+def drawn(expect: Expect) -> Sequence[str]:
+    """The metrics that the paper reports, which are drawn; where it reports none, all but those seldom drawn."""
+    named = dict.fromkeys([*(value.metric for value in expect.values), *(curve.metric for curve in expect.curves)])
+    return [*named] or [metric for metric in TITLES if metric not in SELDOM_DRAWN]
+
+
+def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment, pictures: Sequence[str]) -> None:
+    """Tables and a curve on stdout, and the files of the folder, with `pictures` of these metrics.
 
     The tables are of finished cells; where none has finished, the curves are of what there is.
     """
@@ -152,6 +162,7 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment) -
             write_plots(
                 folder,
                 rows,
+                metrics=pictures,
                 expected=_reached(preset.expect.values, rows, whole=whole),
                 paper_curves=preset.expect.curves,
                 k=preset.data.k,

@@ -24,6 +24,7 @@ from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation import revisits
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
+from simulation.batched.pdgd import copy_to
 from simulation.data.queries import QuerySet
 from simulation.federation import Population, Shown
 from simulation.streams import Streams
@@ -153,7 +154,7 @@ def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, s
             propensities = _estimated(shared, settings.em_steps, visits)
             _move_relevance(pages, shared, visits, propensities, relevance_moved)
             propensities = np.maximum(propensities, settings.smallest)
-        theta[:] = shared.theta
+        copy_to(theta, shared.theta)
         for click in range(n_clicks):
             query, rank = visits.queries[visits.slots[click]], visits.ranks[click]
             first, n_docs = pages.offsets[query], pages.offsets[query + 1] - pages.offsets[query]

@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy import special
-
 from simulation.results import DISCOUNT
 
 Equivalence = Literal["equivalent", "equivalent, yet different", "different", "undecided"]
@@ -84,6 +82,8 @@ def joined_error(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
 
 def student_quantile(p: float, df: float) -> float:
     """Of Student's t; of the normal distribution with infinite degrees of freedom."""
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
     return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
 
 
@@ -97,6 +97,8 @@ class SignTest:
     @property
     def p(self) -> float:
         """Two-tailed and exact: both signs are as likely for each difference, independently of the others."""
+        from scipy import special  # loads slowly, and most small studies compare nothing
+
         return min(1.0, 2.0 * float(special.bdtr(min(self.positive, self.n - self.positive), self.n, 0.5)))
 
 

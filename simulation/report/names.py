@@ -35,6 +35,9 @@ TITLES = {
 }
 """metrics in the order in which they are shown"""
 
+SELDOM_DRAWN = ("offline_max_rr", "offline_mrr", "offline_map", "online_mrr", "online_max_rr")
+"""of these nDCG says nearly the same, and a picture takes longer than many a cell: drawn where the paper has them"""
+
 UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share", "auc_proven", "mu")
 """of these more is not better: nothing is tested"""
 

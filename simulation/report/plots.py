@@ -81,6 +81,7 @@ def write_plots(
     folder: Path,
     rows: Sequence[Row],
     *,
+    metrics: Iterable[str] = TITLES,
     expected: Iterable[ExpectedValue] = (),
     paper_curves: Iterable[ExpectedCurve] = (),
     k: int | None = None,
@@ -88,14 +89,14 @@ def write_plots(
     heading: str = "",
     stand_in: str = "",
 ) -> list[Path]:
-    """Write <metric>.png and <metric>.svg for every metric with a curve of two points or more; their paths.
+    """Write <metric>.png and <metric>.svg for each of `metrics` with a curve of two points or more; their paths.
 
     `heading` stands above the panels: which figure this is. `stand_in` stands below it: what the data are instead of
     those that were asked for.
     """
     numbers, published = tuple(expected), tuple(paper_curves)
     paths = []
-    for metric in TITLES:
+    for metric in metrics:
         found = curves(rows, metric)
         if any(len(curve.rounds) > 1 for curve in found.values()):
             with matplotlib.rc_context(STYLE):

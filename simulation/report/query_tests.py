@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError
@@ -149,6 +148,8 @@ def _upper_tail(d: FloatVector, total: float) -> float:
 
     Newton's steps from 0 come from below and never overshoot: K' rises and is concave for t > 0.
     """
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
     d, total = d / d.max(), total / d.max()
     t = 0.0
     for _ in range(NEWTON_STEPS):

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from foltr.arrays import FloatVector
 from simulation.report.equivalence import BEYOND, student_quantile
@@ -119,6 +118,8 @@ def t_test(differences: Sequence[float], *, overlap: float = 0.0, size: float = 
     overlap   0 for independent differences, n_test / n_train for folds that share what they learn from
     size      of the values: a spread below ROUNDING of it is none
     """
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
     d = np.asarray(differences)
     mean, df = float(d.mean()), len(d) - 1
     if df == 0:

@@ -18,8 +18,10 @@ from simulation.cli import _need_extra, main
 from simulation.data.places import data_folder
 from simulation.errors import PresetError
 from simulation.experiment import stored_preset
-from simulation.preset import decode_preset
+from simulation.preset import Expect, ExpectedCurve, ExpectedValue, decode_preset
+from simulation.report.names import TITLES
 from simulation.results import read_run
+from simulation.study import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = ["sample", "--rounds", "4", "--evaluate-every", "2", "--clients", "3", "--local", "2", "--folds", "1"]
@@ -223,6 +225,28 @@ def test_an_interrupt_of_the_pictures_says_how_to_make_them(
     monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
     assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
     assert "done in" not in capsys.readouterr().err
+
+
+def test_pictures_are_those_of_the_paper_or_those_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a paper no MRR; a finished run is drawn again with it; a metric that is none is named at once."""
+    seen: list[list[str]] = []
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *_, metrics, **__: seen.append([*metrics]))
+    assert main([*SMALL, "--clicks", "perfect", "--out", "run", "--jobs", "1"]) == 0
+    assert main(["--resume", "--out", "run", "--jobs", "1", "--pictures", "offline_mrr, offline_map"]) == 0
+    assert main(["--resume", "--out", "run", "--jobs", "1", "--pictures", "all"]) == 0
+    assert seen[1:] == [["offline_mrr", "offline_map"], [*TITLES]]
+    assert {*TITLES} - {*seen[0]} == {"offline_mrr", "offline_map", "offline_max_rr", "online_mrr", "online_max_rr"}
+    value = ExpectedValue(metric="online_mrr", value=0.5)
+    curve = ExpectedCurve(metric="offline_ndcg", at=(1,), values=(0.5,))
+    assert drawn(Expect(values=(value, value), curves=(curve,))) == ["online_mrr", "offline_ndcg"]
+    capsys.readouterr()
+    assert main([*SMALL, "--out", "other", "--pictures", "offline_mpa"]) == 2
+    error = capsys.readouterr().err
+    assert "--pictures: wanted all, or some of offline_ndcg, " in error
+    assert error.count("\n") == 1
+    assert not Path("other").exists()
 
 
 def test_a_reader_who_leaves_costs_no_file(tmp_path: Path) -> None:

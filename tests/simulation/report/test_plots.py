@@ -42,6 +42,10 @@ def test_a_metric_with_data_has_both_files(tmp_path: Path) -> None:
     paths = write_plots(tmp_path, ROWS, k=10)
     names = {"offline_ndcg.png", "offline_ndcg.svg", "online_ndcg.png", "online_ndcg.svg"}
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in paths} == names
+    assert [path.name for path in write_plots(tmp_path, ROWS, metrics=["online_ndcg"])] == [
+        "online_ndcg.png",
+        "online_ndcg.svg",
+    ]
     picture = imread(tmp_path / "offline_ndcg.png")
     assert picture.shape[1] > 1000
     assert np.ptp(picture[..., :3]) > 0.9

@@ -35,7 +35,6 @@ from foltr.arrays import FloatMatrix
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
-from foltr.privacy.caps import Caps, mu_of
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
@@ -49,8 +48,8 @@ from simulation.studies.reconstruction import (
     by_position,
     draw_budget,
     guessed,
-    noise_seen,
     page_shown,
+    proven_mu,
 )
 
 HABITS = (1, 8, 20, 40)
@@ -67,21 +66,10 @@ class Design:
     n_rounds: int
     n_pages: int
 
-    @property
-    def caps(self) -> Caps:
-        """What holds its updates; pages that take their steps one after another are held by the clip alone."""
-        privacy, step, query = self.method.privacy, self.method.longest_step, self.method.longest_query
-        assert isinstance(privacy, Gaussian)
-        if self.method.update == "each":
-            return Caps(clip=privacy.clip)
-        return Caps(privacy.clip, step or math.inf, query or math.inf, self.n_pages)
-
     def proven(self, n_asked: int) -> float:
         """mu between any two answers for a query that was asked so often."""
-        noise = noise_seen(self.method, N_MEMBERS)
-        if n_asked == 1:
-            return mu_of(self.caps.page("replace"), noise=noise)
-        return mu_of(self.caps.query("replace"), noise=noise, n_rounds=min(self.n_rounds, n_asked))
+        shape = {"n_rounds": self.n_rounds, "n_pages": self.n_pages}
+        return proven_mu(self.method, **shape, n_asked=n_asked, n_members=N_MEMBERS)
 
 
 def designs() -> dict[str, Design]:

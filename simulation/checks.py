@@ -15,6 +15,7 @@ import msgspec
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
+from simulation.aliased import check_aliased
 from simulation.cell import Cell
 from simulation.cell_parts import asked, fold_of, held_out, measurement_of, method_of, ranker_of
 from simulation.click_models import TOP_GRADE
@@ -58,6 +59,8 @@ def _check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
         raise PresetError(
             f"federation.acceptance: clients of fpdgd exchange rankers, those of {cell.method.name} do not"
         )
+    if federation.aliased:
+        check_aliased(cell, method)
     if federation.in_order and not isinstance(method, FPDGD):
         raise PresetError(
             f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"

@@ -146,7 +146,7 @@ def learned(
     rng = user_generator(streams, client)
     interactions, pages = [], []
     for query in population.queries_of(client, round_number, rng):
-        interaction, page = _visit(method, local, population, client, query, rng)
+        interaction, page = visit(method, local, population, client, query, rng)
         local = method.learn(local, interaction)
         interactions.append(interaction)
         pages.append(page)
@@ -213,7 +213,7 @@ def joined_thetas(method: FPDGD, model: Model, thetas: FloatMatrix, population: 
     return joined.model
 
 
-def _visit(
+def visit(
     method: Method[Any, Any],
     local: object,
     population: Population,

@@ -32,6 +32,8 @@ class Ground:
     """the held-out queries"""
     rng: np.random.Generator
     """of the cell's seed and fold"""
+    n_rounds: int = 1
+    """[federation] rounds, for what is measured over several"""
 
 
 @dataclass(frozen=True, slots=True)

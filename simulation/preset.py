@@ -48,6 +48,9 @@ Metric = Literal[
     "learned_score_share",
     "epsilon",
     "auc",
+    "auc_proven",
+    "guessed",
+    "mu",
     "unlearning_distance",
     "unlearning_ndcg",
     "unlearning_stretch",
@@ -160,6 +163,9 @@ class Federation(_Table, frozen=True, kw_only=True):
     correlation: Correlation | None = None
     """how the noise of rounds hangs together, as {decays = [..], scales = [..], separation = b}, at the epsilon that
     method.privacy has with independent noise; None: it is independent, and everybody takes part in every round"""
+
+    aliased: bool = False
+    """FedPer (method.personal): whether all clients and the server hold one hidden layer, as the published program"""
 
     acceptance: Acceptance | None = None
     """how clients test what comes in before they take it over, as {incoming = "peers", ...}; None: they do not"""

@@ -88,6 +88,12 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """what was spent of privacy so far: of one device's whole contribution, against its absence"""
     auc: float | None = None
     """how often an attacker's guess for a result that was opened is above that for one that was not, ties as half"""
+    auc_proven: float | None = None
+    """the AUC that no attacker exceeds, by the noise and the caps alone"""
+    guessed: float | None = None
+    """how often what was opened wins against another result of its page, ties as half"""
+    mu: float | None = None
+    """how far apart two answers of a device were at most, in deviations of the noise"""
     unlearning_distance: float | None = None
     """where clients are forgotten: Euclidean distance from the ranker that was learned with them"""
     unlearning_ndcg: float | None = None

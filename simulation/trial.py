@@ -17,6 +17,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.ranking.rankers import Ranker
 from simulation.acceptance import AcceptingRounds
+from simulation.aliased import aliased_round
 from simulation.batched import compile_clock
 from simulation.batched.rounds import fast_play
 from simulation.cell import Cell
@@ -32,6 +33,7 @@ from simulation.logging_policy import logging_policy
 from simulation.measurements import MEASUREMENTS
 from simulation.measuring import Ground
 from simulation.merging.two_owners import two_owners
+from simulation.pace import TELL_SECONDS, next_at_once
 from simulation.participants import participants, shares_of
 from simulation.row_making import RowMaker
 from simulation.sightings import Sightings
@@ -39,9 +41,6 @@ from simulation.streams import make_streams
 from simulation.tally import Tally
 from simulation.unlearning.past import Past, learn_together
 from simulation.unlearning.settings import UnlearningSettings
-
-TELL_SECONDS = 0.3
-"""between two events that say how far a cell is"""
 
 
 def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
@@ -57,12 +56,6 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
         yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
-
-
-def next_at_once(at_once: int, n_rounds: int, taken: float) -> int:
-    """How many rounds to play at once after `n_rounds` took so many seconds: about as many as end in `TELL_SECONDS`."""
-    fitting = int(n_rounds * TELL_SECONDS / max(taken, 1e-6))
-    return max(1, min(fitting, 2 * at_once))
 
 
 def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
@@ -114,7 +107,8 @@ class Trial:
         """What is measured without an online method."""
         rng = np.random.default_rng(self.cell.sequence())
         untouched = rng.bit_generator.state
-        ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng)
+        rounds = self.cell.preset.federation.rounds
+        ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng, rounds)
         started = time.perf_counter()
         for found in measurement_of(self.cell).measure(ground):
             row = self.rows.of(
@@ -182,12 +176,17 @@ class Trial:
             return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
         if federation.tested is not None:
             return repeated(AcceptingRounds(federation.tested))
+        if federation.aliased:
+            return repeated(aliased_round)
         return repeated(run_round) if federation.in_order else fast_play(method)
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
         federation = self.cell.preset.federation
         n_clients, apart = self.population.n_clients, self.cell.sequence().spawn(4)[3]
+        together = rounds_together(self.cell)
+        last = way.rounds(together)
+        interval = last if way.level else federation.evaluate_every or max(1, last // 20)
         method = cast(FPDGD, method_of(self.cell, self.ranker))
         learning = learn_together(
             method,
@@ -196,16 +195,16 @@ class Trial:
             play=fast_play(method),
             fresh=make_streams(_integer(apart), n_clients),
             n_leaving=n_leavers(self.cell),
-            together=rounds_together(self.cell),
-            kept=way.kept(rounds_together(self.cell)),
+            together=together,
+            kept=way.kept(together),
+            interval=interval,
         )
         past, theirs = (yield from self._told(learning)), self._judged_by_leavers()
-        last, tally, seconds, started = way.rounds(past.together), Tally(), 0.0, time.perf_counter()
-        interval = federation.evaluate_every or max(1, last // 20)
-        for number, step in enumerate(way.forget(past)):
-            seconds += time.perf_counter() - started
-            if step.shown is not None:
-                tally.add(step.shown)
+        number, tally, seconds, started = -1, Tally(), 0.0, time.perf_counter()
+        for step in way.forget(past):
+            seconds, number = seconds + time.perf_counter() - started, number + step.n_rounds
+            for shown in step.shown:
+                tally.add(shown)
             if number == last or (number % interval == 0 and not way.level):
                 theta, final = step.model.theta, number == last
                 row = msgspec.structs.replace(

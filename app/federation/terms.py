@@ -146,21 +146,12 @@ def protection_of(terms: Terms) -> Protection:
         n_params=method.n_sent,
         floor=terms.floor,
         mode=terms.mode,
-        caps=_caps_of(method, n_pages=terms.n_local),
+        caps=method.caps(terms.n_local),
         shared=tuple(NAMES[index] for index in method.shared) if linear else (),
         n_rounds=terms.n_rounds,
         period_days=terms.period_days,
         n_local=terms.n_local,
     )
-
-
-def _caps_of(method: FPDGD, *, n_pages: int) -> Caps | None:
-    """What holds the updates of a round; the clip alone where a page changes the steps of those after it."""
-    if not isinstance(method.privacy, Gaussian):
-        return None
-    if method.update == "each":
-        return Caps(clip=method.privacy.clip)
-    return Caps(method.privacy.clip, method.longest_step or math.inf, method.longest_query or math.inf, n_pages)
 
 
 def is_share(mechanism: Mechanism) -> bool:

@@ -28,6 +28,7 @@ common ranker, and FedPer (Arivazhagan et al. 2019) leaves the output layer of a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -43,8 +44,9 @@ from foltr.federated.joining import Joined, Joining, join, noise_of, weights
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.online import pdgd
+from foltr.privacy.caps import Caps
 from foltr.privacy.clipping import clip_l2
-from foltr.privacy.mechanisms import Mechanism, NoPrivacy
+from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Neural, Ranker
@@ -172,6 +174,17 @@ class FPDGD:
             optimizer=self.optimizer,
             noise=noise_of(self.privacy),
         )
+
+    def caps(self, n_pages: int) -> Caps | None:
+        """What holds the updates of a round of so many pages; None where no Gaussian noise hides them.
+
+        It is the clip alone where a page changes the steps of those after it.
+        """
+        if not isinstance(self.privacy, Gaussian):
+            return None
+        if self.update == "each":
+            return Caps(clip=self.privacy.clip)
+        return Caps(self.privacy.clip, self.longest_step or math.inf, self.longest_query or math.inf, n_pages)
 
     @property
     def weighs_alike(self) -> bool:

@@ -26,13 +26,16 @@ TITLES = {
     "learned_score_share": "gain of scores",
     "epsilon": "epsilon",
     "auc": "AUC of the attacker",
+    "auc_proven": "proven",
+    "guessed": "guessed",
+    "mu": "mu",
     "unlearning_distance": "distance moved",
     "unlearning_ndcg": "nDCG of the forgotten",
     "unlearning_stretch": "stretch",
 }
 """metrics in the order in which they are shown"""
 
-UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share")
+UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share", "auc_proven", "mu")
 """of these more is not better: nothing is tested"""
 
 CONDITIONS = ("data", "users")

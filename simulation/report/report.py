@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from simulation.preset import ExpectedValue
+from simulation.report.against_retraining import AgainstRetraining, against_retraining
 from simulation.report.names import TITLES, UNRANKED, condition_keys, group_by
 from simulation.report.paper_numbers import PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare
@@ -58,6 +59,8 @@ class Report:
     comparisons: Mapping[str, Sequence[SettingsComparison]]
     """by metric, combinations under the same conditions"""
     verdicts: tuple[PaperVerdict, ...]
+    forgotten: tuple[AgainstRetraining, ...]
+    """by offline nDCG; none where nobody is forgotten, or nobody retrained"""
     values: Mapping[str, Mapping[Settings, Runs]]
     """by metric, at the end"""
     areas: Mapping[str, Mapping[Settings, Runs]]
@@ -103,6 +106,7 @@ def make_report(
         metrics,
         comparisons,
         tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))),
+        tuple(against_retraining(values.get(OF_QUERIES, {}))),
         values,
         {metric: areas(rows, metric) for metric in metrics},
         k,

@@ -1,15 +1,15 @@
-"""The tables of a report: what came out, and the paper's numbers beside it, with what each mark means."""
+"""The tables of a report: what came out, the paper's numbers and retraining beside it, with what each mark means."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from simulation.report.equivalence import BEYOND, MARGIN, WITHIN
 from simulation.report.names import key_titles, metric_title, setting_text
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, patterns
-from simulation.report.report import ALPHA, Line, Report
+from simulation.report.report import ALPHA, OF_QUERIES, Line, Report
 from simulation.report.statistics import Settings, Summary
 from simulation.report.tables import Grid, show
 
@@ -31,6 +31,8 @@ def show_report(report: Report, stream: TextIO) -> None:
     show([result_grid(report, report.metrics[:n]) for n in range(len(report.metrics), 0, -1)], stream)
     if report.verdicts:
         show([paper_grid(report), paper_grid(report, narrow=True)], stream)
+    if report.forgotten:
+        show([retraining_grid(report)], stream)
     for note in report.notes:
         print(note, file=stream)
 
@@ -62,6 +64,32 @@ def paper_grid(report: Report, *, narrow: bool = False) -> Grid:
         [[*_keys(verdict.settings, titles), *(values[n] for n in shown)] for verdict, values in cells],
         _paper_notes(report.verdicts, report.k),
         left=len(titles) + 1,
+    )
+
+
+def retraining_grid(report: Report) -> Grid:
+    """One row for each way of forgetting, in the order of the results: how far from retraining it ends."""
+    titles = key_titles(one.settings for one in report.forgotten)
+    rows = []
+    for one in report.forgotten:
+        bounds = "-" if one.difference is None else "{:+z.4f} {:+z.4f}".format(*one.difference.interval(WITHIN))
+        means = [_mean_and_error(one.retrained), f"{one.paired.mean:+z.4f}"]
+        rows.append([*_keys(one.settings, titles), str(one.paired.n), *means, bounds, one.verdict])
+    metric = metric_title(OF_QUERIES, k=report.k)
+    return Grid(
+        _titled(f"Against retraining, {metric}", report),
+        [*titles.values(), "seeds", "retrained", "difference", f"{WITHIN:.0%} interval", "verdict"],
+        rows,
+        [_meaning([f"{MARGIN:g}"])],
+        left=len(titles),
+    )
+
+
+def _meaning(margins: Iterable[str]) -> str:
+    """What the verdicts say."""
+    return (
+        f"equivalent: {WITHIN:.0%} interval within ±{' or ±'.join(margins)}; different: {BEYOND:.0%} interval "
+        f"without 0; undecided: neither; too few: less than {ENOUGH_SEEDS} seeds"
     )
 
 
@@ -124,9 +152,6 @@ def _paper_notes(verdicts: Sequence[PaperVerdict], k: int | None) -> list[str]:
         )
     if counts:
         margins = dict.fromkeys(f"{v.margin:.3g}" for v in verdicts if v.ours is not None) or {f"{MARGIN:g}": None}
-        notes.append(
-            f"equivalent: {WITHIN:.0%} interval within ±{' or ±'.join(margins)}; different: {BEYOND:.0%} interval "
-            f"without 0; undecided: neither; too few: less than {ENOUGH_SEEDS} seeds"
-        )
+        notes.append(_meaning(margins))
     missing = dict.fromkeys(v.missing for v in verdicts if v.missing)
     return [*notes, *(f"-: {reason}" for reason in missing)]

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from simulation.report.equivalence import BEYOND, WITHIN
+from simulation.report.against_retraining import AgainstRetraining
+from simulation.report.equivalence import BEYOND, MARGIN, WITHIN
 from simulation.report.paper_numbers import PaperVerdict, patterns
 from simulation.report.report import Line, Report
-from simulation.report.result_tables import paper_grid, result_grid
+from simulation.report.result_tables import paper_grid, result_grid, retraining_grid
 from simulation.report.significance import SettingsComparison
 from simulation.report.statistics import Summary, over_runs, over_seeds, whole_seeds
 from simulation.report.tables import markdown
@@ -25,6 +26,7 @@ VERSION = 2
 def write_summary(folder: Path, report: Report) -> None:
     """Write summary.md and summary.json into the folder of the run."""
     grids = [result_grid(report, report.metrics)] + ([paper_grid(report)] if report.verdicts else [])
+    grids += [retraining_grid(report)] if report.forgotten else []
     text = "\n".join([*map(markdown, grids), *(f"{note}\n" for note in report.notes)])
     replace_file(folder / SUMMARY_TEXT, text.encode())
     replace_file(folder / SUMMARY_DATA, msgspec.json.format(msgspec.json.encode(summary(report)), indent=1) + b"\n")
@@ -42,6 +44,7 @@ def summary(report: Report) -> dict[str, Any]:
             {"metric": metric, "source": source, "above": signs.positive, "n": signs.n, "p": signs.p}
             for (metric, source), signs in patterns(report.verdicts).items()
         ],
+        "against_retraining": [_retraining_data(one) for one in report.forgotten],
         "comparisons": [
             _comparison_data(metric, comparison)
             for metric, comparisons in report.comparisons.items()
@@ -85,6 +88,19 @@ def _verdict_data(verdict: PaperVerdict) -> dict[str, Any]:
         "margin": verdict.margin,
         "verdict": verdict.verdict,
         "missing": verdict.missing,
+    }
+
+
+def _retraining_data(one: AgainstRetraining) -> dict[str, Any]:
+    found = one.difference
+    return {
+        "settings": dict(one.settings),
+        "retrained": _summary_data(one.retrained),
+        "difference": _summary_data(one.paired),
+        "interval_90": found and found.interval(WITHIN),
+        "interval_95": found and found.interval(BEYOND),
+        "margin": MARGIN,
+        "verdict": one.verdict,
     }
 
 

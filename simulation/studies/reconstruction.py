@@ -20,9 +20,11 @@ shown in s, which foltr.privacy.caps bounds by proof.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -30,9 +32,13 @@ from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
-from foltr.privacy.gaussian_accounting import best_guess
+from foltr.privacy.caps import mu_of
+from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear, Ranker
+from simulation.federation import Population, visit
+from simulation.measuring import Ground, Measured
 
 ASKED = b"the query in question"
 
@@ -71,6 +77,77 @@ class Evidence:
     """[k] of each place, but for a constant"""
     mu: FloatMatrix
     """[k, k] how far apart two places are over all rounds, in deviations of the noise"""
+
+
+class Reconstruction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How well the result that somebody opens for one query is read from a device's updates, beside what is proven.
+
+    The device's rounds are [federation] rounds of `local` pages, its group has `clients`; its queries, documents and
+    other clicks are those of the cell. The defaults are a group's, but for the caps of one page and one query.
+    """
+
+    habit: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.25
+    """share of a device's pages that are of the query in question; one at least is"""
+    users: Annotated[int, msgspec.Meta(ge=2)] = 50
+    """attacked one by one"""
+    learning_rate: float = 0.5
+    update: Literal["each", "batch"] = "batch"
+    longest_step: float | None = None
+    longest_query: float | None = None
+    privacy: Gaussian = Gaussian(clip=0.8, noise_multiplier=1.0)
+
+    def __post_init__(self) -> None:
+        self.method(Linear(1))  # refuses what does not fit
+
+    def method(self, ranker: Ranker) -> FPDGD:
+        """By which devices learn."""
+        return FPDGD(
+            ranker,
+            learning_rate=self.learning_rate,
+            update=self.update,
+            longest_step=self.longest_step,
+            longest_query=self.longest_query,
+            privacy=self.privacy,
+        )
+
+    def shape(self, n_rounds: int, n_pages: int) -> dict[str, int]:
+        """Of a budget: rounds, pages of each, and how many of all are of the query in question."""
+        n_asked = max(1, round(self.habit * n_rounds * n_pages))
+        return {"n_rounds": n_rounds, "n_pages": n_pages, "n_asked": n_asked}
+
+    def measure(self, ground: Ground) -> Iterator[Measured]:
+        """One row, after the last round: `auc` and `guessed` over all users, the largest `mu`, and `auc_proven`."""
+        method, population, rng = self.method(ground.ranker), ground.population, ground.rng
+        found, bounds, n_pages = list[Evidence](), [], 0
+        for user in range(self.users):
+            client, model = user % population.n_clients, method.initial(rng)
+            shape = self.shape(ground.n_rounds, int(population.local[client]))
+            budget = draw_budget(pages_of(method, model, population, client, rng), **shape)
+            opened = int(rng.integers(budget.k))
+            found.append(attack(method, model, budget, opened=opened, n_members=population.n_clients, rng=rng))
+            bounds.append(proven_mu(method, **shape, n_members=population.n_clients))
+            n_pages += shape["n_rounds"] * shape["n_pages"]
+        metrics = {
+            "auc": auc_of_two(found),
+            "auc_proven": best_auc(max(bounds)),
+            "guessed": float(np.mean([guessed(one) for one in found])),
+            "mu": max(float(one.mu.max()) for one in found),
+        }
+        yield Measured(metrics, step=ground.n_rounds, interactions=n_pages)
+
+
+def pages_of(
+    method: FPDGD, model: Model, population: Population, client: int, rng: np.random.Generator
+) -> Callable[[], Interaction]:
+    """Draws pages of a simulated client with two results or more, shown by that model, clicked as its users click.
+
+    ValueRangeError where it has no such query.
+    """
+    local, (first, past_last) = method.begin(model, rng), population.ranges[client]
+    choices = first + np.flatnonzero(np.diff(population.data.offsets[first : past_last + 1]) > 1)
+    if not len(choices) or population.users.k < 2:
+        raise ValueRangeError(f"client {client} has no page with two results, of which one could be opened")
+    return lambda: visit(method, local, population, client, int(rng.choice(choices)), rng)[0]
 
 
 def by_position(k: int) -> FloatVector:
@@ -136,6 +213,14 @@ def noise_seen(method: FPDGD, n_members: int) -> float:
         raise ValueRangeError(f"the likelihood is that of Gaussian noise, not of {type(privacy).__name__}")
     shares = n_members / privacy.n_clients if privacy.distributed else 1.0
     return privacy.clip * privacy.noise_multiplier * math.sqrt(shares)
+
+
+def proven_mu(method: FPDGD, *, n_rounds: int, n_pages: int, n_asked: int, n_members: int) -> float:
+    """No two answers for a page that stands `n_asked` times in such a budget are further apart: foltr.privacy.caps."""
+    noise, caps = noise_seen(method, n_members), method.caps(n_pages)
+    assert caps is not None  # noise_seen has refused all but Gaussian noise
+    moved = caps.page("replace") if n_asked <= n_rounds else caps.query("replace")
+    return mu_of(moved, noise=noise, n_rounds=min(n_rounds, n_asked))
 
 
 def guessed(evidence: Evidence, prior: FloatVector | None = None) -> float:

@@ -81,7 +81,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
             both = [*learning.record, *climbing.record]
             thetas = np.concatenate([one.thetas for one in both])
             model = past.method.joined(model, thetas, np.concatenate([one.counts for one in both])).model
-            yield Step(model, shown)
+            yield Step(model, (shown,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import click
 
 from benchmarks.processes import run
 from benchmarks.tables import Table, machine, verdict
-from simulation.preset import load_tables, preset_names
+from simulation.preset_files import load_tables, preset_names
 
 QUICK_AIM, FULL_AIM = 2 * 600.0, 3600.0
 """CPU seconds of all together"""

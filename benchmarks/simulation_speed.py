@@ -41,8 +41,8 @@ from simulation.data.datasets import load_fold  # noqa: E402
 from simulation.data.places import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.federation import Population  # noqa: E402
+from simulation.pace import next_at_once  # noqa: E402
 from simulation.streams import make_streams  # noqa: E402
-from simulation.trial import next_at_once  # noqa: E402
 
 PARTS = 8
 """calls in the time that a trial spends between two events: a measurement should not be one call"""

@@ -19,7 +19,8 @@ from simulation.errors import DatasetError, PresetError
 from simulation.measurements import MEASUREMENTS
 from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_preset, load_tables, preset_names
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables, preset_names
 from simulation.unlearning.registry import UNLEARNING
 
 LABEL_BASELINES = ("least-squares", "ranksvm", "lambdarank", "lambdamart")

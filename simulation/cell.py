@@ -19,8 +19,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from simulation.decoding import decode_table
 from simulation.errors import PresetError
-from simulation.preset import Count, Preset, Scalar, decode_preset, decode_table, preset_tables
+from simulation.preset import Count, Preset, Scalar, decode_preset, preset_tables
 
 Assignment = dict[str, Any]
 """values by dotted key"""

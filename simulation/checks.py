@@ -6,20 +6,74 @@ A cell would find all of it out by itself, after compiling, and every cell again
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from foltr.errors import FoltrError
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.method import Method
+from simulation.aliased import check_aliased
 from simulation.cell import Cell
+from simulation.cell_parts import asked, fold_of, held_out, measurement_of, method_of, ranker_of
 from simulation.click_models import TOP_GRADE
+from simulation.correlated import check_correlated
 from simulation.data.datasets import DATASETS, line_of_grade_above
 from simulation.data.digests import fold_digests
 from simulation.data.places import dataset_place
 from simulation.data.queries import Fold
 from simulation.errors import DataFileError, PresetError, SimulationError
+from simulation.label_rankers import label_ranker, learns_from_labels
+from simulation.leavers import unlearning_of
+from simulation.measurements import MEASUREMENTS
+from simulation.merging.two_owners import check_merging
+from simulation.participants import attack_of, check_rule, participants, shares_of
 from simulation.preset import preset_tables
-from simulation.trial import check_clients, check_method, fold_of
+
+
+def check_method(cell: Cell) -> None:
+    """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
+    info = DATASETS.get(cell.preset.data.dataset)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif learns_from_labels(cell.method):
+        label_ranker(cell.method)
+    elif cell.method.name in MEASUREMENTS:
+        measurement_of(cell)
+    else:
+        method = method_of(cell, ranker_of(cell.method, info.n_features if info else 2))
+        check_rule(cell, method)
+        _check_rounds(cell, method)
+        attack_of(cell)
+        unlearning_of(cell)
+
+
+def _check_rounds(cell: Cell, method: Method[Any, Any]) -> None:
+    """PresetError for a kind of round that the method does not know."""
+    federation = cell.preset.federation
+    if federation.correlation is not None:
+        check_correlated(method)
+    if federation.tested is not None and not isinstance(method, FPDGD):
+        raise PresetError(
+            f"federation.acceptance: clients of fpdgd exchange rankers, those of {cell.method.name} do not"
+        )
+    if federation.aliased:
+        check_aliased(cell, method)
+    if federation.in_order and not isinstance(method, FPDGD):
+        raise PresetError(
+            f"federation.in_order: clients of fpdgd can run out of queries, those of {cell.method.name} cannot"
+        )
+
+
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
+        return
+    fold = replace(fold, train=asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, held_out(cell, fold), at="data.evaluate_clients_on")
 
 
 def check_settings(cells: Sequence[Cell]) -> None:
@@ -39,7 +93,7 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
         fold = fold_of(same[0], root)
         _check_grades(same[0], fold, root)
         for alike in _grouped(same, _who_takes_part):
-            _check_clients(alike[0], fold)
+            _check_shares(alike[0], fold)
         digests |= fold_digests(same[0].preset.data.dataset, fold, root)
     return digests
 
@@ -60,7 +114,7 @@ def _who_takes_part(cell: Cell) -> object:
     return (preset_tables(cell.preset)["users"], *who, cell.method.name, seed)
 
 
-def _check_clients(cell: Cell, fold: Fold) -> None:
+def _check_shares(cell: Cell, fold: Fold) -> None:
     try:
         check_clients(cell, fold)
     except SimulationError:

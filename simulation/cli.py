@@ -143,7 +143,8 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     """The preset with the options in place; with --resume and nothing else, what runs in --out."""
     from simulation.overrides import overridden
-    from simulation.preset import decode_preset, load_tables
+    from simulation.preset import decode_preset
+    from simulation.preset_files import load_tables
 
     overrides = _overrides(dataset, options)
     if options["resume"] and options["out"] is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from simulation.cell import Cell
+from simulation.decoding import decode_tagged
 from simulation.errors import PresetError
 from simulation.participants import ATTACKED
-from simulation.preset import decode_tagged
 from simulation.unlearning.registry import UNLEARNING
 from simulation.unlearning.settings import UnlearningSettings
 

@@ -15,10 +15,10 @@ from simulation.cell import Cell
 from simulation.click_models import Users, in_turn, last_ones, make_users
 from simulation.data.datasets import DATASETS
 from simulation.data.queries import Fold, QuerySet, join
+from simulation.decoding import decode_tagged
 from simulation.errors import PresetError
 from simulation.federation import Population
 from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_tagged
 
 CENTRALISED = ("pdgd",)
 """methods without a federation: one learner sees the pages of all clients of a round, one after another"""

@@ -16,19 +16,14 @@ Every name that is not known is an error that gives its place in the file.
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections.abc import Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from foltr.privacy.correlated_noise import Correlation
 from simulation.acceptance_settings import Acceptance
-from simulation.errors import PresetError
+from simulation.decoding import decode_table
 
 Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -60,8 +55,6 @@ Metric = Literal[
     "unlearning_ndcg",
     "unlearning_stretch",
 ]
-_T = TypeVar("_T")
-_S = TypeVar("_S", bound=msgspec.Struct)
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -282,74 +275,10 @@ def decode_preset(tables: Mapping[str, Any], *, source: str) -> Preset:
     return decode_table(tables, Preset, source=source)
 
 
-def decode_table(table: Mapping[str, Any], kind: type[_T], *, source: str, at: str = "") -> _T:
-    """A table as the record it should be; `at` is its dotted place."""
-    try:
-        return msgspec.convert(dict(table), kind)
-    except msgspec.ValidationError as error:
-        raise PresetError(f"{source}: {_place_and_fault(str(error), at, kind)}") from error
-
-
-def decode_tagged(table: Mapping[str, Any], kinds: Mapping[str, type[_S]], *, tag: str, at: str) -> _S:
-    """The record of the kind that a table names under `tag`; PresetError names the dotted place `at` and the fault."""
-    name = str(table.get(tag, ""))
-    if name not in kinds:
-        raise PresetError(f"{at}.{tag}: there is no {name!r}; there are {', '.join(kinds)}")
-    return decode_table(table, kinds[name], source="preset", at=at)
-
-
 def preset_tables(preset: Preset) -> dict[str, Any]:
     """The preset as plain tables, every default written out; what `decode_preset` takes."""
     tables: dict[str, Any] = _without_none(msgspec.to_builtins(preset))
     return tables
-
-
-def load_tables(name: str) -> dict[str, Any]:
-    """The tables of a preset by name (`quick/fpdgd`) or by the path of a TOML file; PresetError when there is none.
-
-    Where it is `like` another one, those of that one with its own keys in place, table by table.
-    """
-    tables, seen = _read_tables(name), [name]
-    while "like" in tables:
-        other = str(tables.pop("like"))
-        if other in seen:
-            raise PresetError(f"{name}: like: {' is like '.join([*seen, other])}")
-        seen.append(other)
-        tables = _laid_over(_read_tables(other), tables)
-    return tables
-
-
-def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Both tables in one; where both have a value, that of `above`."""
-    both = {key for key, value in above.items() if isinstance(value, dict) and isinstance(below.get(key), dict)}
-    return {**below, **above, **{key: _laid_over(below[key], above[key]) for key in both}}
-
-
-def _read_tables(name: str) -> dict[str, Any]:
-    """What one file says."""
-    packaged = _presets().joinpath(f"{name}.toml")
-    file: Traversable = packaged if packaged.is_file() else Path(name).expanduser()
-    if not file.is_file():
-        raise PresetError(f"no preset {name!r}, and no such file; `--list` shows the presets")
-    try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PresetError(f"{name}: not TOML: {error}") from error
-
-
-def preset_names() -> list[str]:
-    """The presets that come with the program, as PAPER/TABLE."""
-    return sorted(
-        f"{paper.name}/{file.name.removesuffix('.toml')}"
-        for paper in _presets().iterdir()
-        if paper.is_dir()
-        for file in paper.iterdir()
-        if file.name.endswith(".toml")
-    )
-
-
-def _presets() -> Traversable:
-    return resources.files("simulation") / "presets"
 
 
 def _without_none(value: Any) -> Any:
@@ -357,41 +286,3 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(item) for key, item in value.items() if item is not None}
     return [_without_none(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _place_and_fault(message: str, at: str, kind: Any) -> str:
-    """msgspec's `Expected `int`, got `str` - at `$.data.k`` as `data.k: expected int, got str`."""
-    fault, place = message, ""
-    if found := re.fullmatch(r"(.*) - at `(?:key in )?\$\.?(.*)`", message, flags=re.DOTALL):
-        fault, place = found[1], found[2]
-    inside = ".".join(part for part in (at, place) if part)
-    wanted = _type_at(kind, place)
-    if key := re.fullmatch(r"Object contains unknown field `(.*)`", fault):
-        known = f"; there are {', '.join(wanted.__struct_fields__)}" if _is_record(wanted) else ""
-        return f"{_dotted(inside, key[1])}: there is no such key{known}"
-    if key := re.fullmatch(r"Object missing required field `(.*)`", fault):
-        return f"{_dotted(inside, key[1])}: missing"
-    if choices := next((get_args(kind) for kind in (wanted, *get_args(wanted)) if get_origin(kind) is Literal), ()):
-        return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(choices)}"
-    fault = fault.replace("`", "")
-    return f"{inside or 'preset'}: {fault[:1].lower()}{fault[1:]}"
-
-
-def _is_record(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
-
-
-def _dotted(place: str, key: str) -> str:
-    return f"{place}.{key}" if place else key
-
-
-def _type_at(kind: Any, place: str) -> Any:
-    """The type that a record of that kind wants at a dotted place; None where the place leads out of records."""
-    for part in re.findall(r"[^.\[\]]+", place):
-        if part.isdecimal() or part == "...":
-            kind = (get_args(kind) or (None,))[0]
-        elif _is_record(kind):
-            kind = get_type_hints(kind).get(part)
-        else:
-            return None
-    return kind

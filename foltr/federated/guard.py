@@ -25,19 +25,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows, require
+from foltr.federated.aggregation.rows import check_rows, middle_of, require
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 from foltr.federated.verdict import GuardState, GuardVerdict, Suspicion
 
@@ -51,6 +52,8 @@ MOST_COMPARED = 500
 """devices whose directions are compared; 125,000 pairs tell the dimension well enough"""
 LEAST_DIMENSION = 3
 """that few devices can be told to have"""
+TINY = float(np.finfo(np.float64).tiny)
+"""counts as the distance between copies, whose logarithm there would not be"""
 NORMAL = 1.4826
 """a normal variable's standard deviation over its median absolute deviation"""
 
@@ -86,7 +89,7 @@ def join_guarded(
 ) -> tuple[FloatVector, GuardState, GuardVerdict]:
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
     u = check_rows(updates)
-    state, verdict = judge(guard, state, u)
+    state, verdict = _judged(guard, state, u)
     rule = guard.robust if verdict.alert else guard.peace
     return rule.combine(u, weights), state, verdict
 
@@ -98,11 +101,15 @@ def least_updates(n_malicious: int) -> int:
 
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
-    u = check_rows(updates)
+    return _judged(guard, state, check_rows(updates))
+
+
+def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict]:
+    """`judge` of rows that have been checked."""
     require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
-    evidence = inspect(u, guard.n_malicious)
-    suspicions = _suspicions(evidence)
-    worst = max(float(column.max()) for column in evidence.values())
+    evidence = _evidence(u, guard.n_malicious)
+    worst = float(evidence.max())
+    suspicions = _suspicions(evidence) if worst >= 1 else ()
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
     verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
@@ -111,81 +118,89 @@ def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[Guar
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
     """The evidence `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
-    n = len(updates)
-    moved = np.flatnonzero(np.any(updates != 0, axis=1))
-    evidence = {reason: np.zeros(n) for reason in _REASONS}
-    if len(moved) < least_updates(n_malicious):
+    return dict(zip(_REASONS, _evidence(updates, n_malicious), strict=True))
+
+
+def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
+    """The evidence `[n_reasons, n_clients]`, reasons in the order of `_REASONS`."""
+    evidence, moved = np.zeros((len(_REASONS), len(updates))), updates.any(axis=1)
+    if np.count_nonzero(moved) < least_updates(n_malicious):
         return evidence
     u = updates[moved]
-    dimension, chance = effective_dimension(u), DEVIATIONS / math.sqrt(updates.shape[1])
+    middle = middle_of(u)
+    dimension, chance = effective_dimension(u, middle), DEVIATIONS / math.sqrt(updates.shape[1])
     seeming = DEVIATIONS / math.sqrt(dimension)
     lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
-    near = scores_in_blocks(u, n_neighbours=1)
-    u = u * clip_factors(lengths, float(np.median(lengths)))[:, None]
-    far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2)
-    found = {
-        "length": _excess(_log(lengths), floor=max(math.log(3), seeming)),
-        "direction": _excess(-direction_to_median(u), floor=max(0.5, seeming)),
-        "loneliness": _excess(_log(far), floor=max(math.log(4), 2 * chance)),
-        "closeness": _excess(-_log(near) / 2, floor=max(math.log(3), seeming, NEAR_BY_CHANCE / dimension)),
-        "slant": np.max([np.abs(_excess(s, floor=max(0.5, chance), both=True)) for s in slants(u)], axis=0),
-    }
-    for reason, values in found.items():
-        evidence[reason][moved] = values
+    near = scores_in_blocks(u, n_neighbours=1, middle=middle)
+    u = u * clip_factors(lengths, float(middle_of(lengths)))[:, None]
+    middle = middle_of(u)
+    far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2, middle=middle)
+    long, close, lonely = np.log(np.maximum([lengths, near, far], TINY))
+    floors = [
+        max(math.log(3), seeming),
+        max(0.5, seeming),
+        max(math.log(4), 2 * chance),
+        max(math.log(3), seeming, NEAR_BY_CHANCE / dimension),
+        *2 * [max(0.5, chance)],
+    ]
+    columns = [long, -direction_to_median(u, middle), lonely, -close / 2, *slants(u, middle)]
+    excess = _excess(np.array(columns).T, np.array(floors)).T
+    evidence[:4, moved] = np.maximum(excess[:4], 0.0)
+    evidence[4, moved] = np.abs(excess[4:]).max(axis=0)
     return evidence
 
 
-def effective_dimension(updates: FloatMatrix) -> float:
+def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
     """In how many independent directions devices differ: LEAST_DIMENSION to n_params, or n_params if that is less.
 
-    The squared cosine of two random vectors in d dimensions is about a chi-square variable over d, whose median is
-    .455 / d. So d is .455 over the median of those between all pairs of differences from the devices' median, which a
-    fifth of colluders hardly moves.
+    `middle` is the devices' median `[n_params]`. The squared cosine of two random vectors in d dimensions is about a
+    chi-square variable over d, whose median is .455 / d. So d is .455 over the median of those between all pairs of
+    differences from the devices' median, which a fifth of colluders hardly moves.
     """
     d = updates.shape[1]
-    difference = updates - np.median(updates, axis=0)
-    lengths = np.linalg.norm(difference, axis=1)
-    unit = difference[lengths > 0] / lengths[lengths > 0][:, None]
+    difference = updates - middle
+    lengths = np.sqrt((difference * difference).sum(axis=1))
+    apart = lengths > 0
+    unit = difference[apart] / lengths[apart][:, None]
     if len(unit) < 2:
         return float(d)
-    some = unit[np.linspace(0, len(unit) - 1, min(len(unit), MOST_COMPARED)).astype(np.intp)]
-    cosines = (some @ some.T)[np.triu_indices(len(some), k=1)]
-    return float(np.clip(CHI_SQUARE_MEDIAN / max(float(np.median(cosines**2)), 1e-12), min(LEAST_DIMENSION, d), d))
+    if len(unit) > MOST_COMPARED:
+        unit = unit[np.linspace(0, len(unit) - 1, MOST_COMPARED).astype(np.intp)]
+    cosines = (unit @ unit.T)[_pairs(len(unit))]
+    dimension = CHI_SQUARE_MEDIAN / max(float(middle_of(cosines * cosines)), 1e-12)
+    return float(min(max(dimension, min(LEAST_DIMENSION, d)), d))
 
 
-def direction_to_median(updates: FloatMatrix) -> FloatVector:
-    """Cosine of each update and the coordinate-wise median, `[n_clients]`; 0 where either is 0."""
-    middle = np.median(updates, axis=0)
+@lru_cache(maxsize=4)
+def _pairs(n: int) -> tuple[IntVector, IntVector]:
+    """The rows and the columns of a table of n above its diagonal; a server's rounds are often of as many devices."""
+    return np.triu_indices(n, k=1)
+
+
+def direction_to_median(updates: FloatMatrix, middle: FloatVector) -> FloatVector:
+    """Cosine of each update and the coordinate-wise median `middle`, `[n_clients]`; 0 where either is 0."""
     lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates) * (middle @ middle))
     cosines: FloatVector = (updates @ middle) / np.where(lengths > 0, lengths, 1.0)
     return cosines
 
 
-def slants(updates: FloatMatrix) -> tuple[FloatVector, FloatVector]:
-    """Mean standardised deviation from the median, `[n_clients]`: as it is, and turned by the sign of the median.
+def slants(updates: FloatMatrix, middle: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """Mean standardised deviation from the median `middle`, `[n_clients]`: as it is, and turned by its sign.
 
     Single deviations count up to 3, because the spread of few devices may be tiny by chance; a parameter without
     spread counts as 0.
     """
-    middle = np.median(updates, axis=0)
-    deviation = updates - middle
-    spread = NORMAL * np.median(np.abs(deviation), axis=0)
-    standard = np.clip(deviation / np.where(spread > 0, spread, np.inf), -3.0, 3.0)
-    return standard.mean(axis=1), (standard * np.sign(middle)).mean(axis=1)
+    deviation, n_params = updates - middle, len(middle)
+    spread = NORMAL * middle_of(np.abs(deviation))
+    standard = np.minimum(np.maximum(deviation / np.where(spread > 0, spread, np.inf), -3.0), 3.0)
+    return standard.sum(axis=1) / n_params, (standard * np.sign(middle)).sum(axis=1) / n_params
 
 
-def _excess(values: FloatVector, *, floor: float, both: bool = False) -> FloatVector:
-    """(value - median) over the allowed deviation, `[n_clients]`, below 0 cut off unless `both` sides count."""
-    deviation = values - np.median(values)
-    allowed = max(floor, DEVIATIONS * NORMAL * float(np.median(np.abs(deviation))))
-    excess: FloatVector = deviation / allowed
-    return excess if both else np.maximum(excess, 0.0)
-
-
-def _log(values: FloatVector) -> FloatVector:
-    """The natural logarithm `[n_clients]`, of 0 that of the smallest normal float."""
-    logarithms: FloatVector = np.log(np.maximum(values, np.finfo(np.float64).tiny))
-    return logarithms
+def _excess(values: FloatMatrix, floors: FloatVector) -> FloatMatrix:
+    """(value - median) over the allowed deviation, `[n_clients, n_values]`, each of which has a floor."""
+    deviation = values - middle_of(values)
+    excess: FloatMatrix = deviation / np.maximum(floors, DEVIATIONS * NORMAL * middle_of(np.abs(deviation)))
+    return excess
 
 
 _REASONS = {
@@ -197,14 +212,12 @@ _REASONS = {
 }
 
 
-def _suspicions(evidence: dict[str, FloatVector]) -> tuple[Suspicion, ...]:
-    """The strongest reason against each device with evidence of 1 or more, strongest first."""
-    reasons = list(evidence)
-    table = np.stack([evidence[reason] for reason in reasons])
-    strongest = table.argmax(axis=0)
+def _suspicions(evidence: FloatMatrix) -> tuple[Suspicion, ...]:
+    """The strongest reason against each device with evidence `[n_reasons, n_clients]` of 1 or more, strongest first."""
+    strongest, reasons = evidence.argmax(axis=0), list(_REASONS.values())
     found = [
-        Suspicion(client, float(table[strongest[client], client]), _REASONS[reasons[strongest[client]]])
-        for client in np.flatnonzero(table.max(axis=0) >= 1).tolist()
+        Suspicion(client, float(evidence[strongest[client], client]), reasons[strongest[client]])
+        for client in np.flatnonzero(evidence.max(axis=0) >= 1).tolist()
     ]
     return tuple(sorted(found, key=lambda s: (-s.evidence, s.client)))
 

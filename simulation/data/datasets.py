@@ -79,12 +79,9 @@ def load_fold(
     what the registry says; DataFileError when a file cannot be read.
     """
     info = DATASETS.get(str(name_or_path))
-    if askers is not None and (info is None or info.layout != "log"):
-        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
+    _check_asked(name_or_path, info, askers)
+    _check_present(name_or_path, number, root)
     how = normalise if normalise is not None else info.normalise if info else "none"
-    present = folds_present(name_or_path, root)
-    if number not in present:
-        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
     if info is not None and info.layout == "generated":
         return generated_fold(str(name_or_path), number, normalise=how, one_document=one_document, cache=cache)
     read = partial(
@@ -103,6 +100,17 @@ def load_fold(
     if info is not None and info.layout == "whole":
         return _whole(place, read, str(name_or_path), info)
     return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
+
+
+def _check_asked(name_or_path: str | Path, info: DatasetInfo | None, askers: Askers | None) -> None:
+    if askers is not None and (info is None or info.layout != "log"):
+        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
+
+
+def _check_present(name_or_path: str | Path, number: int, root: Path | None) -> None:
+    present = folds_present(name_or_path, root)
+    if number not in present:
+        raise DatasetError(f"{name_or_path}: fold {number} is not there, only {', '.join(map(str, present))}")
 
 
 def _fold_of(

@@ -21,22 +21,21 @@ import numpy as np
 
 from foltr.arrays import FloatVector, IntVector
 from simulation.cell import Cell
+from simulation.cell_parts import judged_as
 from simulation.data.datasets import load_fold
 from simulation.data.queries import Fold, QuerySet, select
+from simulation.decoding import decode_tagged
 from simulation.engines import Reported
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Evaluation, Judged, judge
+from simulation.evaluation import Evaluation, Judged
 from simulation.label_rankers import Scorer, label_ranker, learned_scorer
 from simulation.lambdamart import Trees
 from simulation.logging_policy import without_indifferent
 from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
 from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
 from simulation.merging.stacking import with_scores
-from simulation.preset import Data, Merging, decode_tagged
+from simulation.preset import Merging
 from simulation.results import CURVE_KEY, Row, Setting
-
-ROW_KEYS = ("merging.on", "ranker", "client")
-"""settings that the rows of one cell differ in, behind the swept ones"""
 
 
 def check_merging(cell: Cell, merging: Merging) -> None:
@@ -108,7 +107,7 @@ class TwoOwners:
     def _linear(self, owners: list[Scorer], merge: QuerySet, client: int) -> Iterator[Reported]:
         started = time.perf_counter()
         first, second = (owner(merge) for owner in owners)
-        alpha = chosen_alpha(_judged(merge, self.cell.preset.data), first, second)
+        alpha = chosen_alpha(judged_as(self.cell.preset.data, merge), first, second)
         seconds = time.perf_counter() - started
 
         def scorer(queries: QuerySet) -> FloatVector:
@@ -187,7 +186,7 @@ def two_owners(cell: Cell, merging: Merging, fold: Fold, *, root: Path | None) -
         fold.train,
         fold.validation,
         None if merging.merge_on == "validation" else fold.validation,
-        {on: _judged(_some(fold.test, tests[on], f"the test of `{on}`"), data) for on in merging.judged_on},
+        {on: judged_as(data, _some(fold.test, tests[on], f"the test of `{on}`")) for on in merging.judged_on},
     )
 
 
@@ -209,10 +208,6 @@ def _without_indifferent(fold: Fold) -> Fold:
     """The fold without training and validation queries whose documents all have one grade."""
     validation = None if fold.validation is None else without_indifferent(fold.validation)
     return replace(fold, train=without_indifferent(fold.train), validation=validation)
-
-
-def _judged(queries: QuerySet, data: Data) -> Judged:
-    return judge(queries, k=data.k, no_relevant=data.no_relevant, ties=data.ties, depth=data.depth)
 
 
 def _selected(queries: QuerySet | None, numbers: IntVector | tuple[()]) -> QuerySet | None:

@@ -79,6 +79,7 @@ def claims() -> Iterator[Claim]:
 
 
 def _of_clicks(clicks: str) -> Iterator[Claim]:
+    peaceful = _in_peace(clicks, "FedAvg")
     for m in MALICIOUS:
         case, plain = f"{clicks}, m = {m}", _poisoned(clicks, m)
         yield Claim("more attackers, more loss (5.5.1)", case, (_poisoned(clicks, m - 1),), (plain,))
@@ -101,12 +102,8 @@ def _of_clicks(clicks: str) -> Iterator[Claim]:
         yield Claim(
             "Fang's attack does more than data poisoning (5.6.2)", case, (_attacked(clicks, m, "Krum"),), (full,)
         )
-        peace = {"users.clicks": clicks}
-        yield Claim(
-            "Krum loses in peace (5.7)", case, ({**peace, "method": "FedAvg"},), ({**peace, "method": f"Krum {m}"},)
-        )
-    peaceful, median = {"users.clicks": clicks, "method": "FedAvg"}, {"users.clicks": clicks, "method": "median"}
-    yield Claim("the median loses in peace (5.7)", clicks, (peaceful,), (median,))
+        yield Claim("Krum loses in peace (5.7)", case, (peaceful,), (_in_peace(clicks, f"Krum {m}"),))
+    yield Claim("the median loses in peace (5.7)", clicks, (peaceful,), (_in_peace(clicks, "median"),))
 
 
 def _poisoned(clicks: str, m: int, method: str = "FedAvg") -> dict[str, Setting]:

@@ -7,8 +7,10 @@ the leavers' first one, so that whoever begins there again meets the same querie
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Generator
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from foltr.arrays import FloatMatrix, FloatVector
@@ -16,17 +18,20 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
 from simulation.federation import Play, Population, Shown
+from simulation.pace import next_at_once
 from simulation.streams import Streams
 
 
 class Step(NamedTuple):
-    """A ranker on the way, and the round that led to it."""
+    """A ranker on the way, and the rounds that led to it."""
 
     model: Model
-    shown: Shown | None = None
-    """what the users of the round saw; None where nobody was asked anything"""
+    shown: tuple[Shown, ...] = ()
+    """what the users of each round saw; () where nobody was asked anything"""
     stretch: float | None = None
     """how many times longer FedEraser made the round's updates"""
+    n_rounds: int = 1
+    """since the step before"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +73,8 @@ class Past:
     kept: tuple[KeptRound, ...]
     fresh: Streams
     """that nobody has drawn from"""
+    interval: int = 1
+    """rounds between two rankers that anybody looks at"""
 
     @property
     def staying(self) -> Population:
@@ -79,12 +86,13 @@ class Past:
         return self.everyone.n_clients - self.n_leaving
 
     def go_on(self, begin: Moment, population: Population, n_rounds: int) -> Generator[Step, None, None]:
-        """The ranker of that moment, and the one after each of `n_rounds` rounds; the moment stays as it is."""
+        """The ranker of that moment, and every `interval`-th of `n_rounds` rounds; the moment stays as it is."""
         model, streams = begin.model, copy.deepcopy(begin.streams)
         yield Step(model)
-        for _ in range(n_rounds):
-            model, (shown,) = self.play(self.method, model, population, streams, 1)
-            yield Step(model, shown)
+        for done in range(0, n_rounds, self.interval):
+            at_once = min(self.interval, n_rounds - done)
+            model, shown = self.play(self.method, model, population, streams, at_once)
+            yield Step(model, tuple(shown), n_rounds=at_once)
 
 
 def learn_together(
@@ -97,21 +105,32 @@ def learn_together(
     n_leaving: int,
     together: range,
     kept: range,
+    interval: int = 1,
 ) -> Generator[int, None, Past]:
-    """Learn, the leavers in the rounds `together`; yields the number of each round and returns the past."""
+    """Learn, the leavers in the rounds `together`; yields now and then how many are over, and returns the past.
+
+    Rounds between two of `kept`, whose messages the server writes down, go by in blocks.
+    """
     record: list[KeptRound] = []
     keeper = KeepingServer(**fields_of(method), record=record)
     start = before = Moment(method.initial(streams.model), copy.deepcopy(streams))
     model = start.model
     alone = without_last(everyone, n_leaving)
-    for number in range(1, together.stop):
-        if number == together.start:
+    at_once = 1
+    for first, past_last in pairwise(
+        sorted({1, together.start, *kept, *(number + 1 for number in kept), together.stop})
+    ):
+        if first == together.start:
             before = Moment(model, copy.deepcopy(streams))
-        playing = everyone if number in together else alone
-        model, _ = play(keeper if number in kept else method, model, playing, streams, 1)
-        yield number
+        playing, server = everyone if first in together else alone, keeper if first in kept else method
+        number = first
+        while number < past_last:
+            n_rounds, started = min(at_once, past_last - number), time.perf_counter()
+            model, _ = play(server, model, playing, streams, n_rounds)
+            at_once, number = next_at_once(at_once, n_rounds, time.perf_counter() - started), number + n_rounds
+            yield number - 1
     now = Moment(model, streams)
-    return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh)
+    return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh, interval)
 
 
 def without_last(population: Population, n: int, *, n_local: int | None = None) -> Population:

@@ -52,12 +52,12 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
             kept, plain = divmod(number, self.every) if self.between else (number, 0)
             if plain:
                 model, (shown,) = past.play(past.method, model, staying, streams, 1)
-                yield Step(model, shown)
+                yield Step(model, (shown,))
                 continue
             lengths = self._lengths(past.kept[kept], past.n_staying)
             server = CalibratingServer(**fields_of(past.method), lengths=lengths)
             model, (shown,) = past.play(server, model, staying, streams, 1)
-            yield Step(model, shown, *server.stretch)
+            yield Step(model, (shown,), server.stretch[-1])
 
     def _lengths(self, then: KeptRound, n_staying: int) -> FloatVector:
         """How long the updates of those who stay were `[n_staying]`; or their mean `[1]`."""

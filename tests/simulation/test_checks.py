@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,14 @@ import msgspec
 import pytest
 
 from foltr.errors import FoltrError
+from simulation.checks import check_method
 from simulation.cli import main
 from simulation.errors import DataFileError, PresetError
 from simulation.experiment import prepare
 from simulation.partitions.registry import PARTITIONS
 from simulation.partitions.settings import PartitionSettings
 from tests.simulation.data.written_folds import write_folds
-from tests.simulation.small_study import preset
+from tests.simulation.small_study import cells_of, preset
 
 FIVE = {"clients": 5, "local": 2, "rounds": 2}
 
@@ -137,3 +139,42 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
     experiment = prepare(study, root=None, folder=tmp_path / "out", resume=False, reading=lambda: announced.append(1))
     assert (len(experiment.cells), len(announced)) == (24, 2)
     assert msgspec.json.encode(dict(experiment.digests)).count(b"sample/Fold") == 3
+
+
+@pytest.mark.parametrize(
+    ("federation", "fault"),
+    [
+        (
+            {"malicious": 4, "attack": {"attack": "lie"}},
+            "federation.malicious: wanted at most the 3 of federation.clients, got 4",
+        ),
+        ({"malicious": 1}, "federation.attack: what do the malicious do"),
+        ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
+        ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),
+        ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),
+        ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
+        ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
+    ],
+)
+def test_what_so_few_clients_cannot_do_is_refused(federation: dict[str, Any], fault: str) -> None:
+    """More attackers than clients, an attack or a rule that needs more: before anything runs, by its key."""
+    study = preset(federation={"clients": 3, "local": 2, "rounds": 2, **federation})
+    with pytest.raises(PresetError, match=re.escape(fault)):
+        check_method(cells_of(study)[0])
+
+
+def test_a_rule_of_the_methods_own_is_refused_by_its_own_key() -> None:
+    """method.aggregation, where the preset says it there."""
+    rule = {"rule": "krum", "n_malicious": 3, "strict": False}
+    cell = cells_of(preset(method={"name": "fpdgd", "aggregation": rule}))[0]
+    with pytest.raises(PresetError, match=r"^method.aggregation: krum needs at least 6 clients, not 3$"):
+        check_method(cell)
+
+
+def test_clicks_drawn_for_each_page_leave_no_malicious_user() -> None:
+    """users.mix = "page" and poisoned clicks do not go together."""
+    users = {"clicks": ["perfect", "navigational"], "mix": "page"}
+    federation = {"clients": 3, "local": 2, "rounds": 2, "malicious": 1, "attack": {"attack": "poisoned-clicks"}}
+    cell = cells_of(preset(users=users, federation=federation, sweep={}))[0]
+    with pytest.raises(PresetError, match=r"^users.mix: "):
+        check_method(cell)

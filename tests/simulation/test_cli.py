@@ -284,7 +284,7 @@ def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.Cap
 def test_the_quick_preset_is_the_default() -> None:
     """What `--simulate NAME` runs is a preset like any other."""
     from simulation.cli import DEFAULT_PRESET
-    from simulation.preset import load_tables
+    from simulation.preset_files import load_tables
 
     study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)
     assert study.sweep == {"users.clicks": ["perfect", "navigational", "informational"]}

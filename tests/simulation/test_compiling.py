@@ -32,7 +32,7 @@ def test_compiling_takes_time_and_calling_does_not() -> None:
 def test_a_cell_tells_what_it_compiled_before_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of compiling come before the row that they led to, and not with the rows after it."""
     seconds = iter([2.5, 0.0, 1.5])
-    monkeypatch.setattr("simulation.trial.TELL_SECONDS", 1e9)
+    monkeypatch.setattr("simulation.pace.TELL_SECONDS", 1e9)
     monkeypatch.setattr("simulation.trial.compile_clock", lambda: contextlib.nullcontext(lambda: next(seconds, 0.0)))
     events = [e for e in cell_events(cells_of(preset())[0], root=None) if isinstance(e, Started | Compiled | Reported)]
     told = [e.row.round if isinstance(e, Reported) else getattr(e, "seconds", None) for e in events]

@@ -16,6 +16,7 @@ from foltr.privacy.correlated_noise import Correlation
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.cell import Cell, expand
+from simulation.checks import check_method
 from simulation.click_models import make_users
 from simulation.correlated import DELTA, CorrelatedRounds, epsilon_spent
 from simulation.data.datasets import load_fold
@@ -25,7 +26,7 @@ from simulation.federation import Population
 from simulation.preset import decode_preset
 from simulation.results import Row
 from simulation.streams import make_streams
-from simulation.trial import cell_events, check_method
+from simulation.trial import cell_events
 
 ONE = Correlation(decays=(0.9,), scales=(0.4,))
 METHOD = FPDGD(Linear(46), privacy=Gaussian(clip=0.5, noise_multiplier=3.0, distributed=True, n_clients=4))

@@ -17,13 +17,15 @@ from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.registry import METHODS
 from simulation.attacks.registry import ATTACKS
 from simulation.cell import expand
+from simulation.checks import check_method
 from simulation.cli import command, main
 from simulation.data.datasets import load_fold
 from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.report.summary import SUMMARY_DATA, SUMMARY_TEXT
 from simulation.results import CELLS, PRESET, ROWS, TABLE, Row, read_run
-from simulation.trial import Trial, check_method
+from simulation.trial import Trial
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 

@@ -11,7 +11,8 @@ import pytest
 from simulation.cell import method_choice
 from simulation.errors import PresetError
 from simulation.overrides import parse_tagged
-from simulation.preset import Preset, decode_preset, load_tables, preset_names, preset_tables
+from simulation.preset import Preset, decode_preset, preset_tables
+from simulation.preset_files import load_tables, preset_names
 
 SMALL: dict[str, Any] = {"data": {"dataset": "sample", "folds": [1]}, "method": {"name": "fpdgd"}}
 

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from simulation.cell import Cell, assignments, expand
+from simulation.checks import check_method
 from simulation.data.places import DATASETS
 from simulation.engines import CellFailed, InProcess
 from simulation.experiment import work_with
-from simulation.merging.two_owners import ROW_KEYS
-from simulation.preset import Preset, decode_preset, load_tables, preset_names
-from simulation.trial import check_method
+from simulation.preset import Preset, decode_preset
+from simulation.preset_files import load_tables, preset_names
 
 ROUNDS = 2
 BIGGEST = {"clients": 4, "local": 3}
 """what a preset's federation shrinks to"""
+ROW_KEYS = ("merging.on", "ranker", "client")
+"""settings that the rows of one cell of two owners differ in, behind the swept ones"""
 SHRUNK = (
     "federation.clients", "federation.local", "federation.rounds", "federation.evaluate_every", "data.dataset",
     "merging.split", "merging.split.rule", "merging.split.category",

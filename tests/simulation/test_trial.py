@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
-from typing import Any
 
 import pytest
 
 from foltr.federated.registry import METHODS
 from simulation.engines import Finished, InProcess
-from simulation.errors import PresetError
 from simulation.experiment import work_with
-from simulation.federation import Shown
 from simulation.label_rankers import LABEL_RANKERS
-from simulation.results import DISCOUNT
-from simulation.trial import Tally, check_method
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 
@@ -94,53 +88,3 @@ def test_fedips_pages_come_from_a_ranker_trained_on_labels() -> None:
         curves.append([row.online_ndcg for row in rows_of(InProcess().run(cells_of(study), work_with(None)))])
     assert all(len(curve) == 3 for curve in curves)
     assert len({tuple(curve) for curve in curves}) == 3
-
-
-def test_a_tally_discounts_rounds_and_averages_between_rows() -> None:
-    """Cumulative: mean nDCG of the round times gamma^(t - 1); the means begin anew after each row."""
-    tally = Tally()
-    tally.add(Shown(2, ndcg=1.0, reciprocal_rank=2.0, max_rr=0.5, clicks=1))
-    tally.add(Shown(2, ndcg=2.0, reciprocal_rank=1.0, max_rr=1.5, clicks=3))
-    assert tally.means_since_last_row() == (3.0 / 4, 3.0 / 4, 2.0 / 4)
-    assert tally.means_since_last_row() is None
-    assert math.isclose(tally.cumulative_ndcg, 1.0 / 2 + DISCOUNT * 2.0 / 2)
-    assert tally.interactions == 4
-
-
-@pytest.mark.parametrize(
-    ("federation", "fault"),
-    [
-        (
-            {"malicious": 4, "attack": {"attack": "lie"}},
-            "federation.malicious: wanted at most the 3 of federation.clients, got 4",
-        ),
-        ({"malicious": 1}, "federation.attack: what do the malicious do"),
-        ({"malicious": 1, "attack": {"attack": "lies"}}, "federation.attack.attack: there is no 'lies'"),
-        ({"malicious": 2, "attack": {"attack": "lie"}}, "federation.attack: lie: no z for 2 malicious of 3"),
-        ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),
-        ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
-        ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
-    ],
-)
-def test_what_so_few_clients_cannot_do_is_refused(federation: dict[str, Any], fault: str) -> None:
-    """More attackers than clients, an attack or a rule that needs more: before anything runs, by its key."""
-    study = preset(federation={"clients": 3, "local": 2, "rounds": 2, **federation})
-    with pytest.raises(PresetError, match=re.escape(fault)):
-        check_method(cells_of(study)[0])
-
-
-def test_a_rule_of_the_methods_own_is_refused_by_its_own_key() -> None:
-    """method.aggregation, where the preset says it there."""
-    rule = {"rule": "krum", "n_malicious": 3, "strict": False}
-    cell = cells_of(preset(method={"name": "fpdgd", "aggregation": rule}))[0]
-    with pytest.raises(PresetError, match=r"^method.aggregation: krum needs at least 6 clients, not 3$"):
-        check_method(cell)
-
-
-def test_clicks_drawn_for_each_page_leave_no_malicious_user() -> None:
-    """users.mix = "page" and poisoned clicks do not go together."""
-    users = {"clicks": ["perfect", "navigational"], "mix": "page"}
-    federation = {"clients": 3, "local": 2, "rounds": 2, "malicious": 1, "attack": {"attack": "poisoned-clicks"}}
-    cell = cells_of(preset(users=users, federation=federation, sweep={}))[0]
-    with pytest.raises(PresetError, match=r"^users.mix: "):
-        check_method(cell)

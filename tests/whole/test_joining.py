@@ -20,12 +20,13 @@ from foltr.ranking.rankers import Linear
 from indexer.retrieval.features import NAMES
 from simulation.batched.fpdgd import reported_thetas, run_round
 from simulation.cell import expand
+from simulation.cell_parts import method_of as method_of_cell
 from simulation.click_models import Users
 from simulation.data.queries import QuerySet
 from simulation.federation import Population
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.streams import make_streams
-from simulation.trial import method_of as method_of_cell
 from tests.federation_server.client import Client, make_server, member, running
 
 N_MEMBERS = 7

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
 
 
 def least_rows(n_malicious: int) -> int:
@@ -46,7 +46,7 @@ def chosen_by_krum(rows: FloatMatrix, n_malicious: int, *, n_chosen: int, distan
 
 def mean_around_median(rows: FloatMatrix, *, n_kept: int) -> FloatVector:
     """For each parameter the mean of its `n_kept` values closest to its median, `[n_params]`."""
-    distance = np.abs(rows - np.median(rows, axis=0))
+    distance = np.abs(rows - middle_of(rows))
     nearest = np.argsort(distance, axis=0, kind="stable")[:n_kept]
     kept: FloatVector = np.take_along_axis(rows, nearest, axis=0).mean(axis=0)
     return kept

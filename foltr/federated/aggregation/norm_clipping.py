@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, shares
 
 
 def norm_clipped_mean(
@@ -32,7 +32,7 @@ def norm_clipped_mean(
     middle = np.zeros(x.shape[1]) if centre is None else centre
     difference = x - middle
     lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    radius = float(np.median(lengths)) if bound is None else bound
+    radius = float(middle_of(lengths)) if bound is None else bound
     return middle + (shares(weights, len(x)) * clip_factors(lengths, radius)) @ difference
 
 

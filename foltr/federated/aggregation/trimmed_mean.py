@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, require
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
 
 
 def least_rows(n_malicious: int) -> int:
@@ -29,8 +29,7 @@ def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
 
 def median(rows: npt.ArrayLike) -> FloatVector:
     """The median `[n_params]` of each parameter; of an even number of rows the mean of the middle two."""
-    middle: FloatVector = np.median(check_rows(rows), axis=0)
-    return middle
+    return middle_of(check_rows(rows))
 
 
 class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):

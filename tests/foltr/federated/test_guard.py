@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.krum import Krum
+from foltr.federated.aggregation.krum import Krum, scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
+from foltr.federated.aggregation.rows import squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.guard import Guard, direction_to_median, effective_dimension, inspect, join_guarded, judge, slants
 from foltr.federated.verdict import GuardState
@@ -167,7 +168,7 @@ def test_the_order_and_the_unit_of_updates_do_not_matter() -> None:
 def test_slant_by_hand() -> None:
     """Against a median of 0 and spreads of 1.4826, a row of (1.4826, -1.4826 / 2) leans by (1 - 1/2) / 2."""
     columns = [[0.0, 0.0, 1.0, -1.0, 1.4826], [0.0, 0.0, 1.0, -1.0, -0.7413]]
-    straight, _ = slants(np.array(columns).T * [1.0, 1.0])
+    straight, _ = slants(np.array(columns).T, np.zeros(2))
     assert straight[4] == pytest.approx((1.4826 / 1.4826 - 0.7413 / (1.4826 * 0.7413)) / 2)
 
 
@@ -278,7 +279,7 @@ def test_evidence_of_slant(n_params: int, allowed: float, side: float) -> None:
 def test_slants_of_three_parameters_by_hand() -> None:
     """A deviation counts up to 3, one without spread 0; turned, a parameter of negative median counts against."""
     columns = [[10.0, 10.0, 11.0, 9.0, 110.0], [-10.0, -10.0, -9.0, -11.0, -10.0 + 1.4826], [7.0] * 4 + [8.0]]
-    straight, turned = slants(np.array(columns).T)
+    straight, turned = slants(np.array(columns).T, np.array([10.0, -10.0, 7.0]))
     unit = 1 / 1.4826
     assert straight.tolist() == pytest.approx([0, 0, 2 * unit / 3, -2 * unit / 3, (3 + 1 + 0) / 3])
     assert turned.tolist() == pytest.approx([0, 0, 0, 0, (3 - 1 + 0) / 3])
@@ -288,8 +289,8 @@ def test_direction_to_the_median_by_hand() -> None:
     """Against a median of (1, 1): cosines by hand, 0 for no update at all; all are 0 against a median of 0."""
     rows = np.array([[1.0, 1.0], [3.0, 0.0], [-2.0, -2.0], [0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [1.0, 2.0]])
     expected = [1, 1 / sqrt(2), -1, 0, 1, 1, 3 / sqrt(2 * 5)]
-    assert direction_to_median(rows).tolist() == pytest.approx(expected)
-    assert direction_to_median(np.eye(5)).tolist() == [0.0] * 5
+    assert direction_to_median(rows, np.ones(2)).tolist() == pytest.approx(expected)
+    assert direction_to_median(np.eye(5), np.zeros(5)).tolist() == [0.0] * 5
 
 
 def test_who_sent_no_change_is_above_suspicion_and_no_measure() -> None:
@@ -298,6 +299,48 @@ def test_who_sent_no_change_is_above_suspicion_and_no_measure() -> None:
         assert evidence.tolist() == pytest.approx([0, 0, 0, 0, 0, 0, log(9) / log(3) if reason == "length" else 0])
     assert not np.any(list(inspect(of_lengths(0, 1, 1, 1, 9), 1).values()))
     assert not np.any(list(inspect(of_lengths(0, 1, 1, 1, 1, 1, 9), 2).values()))
+
+
+def excess(values: np.ndarray, floor: float) -> np.ndarray:
+    """(value - median) over what is allowed."""
+    deviation = values - np.median(values)
+    return deviation / max(floor, 6.0 * 1.4826 * float(np.median(np.abs(deviation))))
+
+
+def evidence_by_definition(u: np.ndarray, m: int) -> dict[str, np.ndarray]:
+    """The five numbers one after another, nothing kept from one for the next."""
+    difference = u - np.median(u, axis=0)
+    unit = difference / np.linalg.norm(difference, axis=1)[:, None]
+    cosines = (unit @ unit.T)[np.triu_indices(len(u), k=1)]
+    dimension = float(np.clip(0.4549 / float(np.median(cosines**2)), min(3, u.shape[1]), u.shape[1]))
+    seeming, chance = 6.0 / sqrt(dimension), 6.0 / sqrt(u.shape[1])
+    lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
+    near = scores_by_distance(squared_distances(u), n_neighbours=1)
+    u = u * (np.median(lengths) / np.maximum(lengths, np.median(lengths)))[:, None]
+    middle = np.median(u, axis=0)
+    cosine = u @ middle / np.sqrt(np.einsum("ij,ij->i", u, u) * (middle @ middle))
+    far = scores_by_distance(squared_distances(u), n_neighbours=len(u) - m - 2)
+    standard = np.clip((u - middle) / (1.4826 * np.median(np.abs(u - middle), axis=0)), -3.0, 3.0)
+    leaning = standard.mean(axis=1), (standard * np.sign(middle)).mean(axis=1)
+    return {
+        "length": np.maximum(excess(np.log(lengths), max(log(3), seeming)), 0),
+        "direction": np.maximum(excess(-cosine, max(0.5, seeming)), 0),
+        "loneliness": np.maximum(excess(np.log(far), max(log(4), 2 * chance)), 0),
+        "closeness": np.maximum(excess(-np.log(near) / 2, max(log(3), seeming, 16.0 / dimension)), 0),
+        "slant": np.max([np.abs(excess(s, max(0.5, chance))) for s in leaning], axis=0),
+    }
+
+
+@pytest.mark.parametrize("n_clients", [7, 10, 51])
+@pytest.mark.parametrize("name", ATTACKS)
+def test_the_evidence_is_that_of_its_definition_to_the_bit(name: str, n_clients: int) -> None:
+    """What is found once for all five numbers, and without numpy's own median, changes no bit of any."""
+    rng = np.random.default_rng(17)
+    attacked = attacked_round(rng, ATTACKS[name], n_clients=n_clients, n_malicious=1)
+    for rows in (attacked, attacked[:, :3], honest_round(rng, n_clients, 136, 1.0)):
+        expected = evidence_by_definition(rows, 2)
+        for reason, evidence in inspect(rows, 2).items():
+            assert evidence.tolist() == expected[reason].tolist()
 
 
 # The verdict ---------------------------------------------------------------------------------------------------------
@@ -384,12 +427,12 @@ def test_the_dimension_is_that_of_what_devices_move() -> None:
     """Of 40 weights, 4 that move: about 4; all that move: about 40; never above n_params, nor below 3."""
     rng = np.random.default_rng(30)
     rows = rng.normal(size=(60, 40))
-    assert effective_dimension(rows) == pytest.approx(40, rel=0.3)
+    assert effective_dimension(rows, np.median(rows, axis=0)) == pytest.approx(40, rel=0.3)
     rows[:, 4:] = 0
-    assert effective_dimension(rows) == pytest.approx(4, rel=0.4)
+    assert effective_dimension(rows, np.median(rows, axis=0)) == pytest.approx(4, rel=0.4)
     rows[:, 1:] = 0
-    assert effective_dimension(rows) == 3
-    assert effective_dimension(np.zeros((5, 2))) == 2
+    assert effective_dimension(rows, np.median(rows, axis=0)) == 3
+    assert effective_dimension(np.zeros((5, 2)), np.zeros(2)) == 2
 
 
 def test_no_alarm_where_few_pages_move_few_weights() -> None:

@@ -16,7 +16,8 @@ from simulation.data.places import DATASETS
 from simulation.data.search_log import load_log, read_log
 from simulation.engines import Finished, Reported
 from simulation.errors import DataFileError, DatasetError
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.trial import cell_events
 
 N_FEATURES = 103
@@ -128,7 +129,7 @@ def test_only_a_log_knows_who_asked() -> None:
 
 def test_the_preset_runs_on_it(root: Path) -> None:
     """Each of two users begins with its own first queries: four pages in all, then nobody has one left."""
-    tables = load_tables("gregoriadis-2025/section-5-quick")
+    tables = load_tables("quick/aol4foltr")
     tables["data"] |= {"users": 2, "without": []}
     tables["federation"] |= {"clients": 2, "rounds": 3, "evaluate_every": 1}
     tables["sweep"] = {"federation.partition": [{"kind": "users"}]}

@@ -14,9 +14,9 @@ from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Reported
 from simulation.federation import Population, run_round
 from simulation.partitions.grades import Grades
-from simulation.results import Row
+from simulation.results import DISCOUNT, Row
 from simulation.streams import make_streams
-from simulation.trial import DISCOUNT, Trial
+from simulation.trial import Trial
 from tests.simulation.judged_queries import queries
 from tests.simulation.small_study import cells_of, preset
 

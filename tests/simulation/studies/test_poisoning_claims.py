@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulation.cell import expand
-from simulation.preset import decode_preset, load_tables
+from simulation.preset import decode_preset
+from simulation.preset_files import load_tables
 from simulation.results import Row, Setting
 from simulation.studies.poisoning_claims import Claim, claims, judge, table
 

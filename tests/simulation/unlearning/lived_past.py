@@ -26,7 +26,13 @@ N_ROUNDS = 7
 
 
 def lived(
-    way: UnlearningSettings, everyone: Population = POISONED, *, joined: int = 1, n_leaving: int = 1, seed: int = 3
+    way: UnlearningSettings,
+    everyone: Population = POISONED,
+    *,
+    joined: int = 1,
+    n_leaving: int = 1,
+    seed: int = 3,
+    interval: int = 1,
 ) -> Past:
     """Seven rounds, the leavers from round `joined` on."""
     together = range(joined, N_ROUNDS + 1)
@@ -39,6 +45,7 @@ def lived(
         n_leaving=n_leaving,
         together=together,
         kept=way.kept(together),
+        interval=interval,
     )
     while True:
         try:

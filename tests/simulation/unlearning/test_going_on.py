@@ -28,7 +28,7 @@ def test_retraining_is_the_run_without_the_leaver() -> None:
     assert len(steps) == N_ROUNDS + 1
     assert np.array_equal(steps[0].model.theta, past.start.model.theta)
     assert np.array_equal(steps[-1].model.theta, without_the_leaver(N_ROUNDS))
-    assert [step.shown.interactions for step in steps[1:] if step.shown] == [3 * 5] * N_ROUNDS
+    assert [shown.interactions for step in steps for shown in step.shown] == [3 * 5] * N_ROUNDS
 
 
 @pytest.mark.parametrize("joined", [1, 3, 7])
@@ -63,3 +63,14 @@ def test_fine_tuning_begins_with_what_was_learned_and_asks_the_others_alone() ->
     assert np.array_equal(steps[0].model.theta, past.now.model.theta)
     assert np.array_equal(steps[-1].model.theta, model.theta)
     assert np.array_equal(list(way.forget(past))[-1].model.theta, model.theta)  # and again: the past stays as it was
+
+
+def test_rounds_that_nobody_looks_at_go_by_at_once() -> None:
+    """Seven rounds by three: the rankers of rounds 0, 3, 6 and 7 of round after round, and all that was seen."""
+    one_by_one, in_blocks = (list(Retraining().forget(lived(Retraining(), interval=n))) for n in (1, 3))
+    assert [step.n_rounds for step in in_blocks[1:]] == [3, 3, 1]
+    for step, number in zip(in_blocks, (0, 3, 6, 7), strict=True):
+        assert np.array_equal(step.model.theta, one_by_one[number].model.theta)
+    assert [shown for step in in_blocks for shown in step.shown] == [
+        shown for step in one_by_one for shown in step.shown
+    ]

@@ -59,7 +59,7 @@ def test_the_replay_by_hand() -> None:
     steps = list(way.forget(past))
     assert len(steps) - 1 == way.rounds(range(1, N_ROUNDS + 1)) == 3
     np.testing.assert_allclose(steps[-1].model.theta, theta, rtol=1e-12)
-    assert [step.shown.interactions for step in steps[1:] if step.shown] == [3 * 2] * 3
+    assert [shown.interactions for step in steps for shown in step.shown] == [3 * 2] * 3
     assert np.array_equal(list(way.forget(past))[-1].model.theta, steps[-1].model.theta)
 
 

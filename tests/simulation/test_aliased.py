@@ -15,11 +15,13 @@ from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Neural
 from simulation.aliased import aliased_round
 from simulation.cell import expand
+from simulation.cell_parts import fold_of
+from simulation.checks import check_method
 from simulation.engines import Reported
 from simulation.errors import PresetError
 from simulation.preset import decode_preset
 from simulation.streams import keep_user_state, make_streams, user_generator
-from simulation.trial import Trial, cell_events, check_method, fold_of
+from simulation.trial import Trial, cell_events
 
 TABLES: dict[str, Any] = {
     "data": {"dataset": "sample", "folds": [1], "evaluate_clients_on": {"kind": "queries"}},

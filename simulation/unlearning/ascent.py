@@ -6,8 +6,9 @@ the reference, the mean of the others' rankers of the last round, and ascends on
     theta_ref = (n theta - theta_i) / (n - 1);    theta <- P_ball(theta_ref, r)(theta - learning_rate * gradient)
 
 where PDGD's gradient points to where the ranker gets better, and r is a third of the mean distance from theta_ref to
-random rankers, as the method begins with: for the linear one all near 0. Then the others go on. They also stop once theta is further than a threshold from theta_i; it is chosen
-for a data set, and left out here. Their momentum and their clipping of gradients are left out as well.
+random rankers, as the method begins with: for the linear one all near 0. Then the others go on. They also stop once
+theta is further than a threshold from theta_i; it is chosen for a data set, and left out here. Their momentum and
+their clipping of gradients are left out as well.
 
 The program published with the study of 2025 (Tao et al., SIGIR) computes reference and radius and uses neither: all
 clients learn on together, the leavers with the sign of their steps turned (`at_once`).

@@ -25,17 +25,11 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
     those of users and of devices, each `[n_clients, 4]`, and of attackers `[4]`. Returns how many rounds are over, and
     how it ends.
     """
-    users, devices, attacker = streams
     for done in range(len(sums)):
         begin(theta, thetas)
-        if not linear_clients(pages, sheet, room, steps, thetas, users, sums[done]):
+        if not linear_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
             return done, NOT_FINITE
-        for client in range(len(ended)):
-            copy_to(ended[client], thetas[client])
-        release(noise, thetas, devices)
-        if attack is not None:  # so that nobody compiles it who has none
-            send(attack, theta, thetas, attacker)
-        if not join(rule, theta, thetas):
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
             return done, NOT_JOINED
     return len(sums), DONE
 
@@ -43,17 +37,11 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
 @kernel()
 def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """As `linear_rounds`, with thetas laid out by `simulation.batched.pdgd_neural.feature_by_feature`."""
-    users, devices, attacker = streams
     for done in range(len(sums)):
         begin(theta, thetas)
-        if not neural_clients(pages, sheet, room, steps, thetas, users, sums[done]):
+        if not neural_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
             return done, NOT_FINITE
-        for client in range(len(ended)):
-            copy_to(ended[client], thetas[client])
-        release(noise, thetas, devices)
-        if attack is not None:  # so that nobody compiles it who has none
-            send(attack, theta, thetas, attacker)
-        if not join(rule, theta, thetas):
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
             return done, NOT_JOINED
     return len(sums), DONE
 
@@ -64,6 +52,18 @@ def begin(theta, thetas):  # type: ignore[no-untyped-def]
     for client in range(len(thetas)):
         for f in range(len(theta)):
             thetas[client, f] = theta[f]
+
+
+@kernel()
+def close(noise, attack, rule, theta, thetas, ended, streams):  # type: ignore[no-untyped-def]
+    """What is between the pages of a round and the next: kept, noised, attacked, joined; False where that fails."""
+    _, devices, attacker = streams
+    for client in range(len(ended)):
+        copy_to(ended[client], thetas[client])
+    release(noise, thetas, devices)
+    if attack is not None:  # so that nobody compiles it who has none
+        send(attack, theta, thetas, attacker)
+    return join(rule, theta, thetas)
 
 
 @kernel()

@@ -18,6 +18,8 @@ import click
 
 from benchmarks.processes import run
 from benchmarks.tables import Table, machine, verdict
+from simulation.cell import expand
+from simulation.preset import decode_preset
 from simulation.preset_files import load_tables, preset_names
 
 QUICK_AIM, FULL_AIM = 2 * 600.0, 3600.0
@@ -29,13 +31,9 @@ AT_MOST = 3 * 3600.0
 
 def linear_on_mq2008(name: str) -> bool:
     """Whether it is a study of linear rankers on MQ2008 at full size."""
-    tables = load_tables(name)
-    rankers = {tables["method"].get("ranker", "linear")} | {
-        method.get("ranker", "linear")
-        for method in tables.get("sweep", {}).get("method", [])
-        if isinstance(method, dict)
-    }
-    return not name.startswith("quick/") and tables["data"]["dataset"] == "mq2008" and rankers == {"linear"}
+    cells = expand(decode_preset(load_tables(name), source=name), folds_of=lambda _: (1,))
+    kinds = {(cell.preset.data.dataset, cell.method.ranker) for cell in cells}
+    return not name.startswith("quick/") and kinds == {("mq2008", "linear")}
 
 
 def chosen(*, full: bool, only: str) -> list[str]:

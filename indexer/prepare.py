@@ -195,5 +195,6 @@ def document_row(
     return (
         doc_id, modified, entry.size, folder_key(folder),
         int.from_bytes(document.content_hash[:8], "little") >> 1, TYPES.index(document.type),
-        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths, *moments(document.properties), tuple(document.sketch),
+        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths,
+        *moments(document.properties), tuple(document.sketch),
     )  # fmt: skip

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Explanation, Hit, Snippet
+<<<<<<< HEAD
 from indexer.properties import shown
 from indexer.text.printable import display_path
+=======
+>>>>>>> main
 
 VERSION = 1
 
@@ -34,8 +37,8 @@ def document_line(
         "author": hit.author,
         "modified": iso(hit.modified),
         "size": hit.size,
-        "folder": display_path(str(path.parent)),
-        "name": display_path(path.name),
+        "folder": path_fields(str(path.parent))["path"],
+        "name": path_fields(path.name)["path"],
         "score": hit.score,
         "bm25_rank": hit.bm25_rank,
         "why": why,

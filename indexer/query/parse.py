@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
 from indexer.query.foreign import foreign_word, is_distance
 from indexer.query.nodes import (
     And,
@@ -32,7 +33,6 @@ from indexer.query.nodes import (
     Word,
     is_filter,
 )
-from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
 from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
 from indexer.text.spelling import nearest
 

@@ -345,10 +345,11 @@ class Catalogue:
         return zlib.decompress(rows[0][0]).decode("utf-8") if rows else ""
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
-        """The ids of those documents that are there, each with its path, title, properties and text, one below the other."""
+        """The ids of those documents that are there, each with its path, title, properties and text in lines."""
         wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
         rows = self._rows(
-            "SELECT doc_id, path, title, properties, text_z FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
+            "SELECT doc_id, path, title, properties, text_z"
+            " FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
             " WHERE doc_id IN (SELECT value FROM json_each(?))",
             wanted,
         )
@@ -480,8 +481,8 @@ class Batch:
         self.documents.append(
             (
                 doc_id, file.file_id, _storable(document.part), _storable(document.title), document.type,
-                _storable(document.author), _storable(document.recipients), _stored_pairs(document.properties), modified,
-                document.language, document.truncated, document.n_words, document.content_hash,
+                _storable(document.author), _storable(document.recipients), _stored_pairs(document.properties),
+                modified, document.language, document.truncated, document.n_words, document.content_hash,
                 msgspec.msgpack.encode(document.pages),
             )
         )  # fmt: skip

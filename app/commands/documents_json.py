@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Explanation, Hit, Snippet
-<<<<<<< HEAD
 from indexer.properties import shown
-from indexer.text.printable import display_path
-=======
->>>>>>> main
 
 VERSION = 1
 

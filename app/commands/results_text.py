@@ -19,8 +19,11 @@ PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
 
 FIELDS = (
-    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name",
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
+    "column", "page",
 )  # fmt: skip
+OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
+"""fields for which the text is looked into"""
 
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
 _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
@@ -101,6 +104,10 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "score": f"{hit.score:.4f}",
         "folder": printed_path(str(path.parent)),
         "name": printed_path(path.name),
+        "author": safe_line(hit.author),
+        "line": str(snippet.line if snippet else 0),
+        "column": str(snippet.column if snippet else 0),
+        "page": str(snippet.page if snippet else 0),
     }
 
 

@@ -150,7 +150,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.umask(0o077)  # whatever a command writes is for its owner only
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):
-        out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
+        if os.name == "nt":
+            out.reconfigure(encoding="utf-8", errors="surrogatepass")
+        else:
+            out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from indexer.query.nodes import Word
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import (
     COMPLETED,

@@ -14,6 +14,7 @@ from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
+from indexer.properties import PROPERTIES, shown
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
@@ -21,7 +22,7 @@ PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 
 FIELDS = (
     "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
-    "column", "page",
+    "column", "page", *PROPERTIES,
 )  # fmt: skip
 OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
 """fields for which the text is looked into"""
@@ -92,7 +93,7 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
 
 
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
-    path = Path(hit.path)
+    path, described = Path(hit.path), shown(hit.properties)
     return {
         "rank": str(hit.rank),
         "path": printed_path(hit.path),
@@ -109,6 +110,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "line": str(snippet.line if snippet else 0),
         "column": str(snippet.column if snippet else 0),
         "page": str(snippet.page if snippet else 0),
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
     }
 
 

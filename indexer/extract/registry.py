@@ -12,6 +12,7 @@ from indexer.extract import (
     epub,
     html,
     mail,
+    media,
     notebook,
     office,
     opendocument,
@@ -51,6 +52,9 @@ EXTRACTORS: dict[str, Extractor] = {
     "notebook": notebook.extract,
     "calendar": calendar.extract,
     "ole": office.extract_ole,
+    "picture": media.extract_picture,
+    "recording": media.recording("audio"),
+    "film": media.recording("video"),
 }
 """Kinds that hold one document, or several without files inside."""
 

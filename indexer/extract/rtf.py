@@ -7,8 +7,8 @@ import re
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
+from indexer.extract.facts import real_title
 from indexer.extract.html import one_line
-from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Source, cut, shown_size
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")

@@ -28,6 +28,8 @@ class FileEntry:
     """nanoseconds since the epoch, UTC"""
     device: int
     inode: int
+    changed_ns: int = 0
+    """when content, name or permissions last changed (ctime); 0 where the system does not keep that"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedEr
 from indexer.extract.pool import WorkerPool
 from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.files.crawl import Crawl, CrawlRules, is_below
+from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile
 from indexer.progress import Meter, OnProgress, UpdateSummary
@@ -113,16 +114,33 @@ class UpdateSession:
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
         # The newest files come first: they are the likeliest to be wanted while the rest is still being read.
-        readings = sorted(plan.readings, key=lambda reading: reading.entry.modified_ns, reverse=True)
-        self._read(readings, plan.n_unchanged, stop)
+        # What failed before comes last.
+        again = self._read_again(plan.touched, stop)
+        readings = sorted(
+            (*plan.readings, *again), key=lambda reading: (reading.tries == 0, reading.entry.modified_ns), reverse=True
+        )
+        n_unchanged = plan.n_unchanged + len(plan.touched) - len(again)
+        self._read(readings, n_unchanged, stop)
         bulk = len(readings) >= BULK_FILES
         if bulk:
             self._pool.close()  # its memory is needed for merging; it starts again when there is more to read
-        if self._batch or bulk:
+        if self._batch.changes_documents or bulk:
             self._commit(merge=not stop.is_set())
+        elif self._batch:
+            self._catalogue.commit(self._batch, generation=self._writer.generation)
         if optimize and not stop.is_set():
             self._optimize()
-        return self._summary(plan, stopped=len(self._done) < len(readings))
+        return self._summary(plan, n_unchanged, stopped=len(self._done) < len(readings))
+
+    def _read_again(self, touched: list[FilesRead], stop: threading.Event) -> list[FilesRead]:
+        """Those whose content has changed; of the others the new ctime is noted."""
+        changed: list[FilesRead] = []
+        for reading in touched:
+            if stop.is_set() or fingerprint(reading.entry.path) != reading.digest or reading.file_id is None:
+                changed.append(reading)
+            else:
+                self._batch.touched.append((reading.entry.changed_ns, reading.file_id))
+        return changed
 
     def _read(self, readings: list[FilesRead], n_unchanged: int, stop: threading.Event) -> None:
         by_path = {reading.entry.path: reading for reading in readings}
@@ -157,7 +175,10 @@ class UpdateSession:
             self._meter.count(entry.path, entry.size)
         elif isinstance(outcome, ExtractionError):
             reason = str(outcome)
-            self._batch.files.append(StoredFile(file_id, entry, "failed", outcome.kind, reason, self._job.reader))
+            tries = reading.tries + 1
+            self._batch.files.append(
+                StoredFile(file_id, entry, "failed", outcome.kind, reason, self._job.reader, tries=tries)
+            )
             self._meter.count(entry.path, entry.size, reason)
         else:
             self._meter.count(entry.path, entry.size)
@@ -166,7 +187,7 @@ class UpdateSession:
     def _add(self, file_id: int, reading: FilesRead, prepared: PreparedFile) -> PreparedFile | ExtractionError:
         """Add the documents to the index; one that the index refuses makes the whole file a failure."""
         entry, doc_ids = reading.entry, list[int]()
-        stored = StoredFile(file_id, entry, "indexed", "", "\n".join(prepared.notes), self._job.reader)
+        stored = StoredFile(file_id, entry, "indexed", "", "\n".join(prepared.notes), self._job.reader, prepared.digest)
         try:
             for document in prepared.documents:
                 doc_ids.append(self._catalogue.new_doc_id())
@@ -193,7 +214,7 @@ class UpdateSession:
         self._catalogue.commit(self._batch, generation=self._writer.optimize())
         compact(self._job.catalogue)
 
-    def _summary(self, plan: ChangePlan, *, stopped: bool) -> UpdateSummary:
+    def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         done = self._done
         self.moves = [(reading.old_path, reading.entry.path) for reading in done if reading.old_path]
         n_new = sum(1 for reading in done if reading.file_id is None)
@@ -203,7 +224,7 @@ class UpdateSession:
             n_changed=len(done) - n_new - len(self.moves),
             n_removed=len(plan.removed),
             n_failed=self._meter.now.n_failed,
-            n_unchanged=plan.n_unchanged,
+            n_unchanged=n_unchanged,
             n_documents=self._n_documents,
             n_bytes=self._meter.now.bytes_done,
             generation=self._job.catalogue.generation,
@@ -259,7 +280,9 @@ class Updater:
             if self.stop.is_set():
                 return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
         self.folders = crawl.folders
-        summary = self._apply(survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize)
+        summary = self._apply(
+            survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize, is_scan=True
+        )
         note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
         note_update(self.job.catalogue, self.job.catalogue.suspects())
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
@@ -286,17 +309,22 @@ class Updater:
         return summary
 
     def _apply(
-        self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False
-    ) -> UpdateSummary:
+        self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False,
+        is_scan: bool = False,
+    ) -> UpdateSummary:  # fmt: skip
         job = self.job
+
+        def planned() -> ChangePlan:
+            return compare(survey, known(), reader=job.reader, retry_failures=retry_failures, is_scan=is_scan)
+
         index = Index.open(job.index)
-        plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
+        plan = planned()
         if plan or optimize or index.generation != job.catalogue.generation:
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
                 # Another process may have been at work before the lock was ours.
-                plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
+                plan = planned()
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
             if session.moves:
                 self.on_moves(session.moves)

@@ -12,6 +12,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from functools import partial
 from typing import IO
 
 from indexer.documents import ExtractedDocument, Extraction
@@ -49,13 +50,16 @@ def _add(
 ) -> int:
     """Read one member into `gathered`; returns how many bytes were unpacked."""
     name = member_name(info.filename)
-    data = b""
-    try:
+    size = 0
+
+    def read() -> Extraction:
+        nonlocal size
         data = parts.read(info)
-        gathered.add(member(Source(name=name, data=data, depth=depth + 1), limits), name)
-    except ExtractionError as error:
-        gathered.fail(name, error)
-    return len(data)
+        size = len(data)
+        return member(Source(name=name, data=data, depth=depth + 1), limits)
+
+    gathered.read(name, read)
+    return size
 
 
 def _readable(parts: Zipped) -> list[zipfile.ZipInfo]:
@@ -120,12 +124,13 @@ def _add_members(
         stream = archive.extractfile(info)
         if stream is None:
             continue
-        try:
-            gathered.add(member(Source(name=name, data=stream.read(), depth=depth + 1), limits), name)
-        except ExtractionError as error:
-            gathered.fail(name, error)
+        gathered.read(name, partial(_read_member, member, name, stream, depth, limits))
         if gathered.full:
             return
+
+
+def _read_member(member: Extractor, name: str, stream: IO[bytes], depth: int, limits: Limits) -> Extraction:
+    return member(Source(name=name, data=stream.read(), depth=depth + 1), limits)
 
 
 _PLAIN = frozenset({"", "text", "manual", "markdown", "rst", "org", "pod", "asciidoc", "source", "delimited", "json"})

@@ -276,7 +276,13 @@ class Crawl:
         if cap is not None and status.st_size > cap:
             size = f"{shown_size(status.st_size)}, and the limit for the type {kind!r} is {shown_size(cap)}"
             return Skipped(entry.path, "too-large", f"{size} (index.max_file_mb)")
-        return FileEntry(entry.path, status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino & _INODE_BITS)
+        changed_ns = status.st_ctime_ns if _KEEPS_CHANGES else 0
+        inode = status.st_ino & _INODE_BITS
+        return FileEntry(entry.path, status.st_size, status.st_mtime_ns, status.st_dev, inode, changed_ns)
+
+
+_KEEPS_CHANGES = os.name != "nt"
+"""On Windows st_ctime is when a file was made."""
 
 
 def _kind_of_file(mode: int) -> str:

@@ -58,7 +58,9 @@ def _file(entry: FileEntry, row: FileRow | None) -> Why:
     later = () if same else ("it has changed since, and the next scan will read it again",)
     if known.state == "failed":
         retry = "`foltr-search index --retry-failures` tries again"
-        return Why(entry.path, "failed", (f"it could not be read on {when} ({row.kind}): {row.reason}", *later, retry))
+        return Why(
+            entry.path, "failed", (f"it could not be read on {when} ({row.known.failure}): {row.reason}", *later, retry)
+        )
     noun = "document" if row.n_documents == 1 else "documents"
     lines = [f"indexed on {when}: {row.n_documents:,} {noun}"]
     if row.truncated:

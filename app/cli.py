@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -148,6 +149,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; nothing but the exit code leaves this function."""
     os.umask(0o077)  # whatever a command writes is for its owner only
     out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
+        out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False

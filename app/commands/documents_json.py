@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Explanation, Hit, Snippet
-from indexer.text.printable import display_path
 
 VERSION = 1
 
@@ -33,8 +32,8 @@ def document_line(
         "author": hit.author,
         "modified": iso(hit.modified),
         "size": hit.size,
-        "folder": display_path(str(path.parent)),
-        "name": display_path(path.name),
+        "folder": path_fields(str(path.parent))["path"],
+        "name": path_fields(path.name)["path"],
         "score": hit.score,
         "bm25_rank": hit.bm25_rank,
         "why": why,

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
@@ -39,7 +40,7 @@ def fields_of(template: str) -> frozenset[str]:
 
 
 def formatted(template: str, hit: Hit, snippet: Snippet | None) -> str:
-    """One result in the user's format; no field can break the line or send control codes."""
+    """One result in the user's format; no text in it breaks the line or sends control codes; paths: `printed_path`."""
     values = _values(hit, snippet)
     return _TOKEN.sub(lambda match: values[match[1]] if match[1] is not None else _ESCAPES[match[0]], template)
 
@@ -90,7 +91,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
     path = Path(hit.path)
     return {
         "rank": str(hit.rank),
-        "path": display_path(hit.path),
+        "path": printed_path(hit.path),
         "title": safe_line(hit.title),
         "snippet": safe_line(snippet.text) if snippet else "",
         "part": safe_line(hit.part),
@@ -98,8 +99,8 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "modified": iso_day(hit.modified),
         "size": str(hit.size),
         "score": f"{hit.score:.4f}",
-        "folder": display_path(str(path.parent)),
-        "name": display_path(path.name),
+        "folder": printed_path(str(path.parent)),
+        "name": printed_path(path.name),
     }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.commands.command import FAILED, FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
+from app.commands.completing import query_words
 
 if TYPE_CHECKING:
     from app.search.results import Hit, ResultPage
@@ -50,7 +51,7 @@ class SearchCommand(Command):
     examples=EXAMPLES,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
 )
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1, required=True, shell_complete=query_words)
 @click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results; default: one page.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line (docs/json-output.md).")
 @click.option("--paths0", is_flag=True, help="Paths only, each ended by a NUL byte, for xargs -0.")
@@ -146,18 +147,19 @@ def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explai
 def _print_lines(
     search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None
 ) -> list[tuple[int, int]]:
+    from app.commands.printed import print_line
     from app.commands.results_text import PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template
     if "snippet" not in fields_of(template):
         for hit in hits:
-            click.echo(formatted(template, hit, None))
+            print_line(formatted(template, hit, None))
         return []
     places = []
     for hit in hits:
         snippet = search.snippet(page, hit)
         places.append((snippet.line, snippet.page))
-        click.echo(formatted(template, hit, snippet))
+        print_line(formatted(template, hit, snippet))
     return places
 
 

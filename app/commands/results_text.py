@@ -13,13 +13,14 @@ from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
+from indexer.properties import PROPERTIES, shown
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
 
 FIELDS = (
-    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name",
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", *PROPERTIES,
 )  # fmt: skip
 
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
@@ -88,7 +89,7 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
 
 
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
-    path = Path(hit.path)
+    path, described = Path(hit.path), shown(hit.properties)
     return {
         "rank": str(hit.rank),
         "path": printed_path(hit.path),
@@ -101,6 +102,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "score": f"{hit.score:.4f}",
         "folder": printed_path(str(path.parent)),
         "name": printed_path(path.name),
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
     }
 
 

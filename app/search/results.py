@@ -42,6 +42,8 @@ class Hit:
     score: float
     bm25_rank: int
     """where plain BM25F would have put it, 1 for the first"""
+    properties: tuple[tuple[str, str], ...] = ()
+    """what describes it beside its text: (name, value) pairs, see indexer.properties"""
     copies: tuple[str, ...] = ()
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()

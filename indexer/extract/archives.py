@@ -12,6 +12,7 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from dataclasses import replace
 from functools import partial
 from typing import IO
 
@@ -29,6 +30,8 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
     An office file under a wrong name is read as what it is.
     """
     with open_zip(source, limits) as parts:
+        if source.name.rpartition(".")[2] not in _OFFICE.values() and (kind := _office_kind(parts)):
+            return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
         gathered.add(Extraction(documents=(member_list(parts.names, limits),)))
         n_bytes = 0
@@ -43,6 +46,14 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
             if gathered.full:
                 break
     return gathered.extraction()
+
+
+_OFFICE = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "xlsx"}
+
+
+def _office_kind(parts: Zipped) -> str:
+    """What a ZIP file is that holds the main part of an office file; "" for an archive."""
+    return next((kind for part, kind in _OFFICE.items() if part in parts and "[Content_Types].xml" in parts), "")
 
 
 def _add(

@@ -30,6 +30,7 @@ TYPE_OF_KIND: dict[str, str] = {
     "pptx": "presentation",
     "odp": "presentation",
     "xlsx": "spreadsheet",
+    "xls": "spreadsheet",
     "ods": "spreadsheet",
     "epub": "ebook",
     "eml": "mail",
@@ -83,7 +84,7 @@ _NAMES: dict[str, str] = {
     "zip": "zip jar war ear whl xpi",
     "tar": "tar tgz tbz tbz2 txz",
     "compressed": "gz bz2 xz lzma",
-    "ole": "doc dot xls ppt",
+    "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
 }
 """The extensions of each kind, lower case."""
 
@@ -106,7 +107,7 @@ _WITHOUT_TEXT = """
     ibd myd myi iso img dmg vdi vmdk qcow2 vhdx ova deb rpm apk ipa snap flatpak appimage cab 7z rar zst lz4
     lz br zpaq npy npz pkl pickle pt pth onnx h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta
     safetensors gguf ggml tflite pb ckpt swp swo swn tmp part crdownload torrent lock lck pid sock pem key crt
-    cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
+    cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost mobi
     azw azw3 djvu"""
 
 NOT_INDEXED: frozenset[str] = frozenset(_WITHOUT_TEXT.split())
@@ -173,8 +174,15 @@ def document_type(path: str) -> str | None:
         inner = kind_of(name[: -len(extension(name)) - 1])
         return None if inner is None else TYPE_OF_KIND[inner or "text"]
     if kind == "ole":
-        return {"xls": "spreadsheet", "ppt": "presentation"}.get(extension(path), "document")
+        return _TYPE_OF_OLD_OFFICE.get(extension(path), "document")
     return TYPE_OF_KIND[kind or "text"]
+
+
+_TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
+    end: type_
+    for type_, ends in (("spreadsheet", "xls xlt xla"), ("presentation", "ppt pps pot"))
+    for end in ends.split()
+}
 
 
 def size_cap(path: str) -> int:
@@ -205,6 +213,8 @@ _MEDIA_TYPES: dict[bytes, str] = {
     b"application/vnd.oasis.opendocument.graphics": "odp",
     b"application/epub+zip": "epub",
 }
+_EARLY_WORKBOOK = re.compile(rb"\x09[\x00\x02\x04\x08][\x04-\x10]\x00")
+"""The first record of Excel 2 to 5 outside of a container."""
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
 _MAILBOX = re.compile(rb"^From \S[^\n]{0,500}\d\d:\d\d[^\n]*\n(?:>?[A-Za-z-]+:|>From )")
 
@@ -227,6 +237,8 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
         return found
     if kind == "":
         return _unnamed(head)
+    if kind == "ole" and _EARLY_WORKBOOK.match(head):
+        return "xls"
     if kind in ("rtf", "ole", "docx", "xlsx"):
         return "html" if _looks_like_html(head) else ("text" if kind == "ole" else kind)
     return kind

@@ -51,6 +51,7 @@ def document_line(
             "text": snippet.text,
             "spans": [list(span) for span in snippet.spans],
             "line": snippet.line,
+            "column": snippet.column,
             "page": snippet.page,
         }
     if explanation is not None:

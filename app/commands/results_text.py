@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,8 +21,11 @@ PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
 
 FIELDS = (
-    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", *PROPERTIES,
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
+    "column", "page", *PROPERTIES,
 )  # fmt: skip
+OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
+"""fields for which the text is looked into"""
 
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
 _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
@@ -61,7 +65,7 @@ def terminal_lines(
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)
-    if home and path.startswith(home + "/"):
+    if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit, why)
     shown = fit_left(path, room - columns(notes))
@@ -103,6 +107,10 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "folder": printed_path(str(path.parent)),
         "name": printed_path(path.name),
         **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
+        "author": safe_line(hit.author),
+        "line": str(snippet.line if snippet else 0),
+        "column": str(snippet.column if snippet else 0),
+        "page": str(snippet.page if snippet else 0),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -112,7 +113,7 @@ class Matcher:
 
     def _folder(self, folder: str) -> Mask:
         mask = self._none()
-        if folder.startswith(("/", "~")):
+        if folder.startswith("~") or os.path.isabs(folder):
             return self.snapshot.having(self._folder_ids(folder))
         words = sequence(folder)
         if words:

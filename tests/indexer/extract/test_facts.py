@@ -33,9 +33,9 @@ OFFICE = {
         ("a.pptx", "ppt/presentation.xml", "<p:presentation/>"),
     ],
 )
-def test_office(single, zipped, name: str, main: str, content: str) -> None:
+def test_office(extract, zipped, name: str, main: str, content: str) -> None:
     """Word, Excel and PowerPoint say it in the same two parts."""
-    document = single(name, zipped({main: content, "docProps/core.xml": CORE, "docProps/app.xml": APP}))
+    (document,) = extract(name, zipped({main: content, "docProps/core.xml": CORE, "docProps/app.xml": APP})).documents
     assert (document.title, document.author, shown(document.properties)) == ("Plan", "Ann", OFFICE)
 
 

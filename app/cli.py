@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "search": "app.commands.search",
     "open": "app.commands.open",
     "watch": "app.commands.watch",
+    "serve": "app.commands.serve",
     "why": "app.commands.why",
     "status": "app.commands.status",
     "model": "app.commands.model",

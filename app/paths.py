@@ -14,6 +14,8 @@ from typing import Literal
 
 import msgspec
 
+from app.standard_folders import standard_folder
+
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
 
@@ -42,8 +44,8 @@ class Paths:
         env = os.environ if env is None else env
         config, data = env.get("FOLTR_CONFIG_DIR", ""), env.get("FOLTR_DATA_DIR", "")
         return cls(
-            config_dir=Path(config).expanduser().absolute() if config else _platform_dir("config"),
-            data_dir=Path(data).expanduser().absolute() if data else _platform_dir("data"),
+            config_dir=Path(config).expanduser().absolute() if config else Path(standard_folder("config", env)),
+            data_dir=Path(data).expanduser().absolute() if data else Path(standard_folder("data", env)),
         )
 
     @property
@@ -111,14 +113,6 @@ def _close(path: Path) -> None:
         if not isinstance(error, PermissionError):
             raise
         raise SettingsError(f"{path}: wanted a file of yours alone, got one of another user") from error
-
-
-def _platform_dir(kind: Literal["config", "data"]) -> Path:
-    import platformdirs
-
-    if kind == "config":
-        return platformdirs.user_config_path("foltr-search", appauthor=False)
-    return platformdirs.user_data_path("foltr-search", appauthor=False)
 
 
 def remembered_roots(paths: Paths) -> tuple[str, ...]:

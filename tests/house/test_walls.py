@@ -60,6 +60,16 @@ def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded & set(HEAVY)
 
 
+def test_what_every_answer_loads_is_next_to_nothing(tmp_path: Path) -> None:
+    """Asking the resident process loads no click, no msgspec, no json, no typing."""
+    before = loaded_after("pass")
+    after = loaded_after(
+        f"import os; os.environ['FOLTR_DATA_DIR'] = {str(tmp_path)!r}\n"
+        "import app.__main__; from app.resident.asking import answered; assert answered(['search', 'heron']) is None"
+    )
+    assert after - before <= {"app", "_socket", "__future__"}
+
+
 def test_commands_without_the_screen_never_load_textual(tmp_path: Path) -> None:
     """A search, its index and its status do without the screen's library."""
     (tmp_path / "notes").mkdir()

@@ -7,7 +7,6 @@ it up: questions must come, and answers must be taken, within seconds, and neith
 
 from __future__ import annotations
 
-import fcntl
 import os
 import selectors
 import signal
@@ -25,6 +24,7 @@ from app.resident.answering import BadQuestion, Question
 from app.resident.line import MAX_QUESTION, LocalLine, LocalListener, socket_path
 from app.search.kept import keep_searches
 from foltr.errors import FoltrError
+from indexer.storage.file_lock import FileLock
 
 QUESTION_SECONDS = 2.0
 """for a whole question to come"""
@@ -41,26 +41,21 @@ class AlreadyServed(FoltrError):
     """Another process answers for this data folder; the message names it."""
 
 
-class Lock:
-    """Held by the one resident process of a data folder; it goes with the process, however that ends."""
+def take_place(data_dir: Path) -> FileLock:
+    """The lock of the one resident process of a data folder; it goes with the process, however that ends.
 
-    def __init__(self, data_dir: Path) -> None:
-        """Raises AlreadyServed when another process holds it."""
-        folder = Path(socket_path(str(data_dir))).parent
-        folder.mkdir(mode=0o700, exist_ok=True)
-        folder.chmod(0o700)
-        self._descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            who = os.read(self._descriptor, 100).decode(errors="replace").strip()
-            os.close(self._descriptor)
-            raise AlreadyServed(f"a resident process answers already ({who or 'it has just started'})") from error
-        os.ftruncate(self._descriptor, 0)
-        os.write(self._descriptor, f"process {os.getpid()}".encode())
-
-    def release(self) -> None:
-        os.close(self._descriptor)
+    Raises AlreadyServed when another process holds it.
+    """
+    folder = Path(socket_path(str(data_dir))).parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    lock = FileLock(folder / LOCK_FILE)
+    if not lock.take():
+        who = lock.read() or "it has just started"
+        lock.close()
+        raise AlreadyServed(f"a resident process answers already ({who})")
+    lock.write(f"process {os.getpid()}")
+    return lock
 
 
 @dataclass(slots=True)
@@ -98,7 +93,7 @@ class ResidentServer:
 
     def run(self) -> None:
         """Listen and answer; raises AlreadyServed when another process does, OSError when it cannot listen."""
-        lock = Lock(self.data_dir)
+        lock = take_place(self.data_dir)
         kept = keep_searches()
         try:
             self.prepare()
@@ -115,7 +110,7 @@ class ResidentServer:
                 self._hang_up(caller)
             self._selector.close()
             kept.close()
-            lock.release()
+            lock.close()
 
     def _loop(self, listener: LocalListener) -> None:
         looked = self._last = time.monotonic()

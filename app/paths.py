@@ -6,7 +6,6 @@ import base64
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +155,8 @@ def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
 
 def write_private(path: Path, content: bytes) -> None:
     """Replace a file at once and for its owner only (0600): it holds the old content or the new, never half of it."""
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -16,7 +16,8 @@ from typing import Any
 import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
+from indexer.extract.source import Limits
 from indexer.postings import EMPTY, FieldPostings, group_positions
 from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, Properties, Property, marks, moments
 from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term

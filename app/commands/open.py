@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, load_numpy, say
 
 if TYPE_CHECKING:
     from app.opener import Invocation
@@ -45,6 +45,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     A result of the last search counts as a pick at once, and the page as a lesson when something else is searched.
     Write ./3 for a file that is named like a number.
     """
+    load_numpy()
     from app.resident.errand import only_alone
     from app.search.kept import asked
     from app.search.shown_page import load_shown

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.command import FAILED, FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
+from app.commands.command import (
+    FAILED,
+    FOUND,
+    NOTHING_FOUND,
+    Command,
+    Context,
+    load,
+    load_numpy,
+    say,
+    setting_option,
+    wants_colour,
+)
 from app.commands.completing import query_words
 
 if TYPE_CHECKING:
@@ -99,6 +110,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
+    load_numpy()
     from app.search.kept import asked
     from app.search.results import SearchRequest
     from app.store import SearchHistory

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, load
+from app.commands.command import Command, load, load_numpy
 from app.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ foltr-search status --json | jq .n_documents
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, as_json: bool) -> int:
     """Show what the index holds."""
+    load_numpy()
     from app.resident.asking import standing
     from app.search.kept import asked
 

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
-from indexer.extract.source import TIME_IS_UP
+from indexer.extract.source import TIME_IS_UP, Limits
 from indexer.files.fingerprint import fingerprint
 from indexer.postings import EMPTY, FieldPostings, group_positions
 from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, Properties, Property, marks, moments

@@ -14,7 +14,7 @@ import pytest
 
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract import WorkerPool
+from indexer.extract.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile

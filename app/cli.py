@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "search": "app.commands.search",
     "open": "app.commands.open",
     "watch": "app.commands.watch",
+    "mcp": "app.commands.mcp",
     "why": "app.commands.why",
     "status": "app.commands.status",
     "model": "app.commands.model",

@@ -85,13 +85,20 @@ def decode(code: Bytes) -> Ints:
     """The numbers that `encode` wrote."""
     if code.size == 0:
         return np.zeros(0, dtype=np.int64)
-    ends = np.flatnonzero(code < 0x80)
-    sizes = np.diff(ends, prepend=-1)
-    starts = ends - sizes + 1
-    numbers = (code[starts] & 0x7F).astype(np.int64)
-    for i in range(1, int(sizes.max())):
-        has = np.flatnonzero(sizes > i)
-        numbers[has] |= (code[starts[has] + i] & 0x7F).astype(np.int64) << (7 * i)
+    ends = (code < 0x80).nonzero()[0]
+    if ends.size == code.size:
+        return code.astype(np.int64)
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    numbers = code[ends].astype(np.int64)  # the last byte of each, then those before it
+    has = (starts < ends).nonzero()[0]
+    at = ends[has]
+    while has.size:
+        at = at - 1
+        numbers[has] = numbers[has] << 7 | (code[at] & 0x7F)
+        more = (starts[has] < at).nonzero()[0]
+        has, at = has[more], at[more]
     return numbers
 
 
@@ -100,7 +107,8 @@ def gather(code: Bytes, starts: Ints, sizes: Ints) -> Bytes:
     total = int(sizes.sum())
     if total == 0:
         return np.zeros(0, dtype=np.uint8)
-    ends = np.cumsum(sizes)
-    index = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - sizes), sizes)
+    shifts: Ints = starts - sizes.cumsum() + sizes
+    index = shifts.repeat(sizes)
+    index += np.arange(total, dtype=np.int64)
     chosen: Bytes = code[index]
     return chosen

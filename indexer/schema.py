@@ -16,7 +16,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from whoosh import fields, formats
 
-VERSION = 2
+VERSION = 3
 
 TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients")
 """`name` is the file's name, `path` the names of the folders above it; all hold positions"""
@@ -38,7 +38,7 @@ DOCUMENT = np.dtype(
         ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.sketch
     ]
 )
-"""One row for each document; the columns that filters and features read as arrays."""
+"""What is kept of each document: the columns that filters and features read as arrays."""
 
 
 class PositionGaps(formats.Format):  # type: ignore[misc]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from indexer.postings import Floats, Ints
+from indexer.retrieval.adjacency import among, union
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import is_ideographic, is_marked
 
@@ -83,11 +84,11 @@ def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, pr
 
 def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:
     """The documents to read [n]: those with the term itself, then those with most occurrences for their length."""
-    numbers = np.unique(np.concatenate([docs for docs, _ in found.values()]))
+    numbers = union([docs for docs, _ in found.values()])
     occurrences, as_term = np.zeros(numbers.size), np.zeros(numbers.size, dtype=bool)
     for field, (docs, tf) in found.items():
         occurrences[np.searchsorted(numbers, docs)] += tf
-        as_term |= np.isin(numbers, snapshot.postings(field, written).docs, assume_unique=True)
+        as_term |= among(numbers, snapshot.postings(field, written).docs)
     lengths = snapshot.documents["n_body"][numbers].astype(np.int64)
     density = occurrences / (1 + lengths / snapshot.average_length["body"])
     order = np.lexsort((numbers, -density, ~as_term))[:MAX_DOCUMENTS]

@@ -24,6 +24,7 @@ from indexer.prepare import document_row, path_fields
 from indexer.schema import DOCUMENT, FIELDS
 from indexer.storage import whoosh_codec
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.storage.columns import Chosen
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
 from indexer.storage.unwritable import is_unwritable
@@ -295,7 +296,7 @@ class IndexWriter:
             return
         fields = sorted({field for f in files for field in f.fields})
         lists = {field: merged_lists(field, files, maps) for field in fields}
-        rows = np.concatenate([f.documents[new >= 0] for f, new in zip(files, maps, strict=True)])
+        rows = Chosen([f.documents for f in files], [new >= 0 for new in maps])
         self._add_segment(self._new_segment(n), rows, lists)
 
     def _publish(self) -> int:

@@ -167,11 +167,12 @@ def _plain_between(text: str, position: int, terms: list[tuple[str, int]]) -> in
 
 def sequence(text: str) -> list[str]:
     """The terms of `text` in order, one for each position: the pieces, never the wholes or camel parts."""
-    return list(_sequence(text))
+    return list(words_of(text))
 
 
 @lru_cache(maxsize=10_000)
-def _sequence(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
+    """As `sequence`; remembered, for titles and names that come again."""
     words: list[str] = []
     for raw in raw_tokens(text):
         found, width = raw_terms(raw)

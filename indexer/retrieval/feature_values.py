@@ -315,9 +315,7 @@ def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str,
         words = words_of(text)
         common = min(sum(map(forms.__contains__, words)), len(asked))
         if common:
-            exact[i] = (
-                1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-            )
+            exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
             share[i] = 2 * common / (len(words) + len(asked))
     meant = held_as_written(candidates)
     return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}

@@ -67,19 +67,32 @@ def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, pr
     Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then
     those in which the pieces are densest.
     """
-    pattern = re.compile(rf"(?<!\w){re.escape(written)}" + r"(?!\w)" * (not prefix))
     numbers = _to_read(snapshot, found, written)
     ids = snapshot.documents["doc_id"][numbers].tolist()
     number_of = dict(zip(ids, numbers.tolist(), strict=True))
     held: list[int] = []
     for start in range(0, len(ids), BATCH):
         for doc_id, text in texts(ids[start : start + BATCH]):
-            text = text.lower()
-            if written in text and pattern.search(text):
+            if _stands_in(text.lower(), written, prefix=prefix):
                 held.append(number_of[doc_id])
         if len(held) >= ENOUGH:
             break
     return np.array(sorted(held), dtype=np.int64)
+
+
+def _stands_in(text: str, written: str, *, prefix: bool) -> bool:
+    """Whether a text holds `written` with no letter, digit or _ before it, nor behind it but for a `prefix`."""
+    at = text.find(written)
+    while at >= 0:
+        end = at + len(written)
+        if not (at and _in_word(text[at - 1])) and (prefix or end == len(text) or not _in_word(text[end])):
+            return True
+        at = text.find(written, at + 1)
+    return False
+
+
+def _in_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:

@@ -21,7 +21,6 @@ from indexer.postings import FieldPostings
 from indexer.schema import TEXT_FIELDS
 from indexer.text.analysis import Analyzer, fold
 from indexer.text.language import LANGUAGES, detect
-from indexer.text.sketch import sketch
 
 
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +71,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
     analyse = _analyzer().analyse
     title = " ".join(document.title.split())[:1_000]
     raw = document.text.encode("utf-8", "replace")
-    body = analyse(document.text)
+    body, body_sketch = _analyzer().analyse_body(document.text)
     return PreparedDocument(
         part=document.part,
         title=title,
@@ -88,7 +87,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),
         text_z=zlib.compress(raw, 4),
-        sketch=sketch(body.terms),
+        sketch=body_sketch,
         fields={
             "title": analyse(title),
             "body": body,

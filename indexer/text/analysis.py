@@ -18,7 +18,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from indexer.postings import EMPTY, FieldPostings, few_postings, group_postings
+from indexer.postings import FieldPostings, Ints, few_postings, group_postings
+from indexer.text.sketch import sketch, word_hash
 
 MAX_TERM_LENGTH = 40
 """characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
@@ -278,6 +279,7 @@ class Analyzer:
         self._memo = _Memo(self)
         self._term_numbers: dict[str, int] = {}
         self._terms: list[str] = []
+        self._hashes = array("q")
         self._starts = array("i", [0])
         self._widths = array("i")
         self._flat_terms = array("i")
@@ -289,6 +291,7 @@ class Analyzer:
             number = numbers.setdefault(term, len(terms))
             if number == len(terms):
                 terms.append(term)
+                self._hashes.append(word_hash(term))
             self._flat_terms.append(number)
             self._flat_offsets.append(offset)
         self._starts.append(len(self._flat_terms))
@@ -297,8 +300,15 @@ class Analyzer:
 
     def analyse(self, text: str) -> FieldPostings:
         """The postings of one field of one document."""
-        if not text:
-            return EMPTY
+        return self._analyse(text)[0]
+
+    def analyse_body(self, text: str) -> tuple[FieldPostings, bytes]:
+        """The same, and the sketch of the text (indexer.text.sketch)."""
+        postings, terms = self._analyse(text)
+        return postings, sketch(np.frombuffer(self._hashes, dtype=np.int64)[terms])
+
+    def _analyse(self, text: str) -> tuple[FieldPostings, Ints]:
+        """The postings, and the number of each term as often as it occurs or once, [n]."""
         if len(self._widths) > MAX_MEMO:
             self._reset()
         numbers = list(map(self._memo.__getitem__, _runs(text)))
@@ -310,20 +320,20 @@ class Analyzer:
         firsts = starts[at]
         counts = starts[at + 1] - firsts
         ends = counts.cumsum()
-        total = int(ends[-1])
         flat = (firsts - ends + counts).repeat(counts)
-        flat += np.arange(total)
+        flat += np.arange(flat.size)
         terms = np.frombuffer(self._flat_terms, dtype=np.int32)[flat]
         after = widths.cumsum()
         positions = (after - widths).repeat(counts)
         positions += np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
-        return group_postings(terms, positions, self._terms, int(after[-1]))
+        return group_postings(terms, positions, self._terms, int(after[-1])), terms
 
-    def _one_by_one(self, numbers: Sequence[int]) -> FieldPostings:
+    def _one_by_one(self, numbers: Sequence[int]) -> tuple[FieldPostings, Ints]:
         places: dict[int, list[int]] = {}
         position = 0
         for number in numbers:
             for i in range(self._starts[number], self._starts[number + 1]):
                 places.setdefault(self._flat_terms[i], []).append(position + self._flat_offsets[i])
             position += self._widths[number]
-        return few_postings({self._terms[number]: own for number, own in places.items()}, position)
+        postings = few_postings({self._terms[number]: own for number, own in places.items()}, position)
+        return postings, np.fromiter(places, dtype=np.int64, count=len(places))

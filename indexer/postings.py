@@ -46,6 +46,9 @@ class FieldPostings(msgspec.Struct, frozen=True):
     """how many positions the field has: its length in words"""
 
 
+EMPTY = FieldPostings("", b"", b"", b"", 0)
+
+
 def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int) -> FieldPostings:
     """Group occurrences (terms [n], positions [n], both below 2^31) by term."""
     if terms.size == 0:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from indexer.postings import Floats, Ints, Mask
-from indexer.schema import TEXT_FIELDS
+from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.storage.columns import Columns
 from indexer.text.spelling import TermList
@@ -124,7 +124,7 @@ class Snapshot:
         return answer
 
     def postings(self, field: str, term: str) -> Postings:
-        """The documents that hold `term` (folded) in `field`."""
+        """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
         known: Postings | None = self._cache.get((field, term))
         if known is None:
             known = self._read(field, term)
@@ -140,7 +140,7 @@ class Snapshot:
         return known
 
     def _read(self, field: str, term: str) -> Postings:
-        lists = [(base, files.postings(field, i)) for base, files, i in self._holders(field, term)]
+        lists = [(base, files.postings(stored_field(field), i)) for base, files, i in self._holders(field, term)]
         if not lists:
             return NOTHING
         docs = _joined([docs + base if base else docs for base, (docs, _) in lists])
@@ -154,8 +154,9 @@ class Snapshot:
         """The segments that know the term: first document number, files, number of the term."""
         known = self._located.get((field, term))
         if known is None:
-            name = term.encode("utf-8", "surrogatepass")
-            found = ((base, files, files.find(field, name)) for base, files in self._placed)
+            own, name = stored_term(field, term)
+            code = name.encode("utf-8", "surrogatepass")
+            found = ((base, files, files.find(own, code)) for base, files in self._placed)
             known = tuple((base, files, i) for base, files, i in found if i >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
@@ -179,7 +180,7 @@ class Snapshot:
                     held = (run[1][rows] == docs).nonzero()[0]
                     if held.size:
                         wanted.setdefault(run[0].name, []).append((i, run, rows[held], docs[held]))
-        for asked in wanted.values():
+        for asked in [wanted[files.name] for files in self._segments if files.name in wanted]:
             starts = _joined([run[2][rows] for _, run, rows, _ in asked])
             sizes = _joined([run[3][rows] for _, run, rows, _ in asked])
             keys, ends = asked[0][1][0].place_keys(starts, sizes, _joined([own for *_, own in asked]) << PLACE_BITS)
@@ -193,7 +194,7 @@ class Snapshot:
         if known is None:
             runs = []
             for base, files, i in self._holders(field, term):
-                docs, starts, sizes = files.position_runs(field, i)
+                docs, starts, sizes = files.position_runs(stored_field(field), i)
                 if sizes.size:
                     runs.append((files, docs + base, starts, sizes))
             known = tuple(runs)
@@ -202,17 +203,20 @@ class Snapshot:
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
-        return sum(files.frequencies(field, i)[0] for _, files, i in self._holders(field, term))
+        return sum(files.frequencies(stored_field(field), i)[0] for _, files, i in self._holders(field, term))
 
     def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000) -> dict[str, int]:
         """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment."""
-        start = prefix.encode("utf-8", "surrogatepass")
+        own, begin = stored_term(field, prefix)
+        start = begin.encode("utf-8", "surrogatepass")
+        n_before = len(begin) - len(prefix)  # the name of a property, where it is one
         found: dict[str, int] = {}
         for files in self._segments:
-            first, last = files.position_of(field, start), files.position_of(field, start + b"\xff")
+            first, last = files.position_of(own, start), files.position_of(own, start + b"\xff")
             last = min(last, first + limit)
-            df = files.document_frequencies(field)[first:last].tolist()
-            for word, count in zip(_words(files, field, first, last), df, strict=True):
+            df = files.document_frequencies(own)[first:last].tolist()
+            for word, count in zip(_words(files, own, first, last), df, strict=True):
+                word = word[n_before:]
                 found[word] = found.get(word, 0) + count
         return found
 

@@ -69,7 +69,8 @@ def write(path: Path, word: str) -> None:
 
 
 def ids_in_index(base: Path) -> list[int]:
-    return list(Index.open(base / "index").snapshot().numbers)
+    snapshot = Index.open(base / "index").snapshot()
+    return snapshot.documents["doc_id"][snapshot.alive].tolist()
 
 
 def check_after_kill(base: Path, acknowledged: int) -> None:

@@ -25,7 +25,8 @@ Mask = npt.NDArray[np.bool_]
 """`[n_numbers]` over the document numbers of a snapshot"""
 Rows = npt.NDArray[np.void]
 """`[n_docs]` what the index keeps of each document (indexer.schema.DOCUMENT)"""
-
+Column = npt.NDArray[Any]
+"""`[n_docs]` one of the numbers kept of each document, `[n_docs, n]` where it is several"""
 Vectors = npt.NDArray[np.float32]
 """`[n, n_numbers]` what texts mean, each of length 1"""
 

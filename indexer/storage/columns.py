@@ -10,18 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
-import numpy.typing as npt
 
-from indexer.postings import Ints, Mask
+from indexer.postings import Column, Ints, Mask, Rows
 from indexer.schema import DOCUMENT
 
 NAMES: tuple[str, ...] = tuple(
     sorted(DOCUMENT.names or (), key=lambda name: (-DOCUMENT[name].base.itemsize, DOCUMENT[name].itemsize))
 )
 """in the order in which they stand on disk"""
-
-Column = npt.NDArray[Any]
-"""`[n_documents]`, or `[n_documents, BUCKETS]` for the sketch"""
 
 
 class Columns:
@@ -84,7 +80,7 @@ def mapped_columns(data: Any) -> Columns:
     return Columns([columns], [n])
 
 
-def write_columns(file: BinaryIO, documents: Mapping[str, Column] | npt.NDArray[np.void] | Columns | Chosen) -> None:
+def write_columns(file: BinaryIO, documents: Mapping[str, Column] | Rows | Columns | Chosen) -> None:
     """Write a .doc file, one column at a time."""
     for name in NAMES:
         file.write(np.ascontiguousarray(documents[name], dtype=DOCUMENT[name].base).data)

@@ -30,6 +30,10 @@ class FileEntry:
     inode: int
     changed_ns: int = 0
     """when content, name or permissions last changed (ctime); 0 where the system does not keep that"""
+    unread: str = ""
+    """why only its name is indexed, as one line for a person; "" for a file that is read"""
+    failure: str = ""
+    """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
 
 
 @dataclass(frozen=True, slots=True)

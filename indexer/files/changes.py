@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from indexer.documents import FileEntry
-from indexer.storage.catalogue import KnownFile
+from indexer.storage.catalogue import UNREAD, KnownFile
 
 
 @dataclass(slots=True)
@@ -67,7 +67,8 @@ def compare(
     A file is unchanged when its size, modification time, inode and ctime are; the device does not count, for a disk
     may get another number when it is mounted again. Another ctime alone may be another name or permission. A failed
     file is read again when it changed, when `reader` (the version and limits of the extractors) is another one, on
-    `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed.
+    `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. A file of which only the
+    name was indexed is read when the crawl says that it may be, and the other way round.
     """
     plan = ChangePlan()
     fresh: list[FileEntry] = []
@@ -77,11 +78,11 @@ def compare(
             fresh.append(entry)
         elif not _is_same(entry, old) or old.state == "pending":
             plan.readings.append(FilesRead(entry, old.file_id))
-        elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns:
+        elif _is_due(entry, old, reader, retry_failures=retry_failures, is_scan=is_scan):
+            plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
+        elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns and not entry.unread:
             touched = old.state == "indexed" and old.digest
             (plan.touched if touched else plan.readings).append(FilesRead(entry, old.file_id, digest=old.digest))
-        elif old.state == "failed" and (retry_failures or _may_succeed(old, reader, is_scan=is_scan)):
-            plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
         else:
             plan.n_unchanged += 1
     gone: dict[str, KnownFile] = {}
@@ -101,8 +102,14 @@ def _is_same(entry: FileEntry, old: KnownFile) -> bool:
     return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
 
 
-def _may_succeed(old: KnownFile, reader: str, *, is_scan: bool) -> bool:
-    return old.reader != reader or (is_scan and old.failure in PASSING and old.tries < MAX_TRIES)
+def _is_due(entry: FileEntry, old: KnownFile, reader: str, *, retry_failures: bool, is_scan: bool) -> bool:
+    """Whether a file that has not changed is read again."""
+    if entry.unread or old.reader == UNREAD:
+        return not entry.unread or old.reader != UNREAD
+    if old.state == "indexed" or old.reader != reader:
+        return old.state != "indexed"
+    may_succeed = is_scan and old.failure in PASSING and old.tries < MAX_TRIES
+    return old.state == "failed" and (retry_failures or may_succeed)
 
 
 def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:

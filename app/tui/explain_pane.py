@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.search.results import Contrast, Contribution, Explanation, Hit
-from app.search.why import LEAST
+from app.search.results import LEAST, Contrast, Contribution, Explanation, Hit
 from app.tui.results_list import title_of
 from app.wording import fit
 from indexer.text.printable import safe_line

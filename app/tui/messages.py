@@ -33,20 +33,22 @@ class Failed(Message):
 
 
 @dataclass
-class Answered(Message):
-    """The answer to the request with this sequence number."""
-
-    sequence: int
-    page: ResultPage
-
-
-@dataclass
 class SnippetsMade(Message):
     """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
     page: ResultPage
     snippets: dict[int, Snippet]
     reasons: dict[int, str]
+
+
+@dataclass
+class Answered(Message):
+    """The answer to the request with this sequence number."""
+
+    sequence: int
+    page: ResultPage
+    rows: SnippetsMade
+    """what could be made of the first rows in the same breath, so that most pages are painted once"""
 
 
 @dataclass

@@ -11,21 +11,20 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.geometry import Region, Size
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Static
 
 from app.search.results import Hit, Preview
 from app.tui.keys import actions_of
+from app.tui.line_view import LineView
 from app.tui.messages import PreviewResized
 from app.tui.preview_layout import TAB, Layout
 from app.tui.results_list import title_of
-from app.wording import count, fit, fit_path, short_path, size
+from app.wording import columns, count, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line, safe_text
 
 
-class PreviewBody(ScrollView, can_focus=True):
+class PreviewBody(LineView, can_focus=True):
     """A wrapped text that scrolls, and a current match."""
 
     HELP = "The text of the selected result. n and N go from match to match; Esc goes back to the search box."
@@ -52,10 +51,8 @@ class PreviewBody(ScrollView, can_focus=True):
         self.preview, self._layout = preview, layout
         self._starts = [start for start, _ in preview.spans] if preview else []
         self.current = min(current, len(self._starts) - 1)
-        self.virtual_size = Size(self.size.width, len(layout) if layout else 0)
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.refresh()
-        self._show_current()
+        self.set_length(len(layout) if layout else 0)
+        self._show_current(afresh=True)
 
     def step_match(self, step: int) -> None:
         """Go to the next match (1) or the previous one (-1), around the ends."""
@@ -63,7 +60,6 @@ class PreviewBody(ScrollView, can_focus=True):
             self.moved = True
             self.current = (self.current + step) % len(self._starts)
             self._show_current()
-            self.refresh()
 
     @property
     def position(self) -> tuple[int, int]:
@@ -76,8 +72,9 @@ class PreviewBody(ScrollView, can_focus=True):
         return self.preview.text.count("\n", 0, offset) + 1, page
 
     def on_resize(self) -> None:
-        if self._layout is not None and self._layout.width != self.size.width and self.size.width:
-            self.post_message(PreviewResized(self.size.width))
+        self.set_length(len(self._layout) if self._layout else 0)
+        if self._layout is not None and self._layout.width != self.text_width and self.text_width:
+            self.post_message(PreviewResized(self.text_width))
 
     def on_mouse_scroll_down(self) -> None:
         self.moved = True
@@ -85,9 +82,8 @@ class PreviewBody(ScrollView, can_focus=True):
     def on_mouse_scroll_up(self) -> None:
         self.moved = True
 
-    def render_line(self, y: int) -> Strip:
-        row, base = y + int(self.scroll_offset.y), self.rich_style
-        width = self.size.width
+    def make_line(self, row: int) -> Strip:
+        base, width = self.rich_style, self.text_width
         if self.preview is None or self._layout is None or row >= len(self._layout):
             return Strip.blank(width, base)
         if row in self._layout.pages:
@@ -121,15 +117,14 @@ class PreviewBody(ScrollView, can_focus=True):
     def action_preview_page_up(self) -> None:
         self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
 
-    def _show_current(self) -> None:
-        """Bring the current match into view, a third from the top."""
+    def _show_current(self, *, afresh: bool = False) -> None:
+        """Bring the current match into view, a third from the top; `afresh`: of a text that begins at its first row."""
+        y, height = 0 if afresh else int(self.scroll_offset.y), max(1, self.size.height)
         if self._layout is not None and self.current >= 0:
             row = self._layout.row_of(self._starts[self.current])
-            height = max(1, self.size.height)
-            if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
-                y = max(0, row - height // 3)
-                self.scroll_to(y=y, animate=False, force=True, immediate=True)
-            self.refresh(Region(0, 0, self.size.width, height))
+            y = y if y <= row < y + height else max(0, row - height // 3)
+        self.scroll_to(y=y, animate=False, force=True, immediate=True)
+        self.repaint()
 
     def _segments(self, start: int, end: int, base: Style) -> list[Segment]:
         """The pieces of one row, matches in their own style."""
@@ -163,6 +158,7 @@ class PreviewPane(Vertical):
         self.hit: Hit | None = None
         self.loaded: Hit | None = None
         """the hit whose text is shown; behind `hit` while a worker reads"""
+        self._heading = ("", "")
 
     def compose(self) -> ComposeResult:
         yield Static(id="preview-title", markup=False)
@@ -197,12 +193,15 @@ class PreviewPane(Vertical):
         """Write the heading anew."""
         hit = self.hit
         width = max(10, self.size.width - 2)
-        self.query_one("#preview-title", Static).update(fit(title_of(hit), width) if hit else "")
         where = self._where()
-        room = max(8, width - len(where) - 2)
+        room = max(8, width - columns(where) - 2)
         place = fit_path(short_path(hit.path), room) if hit else ""
-        gap = " " * max(2, width - len(place) - len(where))
-        self.query_one("#preview-place", Static).update(Text(place + (gap + where if where else ""), no_wrap=True))
+        gap = " " * max(2, width - columns(place) - columns(where))
+        heading = (fit(title_of(hit), width) if hit else "", place + (gap + where if where else ""))
+        if heading != self._heading:
+            self._heading = heading
+            for name, line in zip(("#preview-title", "#preview-place"), heading, strict=True):
+                self.query_one(name, Static).update(Text(line, no_wrap=True), layout=False)
 
     def on_resize(self) -> None:
         self.describe()

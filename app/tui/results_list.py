@@ -18,15 +18,14 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
-from app.search.snippets import pieces
 from app.tui.keys import BY_ID, actions_of
-from app.tui.messages import HitChosen, HitSelected, RowsShown
+from app.tui.line_view import LineView
+from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
 from app.wording import also_as, day, fit, fit_path, short_path
 from indexer.text.printable import safe_line
 
@@ -89,6 +88,8 @@ def row_lines(
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
     """A text in pieces, those that are matches in the style of a match."""
+    from app.search.snippets import pieces  # it needs numpy, which the first frame is painted without
+
     return [(piece, match if is_match else style) for piece, is_match in pieces(text, words)]
 
 
@@ -123,13 +124,11 @@ def _segments(text: Text) -> Iterable[Segment]:
 
 
 KEPT_SNIPPETS = 500
-TALL = 40
-"""lines from which on results are set apart by a blank one: ten of them fit then"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 
 
-class ResultsList(ScrollView, can_focus=True):
+class ResultsList(LineView, can_focus=True):
     """The results of one page, with a cursor."""
 
     HELP = "The results. Enter opens the selected one; letters act on it; Esc goes back to the search box."
@@ -181,33 +180,44 @@ class ResultsList(ScrollView, can_focus=True):
         hits = self.page.hits if self.page else ()
         return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
 
-    def show_page(self, page: ResultPage | None, *, keep: Hit | None = None) -> None:
-        """Show another page from its start, or with the cursor on the document of `keep` where it is still there."""
+    def show_page(
+        self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None
+    ) -> None:
+        """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
+
+        `rows` is what is known of its rows already.
+        """
         self.moved = keep is not None
         self.page = page
         self._asked.clear()
         self._reasons = {}
         self._lines.clear()
         hits = page.hits if page else ()
-        self.virtual_size = Size(self.size.width, len(hits) * self.row_height)
+        self.set_length(len(hits) * HEIGHT)
         same = [row for row, hit in enumerate(hits) if keep is not None and hit.doc_id == keep.doc_id]
         self.set_reactive(ResultsList.cursor, same[0] if same else 0)
         self._follow_cursor()
-        self.refresh()
+        if rows is not None:
+            self._asked.update(rows.snippets)
+            self._keep(rows)
+        self.repaint()
         self.post_message(HitSelected(self.selected))
         self.call_after_refresh(self.ask_for_snippets)
 
-    def add_snippets(self, page: ResultPage, snippets: dict[int, Snippet], reasons: dict[int, str]) -> None:
+    def add_snippets(self, rows: SnippetsMade) -> None:
         """Keep snippets that a worker made, and draw those that belong to the page shown, with their reasons."""
-        if page is self.page:
-            self._reasons.update(reasons)
-        for row, snippet in snippets.items():
-            self._snippets[self._snippet_key(page, row)] = snippet
-            if page is self.page:
+        self._keep(rows)
+        self.repaint()
+
+    def _keep(self, rows: SnippetsMade) -> None:
+        if rows.page is self.page:
+            self._reasons.update(rows.reasons)
+        for row, snippet in rows.snippets.items():
+            self._snippets[self._snippet_key(rows.page, row)] = snippet
+            if rows.page is self.page:
                 self._forget_lines(row)
         while len(self._snippets) > KEPT_SNIPPETS:
             self._snippets.popitem(last=False)
-        self.refresh()
 
     def snippet_of(self, row: int) -> Snippet | None:
         """The snippet of one row, once it was made."""
@@ -217,8 +227,8 @@ class ResultsList(ScrollView, can_focus=True):
         """Ask once for the snippets of the rows in view, and why they stand there."""
         if self.page is None or not self.size.height:
             return
-        first = max(0, int(self.scroll_offset.y) // self.row_height)
-        last = min(len(self.page.hits), first + self.size.height // self.row_height + 2)
+        first = max(0, int(self.scroll_offset.y) // HEIGHT)
+        last = min(len(self.page.hits), first + self.rows_in_view + 1)
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
@@ -232,7 +242,7 @@ class ResultsList(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._follow_cursor()
-        self.refresh()
+        self.repaint()
         self.post_message(HitSelected(self.selected))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -241,7 +251,7 @@ class ResultsList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self._lines.clear()
-        self.virtual_size = Size(self.size.width, len(self.page.hits) * self.row_height if self.page else 0)
+        self.set_length(len(self.page.hits) * HEIGHT if self.page else 0)
         self._follow_cursor()
         self.ask_for_snippets()
 
@@ -250,18 +260,18 @@ class ResultsList(ScrollView, can_focus=True):
         self._lines.clear()
 
     def on_click(self, event: events.Click) -> None:
-        row = (event.y + int(self.scroll_offset.y)) // self.row_height
+        row = (event.y + int(self.scroll_offset.y)) // HEIGHT
         if self.page is None or not 0 <= row < len(self.page.hits):
             return
         self.moved, self.cursor = True, row
         if event.chain == 2:
             self.post_message(HitChosen(self.page.hits[row]))
 
-    def render_line(self, y: int) -> Strip:
-        row, line = divmod(y + int(self.scroll_offset.y), self.row_height)
-        if self.page is None or row >= len(self.page.hits) or line >= HEIGHT:
-            return Strip.blank(self.size.width, self.rich_style)
-        return self._row(row)[line]
+    def make_line(self, row: int) -> Strip:
+        hit, line = divmod(row, HEIGHT)
+        if self.page is None or hit >= len(self.page.hits):
+            return Strip.blank(self.text_width, self.rich_style)
+        return self._row(hit)[line]
 
     def action_list_down(self) -> None:
         self.move(1)
@@ -290,17 +300,12 @@ class ResultsList(ScrollView, can_focus=True):
     @property
     def snippet_width(self) -> int:
         """Characters of a snippet."""
-        return max(20, self.size.width - 4)
-
-    @property
-    def row_height(self) -> int:
-        """Lines from one result to the next: a tall screen has room for a blank one."""
-        return HEIGHT + 1 if self.size.height >= TALL else HEIGHT
+        return max(20, self.text_width - 3)
 
     @property
     def rows_in_view(self) -> int:
         """How many whole results fit."""
-        return self.size.height // self.row_height
+        return self.size.height // HEIGHT
 
     def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
@@ -311,7 +316,7 @@ class ResultsList(ScrollView, can_focus=True):
                 self._lines.pop((row, chosen, focused), None)
 
     def _follow_cursor(self) -> None:
-        region = Region(0, self.cursor * self.row_height, max(1, self.size.width), HEIGHT)
+        region = Region(0, self.cursor * HEIGHT, max(1, self.size.width), HEIGHT)
         self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
     def _row(self, row: int) -> tuple[Strip, Strip, Strip]:
@@ -323,7 +328,7 @@ class ResultsList(ScrollView, can_focus=True):
                 snippet=self.snippet_of(row),
                 why=self._reasons.get(row, ""),
                 words=self.page.words,
-                width=self.size.width,
+                width=self.text_width,
                 styles=self._styles(chosen=key[1]),
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],

@@ -9,6 +9,7 @@ was opened is left exactly once.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -93,6 +94,8 @@ if TYPE_CHECKING:
 
 CLOSING_SECONDS = 3.0
 """how long leaving the program waits for the last lesson to be kept"""
+SNIPPET_SECONDS = 0.02
+"""how long a page may wait for its first snippets; those of long texts follow it"""
 
 
 class Session:
@@ -113,10 +116,13 @@ class Session:
         """Open the index, away from the screen's thread."""
         self._lanes["search"].put(self._open)
 
-    def ask(self, request: SearchRequest) -> int:
-        """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped."""
+    def ask(self, request: SearchRequest, *, n_rows: int = 0, width: int = 160) -> int:
+        """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped.
+
+        The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time.
+        """
         self.sequence += 1
-        self._lanes["search"].replace(partial(self._answer, self.sequence, request))
+        self._lanes["search"].replace(partial(self._answer, self.sequence, request, n_rows, width))
         return self.sequence
 
     def forget_question(self) -> None:
@@ -195,12 +201,17 @@ class Session:
         self._engine = engine
         self.tell(EngineReady(status, engine.unkept))
 
-    def _answer(self, sequence: int, request: SearchRequest) -> None:
+    def _answer(self, sequence: int, request: SearchRequest, n_rows: int, width: int) -> None:
         if self._engine is None or sequence != self.sequence:
             return
-        page = self._engine.search(request)
+        page, end = self._engine.search(request), time.monotonic() + SNIPPET_SECONDS
+        made, reasons = {}, {}
+        for row, hit in enumerate(page.hits[:n_rows]):
+            if sequence != self.sequence or time.monotonic() > end:
+                break
+            made[row], reasons[row] = self._engine.snippet(page, hit, width), self._engine.why(page, hit)
         if sequence == self.sequence:
-            self.tell(Answered(sequence, page))
+            self.tell(Answered(sequence, page, SnippetsMade(page, made, reasons)))
 
     def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         if self._engine is not None and page is self.page:

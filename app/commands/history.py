@@ -26,8 +26,8 @@ def command(ctx: click.Context, limit: int) -> int:
     if ctx.invoked_subcommand:
         return 0
 
+    from app.commands.printed import print_line, printed_path
     from app.store import PastQuery, SearchHistory, Store
-    from indexer.text.printable import display_path
 
     context = load()
     past: tuple[PastQuery, ...] = ()
@@ -35,7 +35,7 @@ def command(ctx: click.Context, limit: int) -> int:
         with Store(context.paths.state) as store:
             past = SearchHistory(store, context.settings.history).list(limit=limit)
     for entry in past:
-        click.echo(f"{iso_minute(entry.time)}\t{display_path(entry.query)}")
+        print_line(f"{iso_minute(entry.time)}\t{printed_path(entry.query)}")
     if not past and not context.settings.history.enabled:
         say("past queries are not kept; history.enabled = true in config.toml keeps them")
     return FOUND if past else NOTHING_FOUND

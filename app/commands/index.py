@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
+from app.commands.completing import remembered_folders
 
 EXAMPLES = """
 foltr-search index ~/Documents ~/notes     remember these folders, and index everything
@@ -18,7 +19,8 @@ foltr-search index --optimize              merge the index's parts and drop what
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(exists=True, file_okay=False))
-@click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), help="Stop indexing a remembered folder.")
+@click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), shell_complete=remembered_folders,
+              help="Stop indexing a remembered folder.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
 @click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")

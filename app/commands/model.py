@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import Group, load, say
+from app.commands.completing import kept_days
 from app.wording import count, iso_minute
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def import_(file: Path, by_name: bool) -> int:
 
 
 @command.command("reset", examples="foltr-search model reset --to yesterday")
-@click.option("--to", "day", metavar="DAY", callback=_day, help="The end of this day; default: as shipped.")
+@click.option("--to", "day", metavar="DAY", callback=_day, shell_complete=kept_days,
+              help="The end of this day; default: as shipped.")  # fmt: skip
 def reset(day: date | None) -> int:
     """Go back to the shipped ranker, or to the end of a day of the last month.
 

@@ -104,11 +104,12 @@ def _open(
     context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
     text: str | None, line: int, page: int, print_only: bool,
 ) -> int:  # fmt: skip
+    from app.commands.printed import print_line, printed_path
     from app.opener import plan, run
     from indexer.text.printable import display_path
 
     if print_only:
-        click.echo(display_path(path))
+        print_line(printed_path(path))
         if rank:
             search.open_kept(rank)
         return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,17 +10,22 @@ from typing import Any
 
 import click
 
+from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
+from indexer.properties import PROPERTIES, shown
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
 
 FIELDS = (
-    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name",
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
+    "column", "page", *PROPERTIES,
 )  # fmt: skip
+OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
+"""fields for which the text is looked into"""
 
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
 _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
@@ -39,7 +45,7 @@ def fields_of(template: str) -> frozenset[str]:
 
 
 def formatted(template: str, hit: Hit, snippet: Snippet | None) -> str:
-    """One result in the user's format; no field can break the line or send control codes."""
+    """One result in the user's format; no text in it breaks the line or sends control codes; paths: `printed_path`."""
     values = _values(hit, snippet)
     return _TOKEN.sub(lambda match: values[match[1]] if match[1] is not None else _ESCAPES[match[0]], template)
 
@@ -59,7 +65,7 @@ def terminal_lines(
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)
-    if home and path.startswith(home + "/"):
+    if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit, why)
     shown = fit_left(path, room - columns(notes))
@@ -87,10 +93,10 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
 
 
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
-    path = Path(hit.path)
+    path, described = Path(hit.path), shown(hit.properties)
     return {
         "rank": str(hit.rank),
-        "path": display_path(hit.path),
+        "path": printed_path(hit.path),
         "title": safe_line(hit.title),
         "snippet": safe_line(snippet.text) if snippet else "",
         "part": safe_line(hit.part),
@@ -98,8 +104,13 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "modified": iso_day(hit.modified),
         "size": str(hit.size),
         "score": f"{hit.score:.4f}",
-        "folder": display_path(str(path.parent)),
-        "name": display_path(path.name),
+        "folder": printed_path(str(path.parent)),
+        "name": printed_path(path.name),
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
+        "author": safe_line(hit.author),
+        "line": str(snippet.line if snippet else 0),
+        "column": str(snippet.column if snippet else 0),
+        "page": str(snippet.page if snippet else 0),
     }
 
 

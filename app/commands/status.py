@@ -57,6 +57,8 @@ def _failures(paths: Paths) -> list[Failure]:
 
 
 def _print_status(status: IndexStatus, paths: Paths) -> None:
+    from app.commands.printed import print_line, printed_path
+
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
         "documents": f"{status.n_documents:,} in {status.n_files:,} files",
@@ -64,20 +66,20 @@ def _print_status(status: IndexStatus, paths: Paths) -> None:
         "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
-        "folders": "\n".join(status.roots) or "none (foltr-search index FOLDER)",
-        "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {paths.data_dir}",
+        "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
+        "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "last update": when,
         "writer": status.writer or "none",
     }
     for name, value in rows.items():
-        click.echo(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
+        print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
 
 
 def _print_failures(failures: list[Failure]) -> None:
-    from indexer.text.printable import display_path
+    from app.commands.printed import print_line, printed_path
 
     for failure in failures:
-        click.echo(f"{display_path(failure.path)}\t{failure.kind}\t{failure.reason}")
+        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{failure.reason}")
 
 
 def _print_json(status: IndexStatus, failures: list[Failure] | None) -> None:

@@ -20,14 +20,14 @@ def command(paths: tuple[str, ...]) -> int:
 
     Exit code 0 when every PATH is indexed, 1 when one is not.
     """
+    from app.commands.printed import print_line, printed_path
     from app.indexing import why
-    from indexer.text.printable import display_path
 
     context = load()
     context.paths.create_data_dir()
     answers = [why(context.settings, context.paths, path) for path in paths]
     for answer in answers:
-        click.echo(f"{display_path(answer.path)}: {answer.status}")
+        print_line(f"{printed_path(answer.path)}: {answer.status}")
         for line in answer.lines:
             click.echo(f"  {line}")
     return FOUND if all(answer.findable or answer.status == "folder" for answer in answers) else NOTHING_FOUND

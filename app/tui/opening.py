@@ -132,10 +132,10 @@ class Opening:
         """Copy the path by OSC 52, which reaches the clipboard even over SSH."""
         hit = self._selected
         if hit is not None:
-            shown = display_path(hit.path)
-            self._screen.app.copy_to_clipboard(shown)
-            exact = "" if shown == hit.path else " (its name cannot be written exactly)"
-            self._say(f"copied {shown}{exact}")
+            path = hit.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            self._screen.app.copy_to_clipboard(path)
+            exact = "" if path == hit.path else " (its name is not UTF-8, and cannot be copied exactly)"
+            self._say(f"copied {display_path(path)}{exact}")
 
     def _record(self, hit: Hit) -> None:
         """One click, and one past query for those who keep them."""

@@ -2,7 +2,8 @@
 
 Names and texts of files may hold escape sequences and characters that nobody sees; printed as they are, they would
 reach the terminal. Everything here keeps the length of what it makes safe, so that offsets of matches stay true. What
-joins letters and emoji (U+200C, U+200D, variation selectors) stays: it belongs to the words of many languages.
+joins letters and emoji (U+200C, U+200D, variation selectors) stays: it belongs to the words of many languages. A path
+loses only what a terminal obeys or what turns the direction, for it is copied from there: all else in it is its name.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ UNSAFE = "".join(map(chr, sorted({*_CONTROLS, *_UNSEEN})))
 
 _LINE = dict.fromkeys(_CONTROLS, REPLACEMENT) | dict.fromkeys(_UNSEEN | _BLANKS, " ") | {_SOFT_HYPHEN: "-"}
 _TEXT = {code: sign for code, sign in _LINE.items() if code not in (0x09, 0x0A)}
-_NAME = dict.fromkeys(_CONTROLS | _UNSEEN | {_SOFT_HYPHEN}, REPLACEMENT)
+_DIRECTIONS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
+"""what turns the reading direction, and the separators of lines that some terminals obey"""
+_NAME = dict.fromkeys(_CONTROLS | _DIRECTIONS, REPLACEMENT)
 
 
 def safe_text(text: str) -> str:
@@ -38,7 +41,7 @@ def safe_line(text: str) -> str:
 
 
 def display_path(path: str) -> str:
-    """`path` for people, of the same length: undecodable bytes and whatever is unsafe are made visible."""
+    """`path` for a terminal, of the same length: undecodable bytes, controls and directions are made visible."""
     if path.isascii() and path.isprintable():
         return path
     return path.translate(_NAME)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:  # the screen paints its first frame with these records, and w
     from foltr.arrays import FloatMatrix
     from indexer.query.nodes import Problem
 
-LEAST = 0.005
-"""points that are worth telling: less reads as nothing with two digits"""
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
 

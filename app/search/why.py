@@ -16,13 +16,14 @@ from functools import cached_property
 import numpy as np
 
 from app.learning.learner import Learner
-from app.search.results import LEAST
 from app.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.features import NAMES
 
 TIE = 1e-6
 """points; scores this near are told apart by where their words put them"""
+LEAST = 0.005
+"""points; what is smaller is not told"""
 
 PARTS = {
     "words": "what its words are worth",

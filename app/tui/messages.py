@@ -12,7 +12,7 @@ from textual.message import Message
 from app.opener import Invocation
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.parts import FolderChoice, ProgressLine
-from app.tui.preview_layout import Layout
+from app.tui.preview_rows import Rows
 
 
 @dataclass
@@ -53,11 +53,11 @@ class Answered(Message):
 
 @dataclass
 class PreviewMade(Message):
-    """The text of one hit, wrapped to a width in cells."""
+    """The text of one hit, and its rows at a width in cells."""
 
     hit: Hit
     preview: Preview
-    layout: Layout
+    rows: Rows
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The list of results: three lines each (title and marks; snippet; path with type and date), drawn only in view.
+"""The list of results: three lines each (title and marks; snippet; author, path, type and date), drawn in view only.
 
 Only visible rows are styled and only visible rows ask for a snippet, so that a page of any length appears at once.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
@@ -27,13 +27,23 @@ from app.search.results import Hit, ResultPage, Snippet
 from app.tui.keys import BY_ID, actions_of
 from app.tui.line_view import LineView
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from app.wording import also_as, day, fit, fit_path, short_path
+from app.wording import also_as, columns, day, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
 """lines of one result"""
 LEAST_TITLE = 24
 """cells that a title keeps before it gives way to why the result stands there"""
+LEAST_PLACE = 20
+"""cells that a path keeps before it gives way to an author; of a mail half of them: who sent it says more"""
+KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("mail", "calendar"), "mail"),
+    **dict.fromkeys(("source", "notebook"), "source"),
+    **dict.fromkeys(("spreadsheet", "data"), "table"),
+    **dict.fromkeys(("pdf", "document", "presentation", "ebook"), "paper"),
+    **dict.fromkeys(("image", "audio", "video"), "media"),
+}
+"""the colour of a type's name; what is plain text has none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,14 @@ class RowStyles:
     dim: Style
     mark: Style
     warning: Style
+    kinds: Mapping[str, Style] = field(default_factory=dict)
+    """by the values of KINDS"""
+
+
+def author_of(hit: Hit) -> str:
+    """Who wrote it, as "Ann Lee" of "Ann Lee <ann@example.org>"; "" where nobody is named."""
+    name, _, address = safe_line(hit.author).partition("<")
+    return name.strip(" \"'") or address.rstrip("> ")
 
 
 def title_of(hit: Hit) -> str:
@@ -65,9 +83,12 @@ def marks_of(hit: Hit, why: str) -> str:
 
 def row_lines(
     hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
-    chosen: bool,
+    chosen: bool, sized: bool = False,
 ) -> tuple[Strip, Strip, Strip]:  # fmt: skip
-    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand."""
+    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand.
+
+    `sized`: with the size of the file.
+    """
     bar = ("▌ " if chosen else "  ", styles.bar)
     room = max(0, width - 3)
     marks = marks_of(hit, why)
@@ -76,15 +97,29 @@ def row_lines(
     title_room = room - (cell_len(marks) + 2 if marks else 0)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
     first = [bar, *_marked(fit(title_of(hit), title_room), words, title_style, styles.match)]
-    right = " · ".join(part for part in (hit.type, day(hit.modified, now)) if part)
-    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
-    shown = fit_path(place, max(8, room - cell_len(right) - 2))
-    third = [bar, *_marked(shown, words, styles.dim, styles.match)]
+    right = [
+        (size(hit.size) + " · " if sized else "", styles.dim),
+        (hit.type, styles.kinds.get(KINDS.get(hit.type, ""), styles.dim)),
+        (f" · {date}" if (date := day(hit.modified, now)) else "", styles.dim),
+    ]
+    third = [bar, *_place(hit, words, room - sum(columns(text) for text, _ in right) - 2, styles)]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
         _snippet_line(bar, snippet, room=room, width=width, styles=styles),
-        _line(third, [(right, styles.dim)], width, styles.base),
+        _line(third, right, width, styles.base),
     )
+
+
+def _place(hit: Hit, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
+    """Who wrote it, where there is room, and where it lies."""
+    least = LEAST_PLACE // 2 if hit.type == "mail" else LEAST_PLACE
+    author = fit(author_of(hit), room - least - 3)
+    if author and room >= 2 * least:
+        yield from _marked(author, words, styles.snippet, styles.match)
+        yield " · ", styles.dim
+        room -= columns(author) + 3
+    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
+    yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
 
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
@@ -141,6 +176,8 @@ class ResultsList(LineView, can_focus=True):
         "results--mark",
         "results--warning",
         "results--bar",
+        "results--chosen",
+        *(f"results--{kind}" for kind in KINDS.values()),
         "results--selected",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -167,6 +204,8 @@ class ResultsList(LineView, can_focus=True):
         """row of the page shown -> why it stands there"""
         self._asked: set[int] = set()
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self.sized = False
+        """sizes are shown in the rows"""
         self.moved = False
         """the user put the cursor where it is"""
 
@@ -181,9 +220,7 @@ class ResultsList(LineView, can_focus=True):
         hits = self.page.hits if self.page else ()
         return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
 
-    def show_page(
-        self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None
-    ) -> None:
+    def show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
         """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
 
         `rows` is what is known of its rows already.
@@ -274,6 +311,12 @@ class ResultsList(LineView, can_focus=True):
             return Strip.blank(self.text_width, self.rich_style)
         return self._row(hit)[line]
 
+    def show_sizes(self, sized: bool) -> None:
+        """Show the size of each file in its row, or no longer."""
+        self.sized = sized
+        self._lines.clear()
+        self.repaint()
+
     def action_list_down(self) -> None:
         self.move(1)
 
@@ -333,8 +376,13 @@ class ResultsList(LineView, can_focus=True):
                 styles=self._styles(chosen=key[1]),
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],
+                sized=self.sized,
             )
         return self._lines[key]
+
+    def _chosen_style(self) -> Style:
+        """What tells the title of the chosen row where colours are few."""
+        return self.get_component_rich_style("results--chosen").without_color
 
     def _styles(self, *, chosen: bool) -> RowStyles:
         base = self.get_component_rich_style("results--selected") if chosen else self.rich_style
@@ -346,10 +394,11 @@ class ResultsList(LineView, can_focus=True):
         return RowStyles(
             base=base,
             bar=part("bar"),
-            title=part("title"),
+            title=part("title") + (self._chosen_style() if chosen else Style.null()),
             snippet=part("snippet"),
             match=part("match"),
             dim=part("dim"),
             mark=part("mark"),
             warning=part("warning"),
+            kinds={kind: part(kind) for kind in set(KINDS.values())},
         )

@@ -139,6 +139,8 @@ class SearchScreen(Screen[None]):
         """the newest question that no key press asked"""
         self._offered = False
         """whether the status line says that there are newer results"""
+        self._as_written = False
+        """the preview shows texts as written, not as they are meant"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
 
@@ -396,7 +398,7 @@ class SearchScreen(Screen[None]):
 
     @on(PreviewMade)
     def _preview_made(self, message: PreviewMade) -> None:
-        self.query_one(PreviewPane).show(message.hit, message.preview, message.layout)
+        self.query_one(PreviewPane).show(message.hit, message.preview, message.rows)
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:
@@ -529,7 +531,8 @@ class SearchScreen(Screen[None]):
         if self.query_one(ExplainPane).display:
             self.session.want_explanation(hit)
         elif width := self.query_one(PreviewBody).text_width:
-            self.session.want_preview(hit, width, snippet_width=self.query_one(ResultsList).snippet_width)
+            snippet_width = self.query_one(ResultsList).snippet_width
+            self.session.want_preview(hit, width, snippet_width=snippet_width, as_written=self._as_written)
 
     def action_wider(self) -> None:
         self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
@@ -538,6 +541,16 @@ class SearchScreen(Screen[None]):
     def action_narrower(self) -> None:
         self._share = max(0, self._share - 1)
         self.show_side(explain=self.query_one(ExplainPane).display)
+
+    def action_source(self) -> None:
+        """Show texts as written, or as they are meant."""
+        self._as_written = not self._as_written
+        self.query_one(StatusLine).say("preview as written" if self._as_written else "preview rendered")
+        self.read_side()
+
+    def action_sizes(self) -> None:
+        results = self.query_one(ResultsList)
+        results.show_sizes(not results.sized)
 
     def action_facets(self) -> None:
         """Show the filters and go there; from there, hide them."""

@@ -28,7 +28,6 @@ from app.tui.messages import (
     PreviewMade,
     SnippetsMade,
 )
-from app.tui.preview_layout import lay_out
 from indexer.text.printable import safe_line
 
 Job = Callable[[], None]
@@ -157,10 +156,11 @@ class Session:
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
 
-    def want_preview(self, hit: Hit, width: int, *, snippet_width: int) -> None:
-        """The text of a hit, wrapped at `width` cells, and where in it the snippet of that width is."""
+    def want_preview(self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False) -> None:
+        """The text of a hit in rows of `width` cells, and where in it the snippet of that width is."""
         if self.page is not None:
-            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width, snippet_width))
+            job = partial(self._make_preview, self.page, hit, width, snippet_width, as_written)
+            self._lanes["preview"].replace(job)
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
@@ -219,10 +219,12 @@ class Session:
             reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
             self.tell(SnippetsMade(page, made, reasons))
 
-    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int) -> None:
+    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int, as_written: bool) -> None:
         if self._engine is not None:
+            from app.tui.rendering import render  # what knows languages and formats is loaded for the first text
+
             preview = self._engine.preview(page, hit, snippet_width)
-            self.tell(PreviewMade(hit, preview, lay_out(preview.text, width, pages=preview.pages)))
+            self.tell(PreviewMade(hit, preview, render(hit, preview, width, as_written=as_written)))
 
     def _explain(self, page: ResultPage, hit: Hit) -> None:
         if self._engine is not None:

@@ -166,7 +166,7 @@ class PreviewBody(LineView, can_focus=True):
 
     def _segments(self, text: str, name: str, start: int, base: Style) -> Iterator[Segment]:
         """One piece of a row, matches in their own style; `start` is its place in the text, -1 for none."""
-        style = base + self.get_component_rich_style(f"preview--{name}") + Style(bgcolor=base.bgcolor) if name else base
+        style = self._style_of(name, base)
         position, end = start, start + len(text)
         index = max(0, bisect_left(self._starts, start) - 1) if start >= 0 and self.preview else len(self._starts)
         while index < len(self._starts) and self._starts[index] < end:
@@ -178,6 +178,15 @@ class PreviewBody(LineView, can_focus=True):
                 position = right
             index += 1
         yield Segment(shown(text[position - start :]), style)
+
+    def _style_of(self, name: str, base: Style) -> Style:
+        """The style of a name, or of two colours."""
+        if name.startswith("#"):
+            color, _, behind = name.partition(" ")
+            return Style(color=color, bgcolor=behind)
+        if not name:
+            return base
+        return base + self.get_component_rich_style(f"preview--{name}") + Style.from_color(None, base.bgcolor)
 
     def _selected(self, row: int, segments: list[Segment], base: Style) -> list[Segment]:
         """The segments of a row, those under the mouse's selection in its style."""

@@ -119,7 +119,7 @@ class Headed:
     """Rows with some others above them: what the document is, before its text."""
 
     above: tuple[Row, ...]
-    below: Layout | Rendered | Coloured
+    below: Layout | Rendered | Coloured | Headed
 
     @property
     def width(self) -> int:

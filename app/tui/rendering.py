@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from app.search.results import Hit, Preview
 from app.tui.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.markdown_rows import markdown_rows
+from app.tui.picture import picture_rows
 from app.tui.preview_layout import Layout, lay_out
 from app.tui.preview_rows import Coloured, Headed, Piece, Rendered, Row, Rows, wrap_pieces
 from app.tui.source_colours import source_colours
@@ -26,7 +27,10 @@ MOST_ABOVE = 10
 
 def render(hit: Hit, preview: Preview, width: int, *, as_written: bool = False) -> Rows:
     """The rows of a document at a width in cells; `as_written`: its text without any form."""
-    text = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    text: Rows = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    if hit.type == "image" and not hit.part and not hit.missing:
+        picture = picture_rows(hit.path, width)
+        text = Headed((*picture, ()), text)
     above = tuple(_above(hit, width))[:MOST_ABOVE]
     return Headed((*above, ()), text) if above else text
 

@@ -387,10 +387,10 @@ class Search:
         counts = self._catalogue.counts()
         why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
         return IndexStatus(
-            n_files=counts.n_files, n_documents=counts.n_documents, n_failures=counts.n_failures,
-            n_skipped=counts.n_skipped, generation=self._reader.reading.snapshot.generation,
-            index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
-            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
+            n_failures=counts.n_failures, n_skipped=counts.n_skipped,
+            generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
+            roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
         )  # fmt: skip
 

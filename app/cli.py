@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "open": "app.commands.open",
     "watch": "app.commands.watch",
     "serve": "app.commands.serve",
+    "mcp": "app.commands.mcp",
     "why": "app.commands.why",
     "status": "app.commands.status",
     "model": "app.commands.model",
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "app.commands.doctor",
     "completion": "app.commands.completion",
     "man": "app.commands.man",
+    "purge": "app.commands.purge",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
@@ -198,7 +200,7 @@ def describe(error: Exception) -> str:
     from indexer.errors import IndexDamaged, IndexerError
 
     message = " ".join(str(error).split())
-    if isinstance(error, IndexDamaged) and NAME not in message:
+    if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
         return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
         return message

@@ -79,7 +79,8 @@ class IndexSettings(Section, frozen=True):
         int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
     ] = 0
     seconds_per_file: Annotated[
-        float, Meta(gt=0, le=3600, description="A file that takes longer to read is given up, in seconds.")
+        float,
+        Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
     ] = 30.0
     memory_mb: Annotated[
         int, Meta(ge=128, le=1_000_000, description="Memory that reading one file may take, in MB.")

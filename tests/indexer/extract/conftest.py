@@ -63,3 +63,12 @@ def shared_files() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the test documents in {folder}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def legacy_office(shared_files: Path) -> Path:
+    """The folder of old Office files, beside that of odd documents."""
+    folder = shared_files.parent / "legacy-office"
+    if not folder.is_dir():
+        pytest.skip(f"needs the old Office files in {folder}")
+    return folder

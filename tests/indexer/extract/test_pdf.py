@@ -44,6 +44,15 @@ def test_text_pages_title_and_author(single) -> None:
     assert (document.title, document.author, document.type) == ("A title", "Ann", "pdf")
 
 
+def test_when_the_time_is_up_the_pages_read_are_kept(extract) -> None:
+    """At least one page, with a word about it; with time enough all of them."""
+    data = pdf("zebra one", "page two", "page three")
+    (document,) = extract("a.pdf", data, cpu_ends=0.0).documents
+    assert (document.text, document.pages) == ("zebra one", (0,))
+    assert document.truncated == "first 1 of 3 pages, then the time was up"
+    assert extract("a.pdf", data).documents[0].truncated == ""
+
+
 def test_a_file_is_read_from_disk(tmp_path) -> None:
     """A path works as bytes do, with any name."""
     path = tmp_path / "a b ü.pdf"

@@ -196,13 +196,6 @@ def document_type(path: str) -> str | None:
     return TYPE_OF_KIND[kind or "text"]
 
 
-_TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
-    end: type_
-    for type_, ends in (("spreadsheet", "xls xlt xla"), ("presentation", "ppt pps pot"))
-    for end in ends.split()
-}
-
-
 def type_by_name(path: str) -> str | None:
     """What a file is of which nothing could be read; None for what is passed over whatever it holds."""
     last = extension(path)
@@ -210,6 +203,13 @@ def type_by_name(path: str) -> str | None:
         return None
     found = document_type(path) if kind_of(path) else None
     return found or TYPE_BY_NAME.get(last, "other")
+
+
+_TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
+    end: type_
+    for type_, ends in (("spreadsheet", "xls xlt xla"), ("presentation", "ppt pps pot"))
+    for end in ends.split()
+}
 
 
 def size_cap(path: str) -> int:

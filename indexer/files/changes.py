@@ -76,13 +76,15 @@ def compare(
         old = known.get(path)
         if old is None:
             fresh.append(entry)
-        elif not _is_same(entry, old) or old.state == "pending":
+        elif not _is_same(entry, old) or old.state == "pending" or bool(entry.unread) != (old.reader == UNREAD):
             plan.readings.append(FilesRead(entry, old.file_id))
-        elif _is_due(entry, old, reader, retry_failures=retry_failures, is_scan=is_scan):
-            plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
-        elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns and not entry.unread:
+        elif entry.unread:
+            plan.n_unchanged += 1
+        elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns:
             touched = old.state == "indexed" and old.digest
             (plan.touched if touched else plan.readings).append(FilesRead(entry, old.file_id, digest=old.digest))
+        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader, is_scan=is_scan):
+            plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
         else:
             plan.n_unchanged += 1
     gone: dict[str, KnownFile] = {}
@@ -102,14 +104,10 @@ def _is_same(entry: FileEntry, old: KnownFile) -> bool:
     return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
 
 
-def _is_due(entry: FileEntry, old: KnownFile, reader: str, *, retry_failures: bool, is_scan: bool) -> bool:
-    """Whether a file that has not changed is read again."""
-    if entry.unread or old.reader == UNREAD:
-        return not entry.unread or old.reader != UNREAD
-    if old.state == "indexed" or old.reader != reader:
-        return old.state != "indexed"
-    may_succeed = is_scan and old.failure in PASSING and old.tries < MAX_TRIES
-    return old.state == "failed" and (retry_failures or may_succeed)
+def _may_succeed(old: KnownFile, reader: str, *, is_scan: bool) -> bool:
+    if old.state == "indexed":
+        return False
+    return old.reader != reader or (is_scan and old.failure in PASSING and old.tries < MAX_TRIES)
 
 
 def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:

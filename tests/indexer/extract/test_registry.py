@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract import Limits, WorkerPool, extract_file
+from indexer.extract import extract_file
+from indexer.extract.pool import WorkerPool
 from indexer.extract.registry import EXTRACTORS, NESTED, extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 
 KINDS = {
     "invalid-xml",

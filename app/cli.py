@@ -6,7 +6,6 @@ Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FO
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -29,6 +28,7 @@ COMMANDS: Mapping[str, str] = {
     "search": "app.commands.search",
     "open": "app.commands.open",
     "watch": "app.commands.watch",
+    "serve": "app.commands.serve",
     "mcp": "app.commands.mcp",
     "why": "app.commands.why",
     "status": "app.commands.status",
@@ -92,6 +92,8 @@ class DeviceProgram(Group):
             from app.commands.screen import command
 
             return "screen", command, args
+        import difflib
+
         like = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `{like[0]}`?" if like else f"to search for it: {NAME} search {name}"
         raise click.UsageError(f"`{name}` is neither a command nor a folder; {hint}", ctx)

@@ -46,10 +46,16 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
-    data = _EMLX.sub(b"", data)
+    data = _narrow(_EMLX.sub(b"", data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
     return read_message(data, source.depth, limits, member)
+
+
+def _narrow(data: bytes) -> bytes:
+    """A mail that a program stored in UTF-16, in UTF-8; any other one as it is."""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]
+    return decode(data).encode() if is_wide else data
 
 
 def read_message(data: bytes, depth: int, limits: Limits, member: Extractor) -> Extraction:

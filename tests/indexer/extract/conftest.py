@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
-from indexer.extract import Limits
 from indexer.extract.registry import extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 
 Extract = Callable[..., Extraction]
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract import Limits
 from indexer.extract.compound import decode_page
 from indexer.extract.registry import extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 from tests.indexer.extract.compound_parts import compound, message, presentation, word, workbook
 
 MADE = {

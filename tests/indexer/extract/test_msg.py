@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.msg import unpacked
+from indexer.extract.source import Limits
 from tests.indexer.extract.compound_parts import message
 
 Single = Callable[..., ExtractedDocument]

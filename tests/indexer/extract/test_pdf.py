@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.pdf import real_title
+from indexer.extract.source import Limits
 
 
 def pdf(*pages: str, title: str = "", more: str = "", page: str = "", objects: tuple[str, ...] = ()) -> bytes:

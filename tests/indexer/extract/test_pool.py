@@ -16,7 +16,8 @@ import pytest
 
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
-from indexer.extract import Limits, WorkerPool
+from indexer.extract.pool import WorkerPool
+from indexer.extract.source import Limits
 from indexer.extract.worker import how_it_ended
 
 READERS = """
@@ -251,7 +252,7 @@ def test_no_orphans_when_the_parent_is_killed(readers, tmp_path, word):
         import sys
         import pool_readers
         from indexer.documents import FileEntry
-        from indexer.extract import WorkerPool
+        from indexer.extract.pool import WorkerPool
 
         if __name__ == "__main__":
             pool = WorkerPool(pool_readers.read, n_workers=1, seconds=1000, memory_mb=200)

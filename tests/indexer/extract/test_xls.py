@@ -9,7 +9,8 @@ import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
+from indexer.extract.source import Limits
 from tests.indexer.extract.compound_parts import workbook
 
 Single = Callable[..., ExtractedDocument]

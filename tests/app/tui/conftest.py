@@ -147,7 +147,7 @@ class FakeSearch:
 
     def status(self) -> IndexStatus:
         n = len(self.documents)
-        return IndexStatus(n, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
+        return IndexStatus(n, 0, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
 
     def refresh(self) -> bool:
         newer, self.seen_generation = self.generation > self.seen_generation, self.generation

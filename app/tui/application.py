@@ -6,16 +6,19 @@ import asyncio
 import io
 import os
 import signal
+from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.console import Console
-from textual.app import App
+from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 from textual.widgets import Input
 
 from app.tui.keys import BY_ID
 from app.tui.parts import Setup
+from app.tui.picking import LEFT
 from app.tui.search_screen import SearchScreen
 
 THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
@@ -30,6 +33,7 @@ class FoltrApp(App[int]):
     TITLE = "foltr-search"
     CSS_PATH = Path(__file__).with_name("styles.tcss")
     ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "f24"  # the search screen's own action opens it
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "copy_or_quit", "Copy or quit", show=False, priority=True, system=True),
         Binding("ctrl+z", "suspend_process", "To the background", show=False, system=True),
@@ -60,7 +64,7 @@ class FoltrApp(App[int]):
             loop.add_signal_handler(number, self.exit, 128 + number)
         self.push_screen(self.search_screen)
 
-    def action_copy_or_quit(self) -> None:
+    async def action_copy_or_quit(self) -> None:
         """Ctrl+C copies where something is marked, as everywhere else; otherwise it leaves."""
         marked = self.screen.get_selected_text()
         if not marked and isinstance(self.focused, Input):
@@ -68,15 +72,25 @@ class FoltrApp(App[int]):
         if marked:
             self.copy_to_clipboard(marked)
         else:
-            self.exit(0)
+            await self.action_quit()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys as people write them: F1, ^S, Alt+E."""
         shown = super().get_key_display(binding)
-        return "+".join(part.capitalize() if len(part) > 1 and part.isascii() else part for part in shown.split("+"))
+        if shown in ("^@", "^space"):
+            return "^Space"
+        return "+".join(
+            part.upper() if part.startswith("^") else part.capitalize() if len(part) > 1 and part.isascii() else part
+            for part in shown.split("+")
+        )
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Of Textual's own commands the one that is of use here."""
+        yield SystemCommand("Theme", "Choose the colours.", self.action_change_theme)
 
     async def action_quit(self) -> None:
-        self.exit(0)
+        """Leave; a picker is left with nothing chosen."""
+        self.exit(LEFT if self.setup.picking else 0)
 
     def _choose_theme(self) -> None:
         wanted = self.setup.settings.screen.theme

@@ -138,12 +138,13 @@ class Opening:
             self._say(f"copied {display_path(path)}{exact}")
 
     def _record(self, hit: Hit) -> None:
-        """One click, and one past query for those who keep them."""
+        """One click, and one past query: for this session, and for those who keep them."""
         self._session.opened(hit)
-        if self._session.page is not None and self._setup.settings.history.enabled:
+        if self._session.page is not None:
             query = self._session.page.request.text.strip()
             self._recall.add(query)
-            self._session.run(partial(self._setup.history.add, query))
+            if self._setup.settings.history.enabled:
+                self._session.run(partial(self._setup.history.add, query))
 
     @property
     def _selected(self) -> Hit | None:

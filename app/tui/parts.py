@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
+    from app.tui.picking import Picking
     from indexer.progress import Progress
 
 
@@ -157,5 +158,7 @@ class Setup:
     """keys by action id, those that can be used"""
     problems: Sequence[str] = ()
     """lines to show at the start: settings that cannot be used"""
+    picking: Picking | None = None
+    """the screen chooses paths for another program; None where it opens them itself"""
     now: float | None = None
     """the moment that dates are told from; None for the real one"""

@@ -26,6 +26,7 @@ from textual.strip import Strip
 from app.search.results import Hit, ResultPage, Snippet
 from app.search.snippets import pieces
 from app.tui.keys import BY_ID, actions_of
+from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown
 from app.wording import also_as, day, fit, fit_path, short_path
 from indexer.text.printable import safe_line
@@ -65,10 +66,10 @@ def marks_of(hit: Hit, why: str) -> str:
 
 def row_lines(
     hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
-    chosen: bool,
+    chosen: bool, marked: bool = False,
 ) -> tuple[Strip, Strip, Strip]:  # fmt: skip
     """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand."""
-    bar = ("▌ " if chosen else "  ", styles.bar)
+    bar = (("▌" if chosen else " ") + ("●" if marked else " "), styles.bar)
     room = max(0, width - 3)
     marks = marks_of(hit, why)
     if room - cell_len(marks) < LEAST_TITLE:
@@ -169,6 +170,7 @@ class ResultsList(ScrollView, can_focus=True):
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
         self.moved = False
         """the user put the cursor where it is"""
+        self.marks = Marks()
 
     @property
     def is_read(self) -> bool:
@@ -229,6 +231,18 @@ class ResultsList(ScrollView, can_focus=True):
         if self.page is not None and self.page.hits:
             self.moved = True
             self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
+
+    def turn_mark(self) -> None:
+        """Mark the selected result, or take its mark away."""
+        if self.page is not None and self.selected is not None:
+            self.marks.turn(self.page, self.selected)
+            self._forget_lines(self.cursor)
+            self.refresh()
+
+    def clear_marks(self) -> None:
+        self.marks.clear()
+        self._lines.clear()
+        self.refresh()
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._follow_cursor()
@@ -327,6 +341,7 @@ class ResultsList(ScrollView, can_focus=True):
                 styles=self._styles(chosen=key[1]),
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],
+                marked=self.marks.holds(self.page.hits[row]),
             )
         return self._lines[key]
 

@@ -129,13 +129,14 @@ class Session:
             self.leave()
         self.page = page
 
-    def opened(self, hit: Hit) -> None:
-        """Record one click on a hit of the page shown."""
-        if self.page is not None:
-            if self._opened is not None and self._opened is not self.page:
+    def opened(self, hit: Hit, *, on: ResultPage | None = None) -> None:
+        """Record one click on a hit of the page shown, or of an earlier one."""
+        page = on or self.page
+        if page is not None:
+            if self._opened is not None and self._opened is not page:
                 self.leave()
-            self._opened = self.page
-            self._lanes["record"].put(partial(self._open_hit, self.page, hit))
+            self._opened = page
+            self._lanes["record"].put(partial(self._open_hit, page, hit))
 
     @property
     def has_opened(self) -> bool:

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
+    from app.tui.picking import Picking
 
 
-def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
+def start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
     """Show the screen until the user leaves it, and give the exit code."""
 
     def open_engine() -> Search:
@@ -51,6 +52,7 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
         folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
+        picking=picking,
     )
     return show(FoltrApp(setup))
 

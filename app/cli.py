@@ -169,14 +169,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.umask(0o077)  # whatever a command writes is for its owner only
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper):
-        out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
+        if os.name == "nt":
+            out.reconfigure(encoding="utf-8", errors="surrogatepass")
+        else:
+            out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False
         )
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        say(_usage(error))
         return FAILED
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
@@ -194,6 +197,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _usage(error: click.ClickException) -> str:
+    """One line for a command line that cannot be: what was wrong, and where the right ones are."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return message if context is None or NAME in message else f"{message}; see `{context.command_path} --help`"
+
+
 def describe(error: Exception) -> str:
     """One line for a person: the message of our own errors, with its kind for any other."""
     import sqlite3
@@ -201,9 +211,11 @@ def describe(error: Exception) -> str:
     from app.opener import OpenError
     from app.settings import SettingsError
     from foltr.errors import FoltrError
-    from indexer.errors import IndexerError
+    from indexer.errors import IndexDamaged, IndexerError
 
     message = " ".join(str(error).split())
+    if isinstance(error, IndexDamaged) and NAME not in message:
+        return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
         return message
     if isinstance(error, sqlite3.Error):

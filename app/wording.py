@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -67,8 +68,8 @@ def size(n_bytes: int) -> str:
 def short_path(path: str) -> str:
     """A path that can be printed, with ~ for the home folder."""
     home = str(Path.home())
-    inside = path == home or path.startswith(home.rstrip("/") + "/")
-    return display_path("~" + path[len(home) :] if inside and home != "/" else path)
+    inside = path == home or path.startswith(home.rstrip(os.sep) + os.sep)
+    return display_path("~" + path[len(home) :] if inside and home != os.sep else path)
 
 
 def columns(text: str) -> int:
@@ -104,13 +105,13 @@ def fit_path(path: str, width: int) -> str:
     """`path` in at most `width` columns: the folders in the middle give way to an ellipsis, the name stays longest."""
     if columns(path) <= width:
         return path
-    head, *middle, name = path.split("/") if "/" in path else ["", path]
+    head, *middle, name = path.split(os.sep) if os.sep in path else ["", path]
     while middle:
         middle.pop(0)
-        shown = "/".join((head, "…", *middle, name))
+        shown = os.sep.join((head, "…", *middle, name))
         if columns(shown) <= width:
             return shown
-    return fit(f"…/{name}" if "/" in path else name, width)
+    return fit(f"…{os.sep}{name}" if os.sep in path else name, width)
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ import msgspec
 
 TYPES = (
     "text", "markdown", "source", "html", "pdf", "document", "presentation", "spreadsheet",
-    "mail", "ebook", "data", "notebook", "calendar", "archive",
+    "mail", "ebook", "data", "notebook", "calendar", "archive", "image", "audio", "video", "other",
 )  # fmt: skip
 """What a document is, as in `type:mail`; the column value is the position in this tuple."""
 
@@ -53,6 +53,8 @@ class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     author: str = ""
     """author, or sender of a mail"""
     recipients: str = ""
+    properties: tuple[tuple[str, str], ...] = ()
+    """what describes it beside its text: (name, value) pairs, see indexer.properties"""
     modified: float | None = None
     """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
     pages: tuple[int, ...] = ()

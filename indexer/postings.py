@@ -67,6 +67,11 @@ def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequenc
     )
 
 
+def group_positions(terms: Sequence[int], positions: Sequence[int], names: Sequence[str], length: int) -> FieldPostings:
+    """The same for a few occurrences, given as lists."""
+    return group_postings(np.array(terms, dtype=np.int32), np.array(positions, dtype=np.int64), names, length)
+
+
 def encode(numbers: Ints) -> tuple[Bytes, Ints]:
     """Variable-length bytes of `numbers` [n] (each in 0..2^35-1), and the size in bytes of each [n]."""
     numbers = numbers.astype(np.int64)

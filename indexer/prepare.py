@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,9 +17,10 @@ import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.extract import Limits, extract_file
-from indexer.postings import FieldPostings
-from indexer.schema import TEXT_FIELDS
-from indexer.text.analysis import Analyzer, fold
+from indexer.postings import EMPTY, FieldPostings, group_positions
+from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, Properties, Property, marks, moments
+from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term
+from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
 from indexer.text.sketch import sketch
 
@@ -32,6 +33,7 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     type: str
     author: str
     recipients: str
+    properties: Properties
     modified: float | None
     language: str
     truncated: str
@@ -44,7 +46,7 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     sketch: bytes
     """of the text, see indexer.text.sketch"""
     fields: dict[str, FieldPostings]
-    """title, body, author, recipients"""
+    """title, body, author, recipients, properties"""
 
 
 class PreparedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
         type=document.type,
         author=document.author,
         recipients=document.recipients,
+        properties=document.properties,
         modified=document.modified,
         language=detect(document.text),
         truncated=document.truncated,
@@ -94,8 +97,43 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             "body": body,
             "author": analyse(document.author),
             "recipients": analyse(document.recipients),
+            PROPERTY_FIELD: property_postings(document.properties),
         },
     )
+
+
+def property_postings(properties: Properties) -> FieldPostings:
+    """The postings of the field `properties`: each word plain and once more under its name.
+
+    Values stand one place apart, so that no phrase goes from one into the next.
+    """
+    if not properties:
+        return EMPTY
+    numbers: dict[str, int] = {}
+    terms: list[int] = []
+    positions: list[int] = []
+    at = n_words = 0
+    for name, value in properties[:MAX_PROPERTIES]:
+        known = PROPERTIES.get(name)
+        if known is not None and (known.kind == "date" or name in ("is", "has")):
+            continue
+        for raw in raw_tokens(value[:MAX_VALUE]):
+            found, width = raw_terms(raw)
+            for term, offset in found:
+                for one in _forms(term, name, known):
+                    terms.append(numbers.setdefault(one, len(numbers)))
+                    positions.append(at + offset)
+            at += width
+            n_words += width
+        at += 1
+    return group_positions(terms, positions, list(numbers), n_words)
+
+
+def _forms(term: str, name: str, known: Property | None) -> Iterable[str]:
+    if known is None or known.plain:
+        yield term
+    if known is not None and known.kind == "text":
+        yield scoped_term(name, term)
 
 
 def key64(data: bytes) -> int:
@@ -130,7 +168,8 @@ def path_fields(path: str, document: PreparedDocument) -> dict[str, FieldPosting
     if document.part:
         name = f"{name} {document.part}"
     name = _printable(name)
-    tags = {f"type={document.type}", f"ext={extension(name if not document.part else os.path.basename(path))}"}
+    tags = marks(document.properties)
+    tags |= {f"type={document.type}", f"ext={extension(name if not document.part else os.path.basename(path))}"}
     if document.part:
         tags.add(f"ext={extension(os.path.basename(document.part))}")
     if document.language:
@@ -156,5 +195,6 @@ def document_row(
     return (
         doc_id, modified, entry.size, folder_key(folder),
         int.from_bytes(document.content_hash[:8], "little") >> 1, TYPES.index(document.type),
-        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths, tuple(document.sketch),
+        LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths,
+        *moments(document.properties), tuple(document.sketch),
     )  # fmt: skip

@@ -10,19 +10,39 @@ from typing import Any
 
 import numpy as np
 
+from indexer.properties import DATE_FIELDS
 from indexer.text.sketch import BUCKETS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from whoosh import fields, formats
 
-VERSION = 2
+VERSION = 3
 
-TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients")
-"""`name` is the file's name, `path` the names of the folders above it; all hold positions"""
+PROPERTY_FIELD = "properties"
+TEXT_FIELDS = ("title", "body", "name", "path", "author", "recipients", PROPERTY_FIELD)
+"""`name` is the file's name, `path` the names of the folders above it; all hold positions
+
+In `properties` each word stands twice, plain and under the name of its property (`scoped_term`)."""
 TAG_FIELD = "tag"
 """exact marks such as "ext=pdf": no positions, no length"""
 FIELDS = (*TEXT_FIELDS, TAG_FIELD)
+
+
+def scoped_term(name: str, term: str) -> str:
+    """A word of the property `name`: "=artist=nina". No word begins with "=", so no beginning of one leads here."""
+    return f"={name}={term}"
+
+
+def stored_term(field: str, term: str) -> tuple[str, str]:
+    """The field and term of the index that hold `term` in a field of the index or in a property."""
+    return (field, term) if field in FIELDS else (PROPERTY_FIELD, scoped_term(field, term))
+
+
+def stored_field(field: str) -> str:
+    """The field of the index that holds a field or a property."""
+    return field if field in FIELDS else PROPERTY_FIELD
+
 
 DOCUMENT = np.dtype(
     [
@@ -35,6 +55,7 @@ DOCUMENT = np.dtype(
         ("language", "u1"),  # position in indexer.text.language.LANGUAGES
         ("depth", "<u2"),  # folders above the file
         *((f"n_{field}", "<u4") for field in TEXT_FIELDS),  # length in words
+        *((field, "<f8") for field in DATE_FIELDS),  # seconds since the epoch, NaN where nothing is known
         ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.sketch
     ]
 )

@@ -50,12 +50,14 @@ def check(ctx: click.Context) -> int:
     """Check config.toml and the environment, and list every problem (exit code 2)."""
     from app.settings import Paths, examine
     from app.tui.keys import problems_of
+    from app.tui.themes import problem_of
 
     resolved, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
-    keys = problems_of(resolved.settings.screen.keys)
-    for problem in (*problems, *keys):
+    screen = resolved.settings.screen
+    found = [one for one in (*problems, *problems_of(screen.keys), problem_of(screen.theme)) if one]
+    for problem in found:
         say(problem)
-    return FAILED if problems or keys else 0
+    return FAILED if found else 0
 
 
 @command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Explanation, Hit, Snippet
+from indexer.properties import shown
 
 VERSION = 1
 
@@ -41,6 +42,7 @@ def document_line(
         "missing": hit.missing,
         "by_meaning": hit.by_meaning,
         "missing_words": list(hit.missing_words),
+        "properties": shown(hit.properties),
         "copies": [path_fields(copy) for copy in hit.copies],
         "also_as": [path_fields(twin) for twin in hit.twins],
     }
@@ -49,6 +51,7 @@ def document_line(
             "text": snippet.text,
             "spans": [list(span) for span in snippet.spans],
             "line": snippet.line,
+            "column": snippet.column,
             "page": snippet.page,
         }
     if explanation is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,14 +14,18 @@ from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
 from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
+from indexer.properties import PROPERTIES, shown
 from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""
 
 FIELDS = (
-    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name",
+    "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
+    "column", "page", *PROPERTIES,
 )  # fmt: skip
+OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
+"""fields for which the text is looked into"""
 
 _ESCAPES = {"\\t": "\t", "\\n": "\n", "\\0": "\0", "\\\\": "\\"}
 _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
@@ -60,7 +65,7 @@ def terminal_lines(
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)
-    if home and path.startswith(home + "/"):
+    if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit, why)
     shown = fit_left(path, room - columns(notes))
@@ -88,7 +93,7 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
 
 
 def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
-    path = Path(hit.path)
+    path, described = Path(hit.path), shown(hit.properties)
     return {
         "rank": str(hit.rank),
         "path": printed_path(hit.path),
@@ -101,6 +106,11 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "score": f"{hit.score:.4f}",
         "folder": printed_path(str(path.parent)),
         "name": printed_path(path.name),
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
+        "author": safe_line(hit.author),
+        "line": str(snippet.line if snippet else 0),
+        "column": str(snippet.column if snippet else 0),
+        "page": str(snippet.page if snippet else 0),
     }
 
 

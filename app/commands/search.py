@@ -26,7 +26,8 @@ foltr-search search 'from:anna type:mail -newsletter'
 foltr-search search report --json | jq -r .title
 foltr-search search draft --paths0 | xargs -0 ls -l
 foltr-search search todo --format '{rank}\\t{path}\\t{snippet}'
-foltr-search search invoice --order modified --limit 3
+foltr-search search invoice --order modified -n 3
+foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result stands where it stands
 """
 
@@ -34,10 +35,20 @@ ORDERS = ("learned", "bm25", "modified", "name")
 
 
 class SearchCommand(Command):
-    """Words that begin with one `-` belong to the query; what begins with two is an option, but behind a bare `--`."""
+    """Words that begin with one `-` belong to the query; what begins with two is an option, but behind a bare `--`.
+
+    `-n N` alone is an option of one letter; -news leaves out a word.
+    """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = args[: args.index("--")] if "--" in args else list(args)
+        takes_value = {
+            name for p in self.get_params(ctx) if isinstance(p, click.Option) and not p.is_flag for name in p.opts
+        }
+        for i, word in enumerate(options):
+            if (i == 0 or options[i - 1] not in takes_value) and (short := re.fullmatch(r"-n([0-9]*)", word)):
+                options[i] = f"--limit={short[1]}" if short[1] else "--limit"
+        args = options + args[len(options) :]
         rest = super().parse_args(ctx, ["--help"] if args == ["-h"] else args)
         for word in ctx.params.get("query") or ():
             if word.startswith("--") and word in options:
@@ -52,10 +63,13 @@ class SearchCommand(Command):
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
 )
 @click.argument("query", nargs=-1, required=True, shell_complete=query_words)
-@click.option("--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results; default: one page.")
+@click.option(
+    "--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results, also -n N; default: one page."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object per line (docs/json-output.md).")
 @click.option("--paths0", is_flag=True, help="Paths only, each ended by a NUL byte, for xargs -0.")
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
+@click.option("--vimgrep", is_flag=True, help="One line per match: path:line:column:text, for editors.")
 @click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
 @click.option("--no-explore", is_flag=True, help="Never let close results change places.")
 @click.option("--as-typed", is_flag=True, help="Never search for a correction of the words in their place.")
@@ -66,12 +80,12 @@ def command(query: tuple[str, ...], **options: Any) -> int:
     """Print the documents that answer QUERY, the best first.
 
     Documents with more of the words come first; "a phrase", AND, OR, NOT or -word, ( ), prefix*, title: path: name:
-    from: dir: ext: type: lang: modified: and size: narrow it down. Exit code 0: found, 1: nothing found, 2: an
-    error.
+    from: dir: ext: type: lang: modified: and size: narrow it down. Options of one letter there are none but -n N:
+    write '... -n' in quotes, or behind --, to leave out the word n. Exit code 0: found, 1: nothing found, 2: an error.
     """
-    if sum((options["as_json"], options["paths0"], options["template"] is not None)) > 1:
-        raise click.UsageError("--json, --paths0 and --format exclude one another")
-    if options["explain"] and (options["paths0"] or options["template"] is not None):
+    if sum((options["as_json"], options["paths0"], options["vimgrep"], options["template"] is not None)) > 1:
+        raise click.UsageError("--json, --paths0, --vimgrep and --format exclude one another")
+    if options["explain"] and (options["paths0"] or options["vimgrep"] or options["template"] is not None):
         raise click.UsageError("--explain goes with the ordinary output or with --json")
     if options["template"] is not None:
         from app.commands.results_text import fields_of
@@ -127,6 +141,8 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
         paths = (os.fsencode(hit.path) for hit in hits if not hit.missing)
         sys.stdout.buffer.write(b"".join(path + b"\0" for path in paths))
         return []
+    if options["vimgrep"]:
+        return _print_matches(search, page, hits=hits)
     if options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
         return _print_lines(search, page, hits=hits, template=options["template"])
     return _print_terminal(search, page, hits=hits, options=options)
@@ -144,14 +160,25 @@ def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explai
     return places
 
 
+def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> list[tuple[int, int]]:
+    from app.commands.match_lines import match_lines
+    from app.commands.printed import print_line
+
+    for hit in hits:
+        if not hit.missing:
+            for line in match_lines(hit, search.preview(page, hit)):
+                print_line(line)
+    return []
+
+
 def _print_lines(
     search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None
 ) -> list[tuple[int, int]]:
     from app.commands.printed import print_line
-    from app.commands.results_text import PLAIN, fields_of, formatted
+    from app.commands.results_text import OF_SNIPPET, PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template
-    if "snippet" not in fields_of(template):
+    if not OF_SNIPPET & fields_of(template):
         for hit in hits:
             print_line(formatted(template, hit, None))
         return []
@@ -189,7 +216,8 @@ def _diagnose(page: ResultPage) -> None:
     for problem in page.problems:
         say(f"{problem.message}\n  {page.request.text}\n  {' ' * problem.position}{'^' * max(problem.length, 1)}")
     for option in re.findall(r"(?<!\S)-[A-Za-z](?= \d)", page.request.text):
-        say(f"{option} leaves out the word {option[1:]!r}, as -word does; options of one letter there are none")
+        known = "-n N stands outside of quotes" if option == "-n" else "options of one letter there are none but -n N"
+        say(f"{option} leaves out the word {option[1:]!r}, as -word does; {known}")
     if page.n_documents == 0:
         say("nothing is indexed yet; `foltr-search index FOLDER` does it")
     elif not page.hits:

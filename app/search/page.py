@@ -199,7 +199,7 @@ def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, **mor
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        missing=not os.path.lexists(row.path), **more,
+        properties=row.properties, missing=not os.path.lexists(row.path), **more,
     )  # fmt: skip
 
 

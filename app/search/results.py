@@ -42,6 +42,8 @@ class Hit:
     score: float
     bm25_rank: int
     """where plain BM25F would have put it, 1 for the first"""
+    properties: tuple[tuple[str, str], ...] = ()
+    """what describes it beside its text: (name, value) pairs, see indexer.properties"""
     copies: tuple[str, ...] = ()
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()
@@ -144,6 +146,8 @@ class Snippet:
     """line number in the document of the first match, 1 for the first; 0 when unknown"""
     page: int
     """page number of the first match where the format has pages, else 0"""
+    column: int = 0
+    """where in its line the first match begins, from 1 and in bytes of UTF-8; 0 when unknown"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,4 +393,4 @@ class Search:
 
 
 def _gone(doc_id: int) -> DocumentRow:
-    return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", 0.0, 0, "", "", 0, b"", ())
+    return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", (), 0.0, 0, "", "", 0, b"", ())

@@ -246,7 +246,7 @@ def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequenc
         return Snippet(cut, (), 0, 0)
     first = spans[0][0]
     shown, marks = _compose(text, spans, width)
-    return Snippet(shown, marks, text.count("\n", 0, first) + 1, max(1, bisect_right(pages, first)) if pages else 0)
+    return Snippet(shown, marks, *_place(text, first, pages))
 
 
 def pieces(text: str, words: Sequence[str]) -> Iterator[tuple[str, bool]]:
@@ -267,7 +267,18 @@ def passage_snippet(text: str, passage: Span, *, width: int = 160, pages: Sequen
     line = _squeezed(text[start:end]).strip()
     before, room = ("…" if text[:start].strip() else ""), max(width, 20) - 2
     cut = line if len(line) <= room and not text[end:].strip() else _cut(line, room) + "…"
-    return Snippet(before + cut, (), text.count("\n", 0, start) + 1, max(1, bisect_right(pages, start)) if pages else 0)
+    return Snippet(before + cut, (), *_place(text, start, pages))
+
+
+def _place(text: str, at: int, pages: Sequence[int]) -> tuple[int, int, int]:
+    """The line, page (0 without pages) and column of an offset."""
+    page = max(1, bisect_right(pages, at)) if pages else 0
+    return text.count("\n", 0, at) + 1, page, column_of(text, at)
+
+
+def column_of(text: str, at: int) -> int:
+    """The column of an offset in its line, from 1 and in bytes of UTF-8, as editors and ripgrep count."""
+    return len(text[text.rfind("\n", 0, at) + 1 : at].encode("utf-8", "surrogatepass")) + 1
 
 
 def passage(text: str, words: Sequence[str], *, width: int = 160) -> tuple[Span, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
 import signal
@@ -20,9 +21,8 @@ from app.tui.keys import BY_ID
 from app.tui.parts import Setup
 from app.tui.picking import LEFT
 from app.tui.search_screen import SearchScreen
+from app.tui.themes import THEMES, problem_of
 
-THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
-"""short names for `screen.theme`; every other name is Textual's own"""
 NO_COLOR_THEME = "ansi-dark"
 """with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
 
@@ -60,8 +60,10 @@ class FoltrApp(App[int]):
     def on_mount(self) -> None:
         self._choose_theme()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.exit, 128 + number)
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+            with contextlib.suppress(NotImplementedError):  # Windows, whose consoles end a program in their own way
+                if number is not None:
+                    loop.add_signal_handler(number, self.exit, 128 + number)
         self.push_screen(self.search_screen)
 
     async def action_copy_or_quit(self) -> None:
@@ -98,5 +100,4 @@ class FoltrApp(App[int]):
         if name in self.available_themes:
             self.theme = name
         else:
-            known = ", ".join((*THEMES, *sorted(self.available_themes)))
-            self.notify(f"screen.theme: there is no theme {wanted}; known are {known}", severity="warning", timeout=10)
+            self.notify(problem_of(wanted), severity="warning", timeout=10, markup=False)

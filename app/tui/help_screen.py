@@ -26,6 +26,7 @@ QUERIES = (
     ("dir:projects", "in this folder or below"),
     ("modified:last-week", "also today, 2024, >2024-01, 2024-01..2024-03"),
     ("size:>1mb", "also <10kb"),
+    ("artist: camera: tag: taken:", "what describes it: taken:2026-05"),
 )
 
 

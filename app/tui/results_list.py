@@ -5,6 +5,7 @@ Only visible rows are styled and only visible rows ask for a snippet, so that a 
 
 from __future__ import annotations
 
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -53,7 +54,7 @@ class RowStyles:
 
 def title_of(hit: Hit) -> str:
     """The title, or the name of the file where a document has none; a part of a file says which."""
-    name = hit.title or short_path(hit.path).rsplit("/", 1)[-1]
+    name = hit.title or short_path(hit.path).rsplit(os.sep, 1)[-1]
     return safe_line(name).strip() or "untitled"
 
 

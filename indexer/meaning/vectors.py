@@ -11,7 +11,7 @@ they mapped; dropping records writes a new file over the old name.
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import os
 import tempfile
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ import numpy as np
 from indexer.errors import LockedError
 from indexer.meaning.passages import VERSION, Passage
 from indexer.postings import Ints, Rows, Vectors
+from indexer.storage.file_lock import FileLock
 
 FILE = "meaning.vectors"
 LOCK = "meaning.lock"
@@ -97,12 +98,10 @@ class VectorWriter:
     def __init__(self, folder: Path, encoder: str) -> None:
         """Raises LockedError while another process writes vectors; what another encoder made is thrown away."""
         self._folder, self._encoder = folder, encoder
-        self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            raise LockedError("another process is making the vectors of meaning") from error
+        self._lock = FileLock(folder / LOCK)
+        if not self._lock.take():
+            self._lock.close()
+            raise LockedError("another process is making the vectors of meaning")
         self._remove_unfinished()
         self._records = read(folder, encoder)
         if not len(self._records):
@@ -116,7 +115,7 @@ class VectorWriter:
 
     def close(self) -> None:
         """Let others write."""
-        os.close(self._lock)
+        self._lock.close()
 
     def append(self, records: Rows) -> None:
         """Add records, durable when this returns."""
@@ -145,7 +144,13 @@ class VectorWriter:
             file.write(_head(self._encoder, records.dtype, len(records)) + records.tobytes())
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, self._folder / FILE)
+        self._records = no_records()  # Windows replaces no file that is mapped
+        try:
+            os.replace(temporary, self._folder / FILE)
+        except PermissionError as error:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise LockedError("another process reads the vectors of meaning; they are replaced when it ends") from error
         self._records = read(self._folder, self._encoder)
 
     def _remove_unfinished(self) -> None:

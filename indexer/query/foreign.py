@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 
 _DISTANCE = re.compile(r"~[0-9]{1,4}")
-_NOTHING_OF_MAIL = "nothing is known of what was read, flagged or answered"
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"(?:tag|label):[^:/\s][^:\s]*", "there are no tags; write the word itself, or dir:FOLDER"),
-    (r"is:(?:un)?(?:read|seen|flagged|starred|important|replied|answered|new|draft|sent|trash|spam)",
-     _NOTHING_OF_MAIL),
-    (r"flag:\w+", _NOTHING_OF_MAIL),
-    (r"has:(?:attachments?|image|images|link|links|pdf|document|drive|userlabels|nouserlabels|tags?)",
-     "what a mail has cannot be asked for; attachments are documents of their own: ext:pdf finds them"),
+    (r"is:(?:sent|trash|spam|inbox|archived|muted|snoozed)", "folders of mail are folders: write dir:Sent"),
+    (r"flag:\w+", "write is:flagged, is:unread or is:answered"),
+    (r"has:(?:images?|pdf|document|drive|userlabels|nouserlabels|youtube)",
+     "write has:attachment, attachment:WORD, or ext:pdf for the attached documents themselves"),
     (r"(?:larger|smaller):[0-9]+[kmg]?b?", "write size:>1mb or size:<1mb"),
     (r"(?:older|newer|older_than|newer_than):[0-9][0-9/-]*[dwmy]?", "write before:2024-01 or since:7d"),
     (r"(?:intitle|allintitle):\S+", "write title:WORD"),

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from indexer.properties import DATE_FIELDS
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -31,7 +33,7 @@ class Word:
 
     text: str
     field: str | None = None
-    """title, body, name, path, from or to; None for all"""
+    """title, body, name, path, from, to or a property whose values are text; None for all"""
     prefix: bool = False
     """any word that begins so: `trans*`"""
     exact: bool = False
@@ -65,12 +67,12 @@ class Filter:
     """A condition on a document that does not touch its score."""
 
     kind: str
-    """what it looks at: ext, type, dir, lang, modified or size"""
+    """what it looks at: ext, type, dir, lang, modified, size, or a property that is a date or a mark"""
     op: str
     """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
     value: FilterValue
     """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
-    lang: a code such as "en"; modified: (start, end) seconds since the epoch, half-open [start, end);
+    lang: a code such as "en"; a mark: its value; a date: (start, end) seconds since the epoch, half-open [start, end);
     size: (smallest, largest) bytes, both included; None is an open end"""
     position: int = dataclasses.field(default=0, compare=False)
     """of the value"""
@@ -193,5 +195,8 @@ def _tie(node: Word | Phrase) -> str:
 def _filter_value(node: Filter) -> str:
     if isinstance(node.value, str):
         return f'"{node.value}"'
-    low, high = ("" if end is None else f"@{end}" if node.kind == "modified" else f"{end}b" for end in node.value)
+    low, high = (
+        "" if end is None else f"@{end}" if node.kind == "modified" or node.kind in DATE_FIELDS else f"{end}b"
+        for end in node.value
+    )
     return f"{low}..{high}"

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
 from indexer.query.foreign import foreign_word, is_distance
 from indexer.query.nodes import (
     And,
@@ -39,9 +40,9 @@ MAX_DEPTH = 20
 """Deeper brackets are passed over, so that whatever walks the tree may recurse."""
 
 TEXT_NAMES = {
-    "title": "title", "subject": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
-    "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from", "to": "to", "cc": "to",
-    "bcc": "to", "recipient": "to",
+    "title": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
+    "body": "body", "content": "body", "from": "from", "author": "from", "sender": "from", "to": "to",
+    "recipient": "to", **{alias: name for alias, name in NAMES.items() if PROPERTIES[name].kind == "text"},
 }  # fmt: skip
 """What may stand before a colon, and the field it ties a word to."""
 
@@ -50,6 +51,7 @@ FILTER_NAMES = {
     "dir": "dir", "folder": "dir", "in": "dir", "lang": "lang", "language": "lang",
     "modified": "modified", "date": "modified", "after": "modified", "before": "modified", "since": "modified",
     "until": "modified", "size": "size",
+    **{alias: name for alias, name in NAMES.items() if PROPERTIES[name].kind != "text"},
 }  # fmt: skip
 """What may stand before a colon, and the kind of filter it makes."""
 
@@ -108,7 +110,7 @@ def _token(text: str, position: int, before: Token | None) -> Token:
     if first == "-" and not after_field and _negates(text, position):
         return Token("not", first, position, position + 1)
     field = None if after_field else _FIELD.match(text, position)
-    if field is not None and (name := field[1].lower()) in TEXT_NAMES | FILTER_NAMES:
+    if field is not None and _is_field(name := field[1].lower(), text, field.end()):
         return Token("field", name, position, field.end())
     start = position + (first == "=" and re.match(r"[^\s\0()（）]", text[position + 1 : position + 2]) is not None)
     if text[start] in _CLOSING:
@@ -121,6 +123,14 @@ def _token(text: str, position: int, before: Token | None) -> Token:
             return Token(_OPERATORS[word], word, position, match.end())
         word = word if after_field else word.lower()
     return Token("word", word, position, match.end(), start > position, start)
+
+
+def _is_field(name: str, text: str, end: int) -> bool:
+    """Whether `name` with its colon before `end` ties what follows: `is:` and `has:` only what they know."""
+    if name in ("is", "has"):
+        word = _WORD.match(text, end)
+        return word is not None and mark(name, word[0]) is not None
+    return name in TEXT_NAMES or name in FILTER_NAMES
 
 
 def _negates(text: str, position: int) -> bool:
@@ -173,11 +183,12 @@ MAX_PROBLEMS = 5
 
 _ENDING = re.compile(r"\*((?:\.\w+)+)")
 _NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
-_ORDINARY_KEYS = frozenset({"data", "kid"})
+_ORDINARY_KEYS = frozenset({"data", "kid", "token", "please", "plane", "create", "edit"})
 """words before colons in files, a letter from a field's name"""
 _NEEDS = {
     "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
     "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
+    **{name: f"a value, as in {one.example}" for name, one in PROPERTIES.items() if one.kind != "text"},
 }  # fmt: skip
 
 
@@ -371,8 +382,9 @@ class _Parser:
         """The filter that a value makes; several, separated by commas, where one of them has to hold."""
         kind, position, length = FILTER_NAMES[name], token.start, token.end - token.start
         parts = [token.text]
-        if kind in ("ext", "type", "lang"):
-            parts = [part for part in re.split(r"[\s,;]+", token.text) if part] or parts
+        if kind in ("ext", "type", "lang", "tag"):
+            separator = r"[,;]+" if kind == "tag" else r"[\s,;]+"  # a tag may have blanks
+            parts = [part for part in re.split(separator, token.text) if part.strip()] or parts
         nodes: list[Node] = []
         for part in parts[: MAX_TERMS - self.n_terms]:
             try:
@@ -385,10 +397,15 @@ class _Parser:
         return _joined(Or, nodes)
 
     def _meaning(self, kind: str, text: str) -> tuple[str, FilterValue]:
-        if kind == "modified":
+        if kind == "modified" or kind in DATE_FIELDS:
             return date_range(text, self.now)
         if kind == "size":
             return size_range(text)
+        if kind in PROPERTIES:
+            value = mark(kind, text)
+            if value is None:
+                raise NotUnderstoodError(f"{kind}: {_NEEDS[kind]} is wanted")
+            return "", value
         return "", {"ext": extension, "type": document_type, "lang": language, "dir": folder}[kind](text)
 
 

@@ -6,6 +6,7 @@ mean outside it, `>=` and `<=` include it. 7d is a moment, the beginning of the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
@@ -234,4 +235,4 @@ def folder(text: str) -> str:
     name = text.strip()
     if not name:
         raise NotUnderstoodError("dir: needs a folder's name or path")
-    return name.rstrip("/") or "/"
+    return name.rstrip("/" + os.sep) or os.sep

@@ -25,9 +25,9 @@ from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
 
 K1 = 2.0
-WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "recipients": 0.4}
+WEIGHTS = {"title": 2.5, "body": 1.0, "name": 1.5, "path": 0.4, "author": 0.8, "recipients": 0.4, "properties": 0.8}
 """how much an occurrence counts in each field"""
-B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3}
+B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipients": 0.3, "properties": 0.3}
 """how far each field's occurrences are divided by its length"""
 NEAR = 0.75
 """a document with this share of the best score is about as good"""

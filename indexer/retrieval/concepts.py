@@ -19,7 +19,7 @@ from indexer.postings import Floats, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import adjacent
 from indexer.retrieval.written import RARE, Counts, Texts, as_written, holders, is_code, nothing_written
-from indexer.schema import TEXT_FIELDS
+from indexer.schema import TEXT_FIELDS, stored_field
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
 from indexer.text.language import is_function_word, stem
@@ -32,8 +32,11 @@ COMPLETED = 0.1
 """what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
 WHOLE = 0.1
 """a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
-QUERY_FIELDS = {"from": ("author",), "to": ("recipients",), "path": ("path", "name"), None: TEXT_FIELDS}
-"""where a query field looks; any other name is the index field itself"""
+QUERY_FIELDS = {
+    "from": ("author",), "to": ("recipients",), "path": ("path", "name"), "subject": ("title", "subject"),
+    None: TEXT_FIELDS,
+}  # fmt: skip
+"""where a query field looks; any other name is the field of the index or the property itself"""
 NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
@@ -86,7 +89,7 @@ class ConceptLookup:
                 found = {field: _adjacent_counts(self.snapshot, concept, field) for field in concept.fields}
             else:
                 found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
-            found = {field: own for field, own in found.items() if own[0].size}
+            found = {stored_field(field): own for field, own in found.items() if own[0].size}
             rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
             self._counts[key] = self._as_written_first(key, found) if concept.written and rare else found
         return self._counts[key]

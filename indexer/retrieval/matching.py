@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.postings import Mask
+from indexer.properties import DATE_FIELDS
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.retrieval.adjacency import phrase_starts
 from indexer.retrieval.concepts import Concept, ConceptLookup
@@ -94,6 +96,9 @@ class Matcher:
         match condition.kind, condition.value:
             case "modified", (start, end):
                 return _within(documents["modified"], start, end)
+            case kind, (start, end) if kind in DATE_FIELDS:
+                known: Mask = ~np.isnan(documents[kind])
+                return known & _within(documents[kind], start, end)
             case "size", (smallest, largest):
                 return _within(documents["size"], smallest, None if largest is None else largest + 1)
             case "dir", str(folder):
@@ -108,7 +113,7 @@ class Matcher:
 
     def _folder(self, folder: str) -> Mask:
         mask = self._none()
-        if folder.startswith(("/", "~")):
+        if folder.startswith("~") or os.path.isabs(folder):
             return self.snapshot.having(self._folder_ids(folder))
         words = sequence(folder)
         if words:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
 
 
-VERSION = 1
+VERSION = 2
 """of the tables; another version is rebuilt from the files"""
 
 TABLES = (
@@ -57,6 +57,7 @@ TABLES = (
         type TEXT NOT NULL,
         author TEXT NOT NULL,
         recipients TEXT NOT NULL,
+        properties BLOB NOT NULL,       -- msgpack array of [name, value], empty for none
         modified REAL NOT NULL,         -- seconds since the epoch
         language TEXT NOT NULL,
         truncated TEXT NOT NULL,
@@ -204,6 +205,8 @@ class DocumentRow:
     type: str
     author: str
     recipients: str
+    properties: tuple[tuple[str, str], ...]
+    """see indexer.properties"""
     modified: float
     """seconds since the epoch"""
     size: int
@@ -262,7 +265,8 @@ class FileRow:
 
 _KNOWN = "path, file_id, size, modified_ns, device, inode, state, reader"
 _DOCUMENT = (
-    "doc_id, path, part, title, type, author, recipients, modified, size, language, truncated, n_words, content_hash"
+    "doc_id, path, part, title, type, author, recipients, properties, modified, size, language, truncated, n_words,"
+    " content_hash"
 )
 
 
@@ -341,15 +345,17 @@ class Catalogue:
         return zlib.decompress(rows[0][0]).decode("utf-8") if rows else ""
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
-        """The ids of those documents that are there, each with its path, title and text, one below the other."""
+        """The ids of those documents that are there, each with its path, title, properties and text in lines."""
         wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
         rows = self._rows(
-            "SELECT doc_id, path, title, text_z FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
+            "SELECT doc_id, path, title, properties, text_z"
+            " FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
             " WHERE doc_id IN (SELECT value FROM json_each(?))",
             wanted,
         )
-        for doc_id, path, title, text_z in rows:
-            yield doc_id, "\n".join((os.fsdecode(path), title, zlib.decompress(text_z).decode("utf-8")))
+        for doc_id, path, title, properties, text_z in rows:
+            values = (value for _, value in _pairs(properties))
+            yield doc_id, "\n".join((os.fsdecode(path), title, *values, zlib.decompress(text_z).decode("utf-8")))
 
     def doc_ids_of(self, path: str) -> tuple[int, ...]:
         """The documents of one file, in their order in it."""
@@ -432,7 +438,12 @@ class Catalogue:
 def _document(row: tuple[Any, ...]) -> DocumentRow:
     values = list(row)
     values[1], values[-1] = os.fsdecode(row[1]), msgspec.msgpack.decode(row[-1], type=tuple[int, ...])
+    values[7] = _pairs(row[7])
     return DocumentRow(*values)
+
+
+def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
+    return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
 
 
 MAX_SKIPPED_ROWS = 10_000
@@ -470,8 +481,9 @@ class Batch:
         self.documents.append(
             (
                 doc_id, file.file_id, _storable(document.part), _storable(document.title), document.type,
-                _storable(document.author), _storable(document.recipients), modified, document.language,
-                document.truncated, document.n_words, document.content_hash, msgspec.msgpack.encode(document.pages),
+                _storable(document.author), _storable(document.recipients), _stored_pairs(document.properties),
+                modified, document.language, document.truncated, document.n_words, document.content_hash,
+                msgspec.msgpack.encode(document.pages),
             )
         )  # fmt: skip
         self.texts.append((doc_id, document.text_z))
@@ -512,7 +524,7 @@ class CatalogueWriter:
                 "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (_file(file, now) for file in batch.files)
             )
             connection.executemany(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
@@ -571,6 +583,11 @@ def compact(catalogue: Catalogue) -> None:
 def _storable(text: str) -> str:
     """`text` as UTF-8 can hold it: a lone surrogate becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:
+    pairs = [(_storable(name), _storable(value)) for name, value in properties]
+    return msgspec.msgpack.encode(pairs) if pairs else b""
 
 
 def _file(file: StoredFile, now: float) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ rename; killed before that, nothing has happened, and the next commit removes wh
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterable
@@ -24,6 +23,7 @@ from indexer.prepare import document_row, path_fields
 from indexer.schema import DOCUMENT, FIELDS
 from indexer.storage import whoosh_codec
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
 from indexer.storage.unwritable import is_unwritable
@@ -42,36 +42,34 @@ _ATTEMPTS = 10
 def lock_holder(folder: Path) -> str:
     """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
     path = folder / LOCK_FILE
+    if not path.exists():
+        return ""
     try:
-        with open(path, "rb+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock = FileLock(path)
     except FileNotFoundError:
         return ""
-    except BlockingIOError:
-        return path.read_text(errors="replace").strip() or "another process"
     except OSError as error:
         if not is_unwritable(error):  # else nobody can be writing there
             raise
-    return ""
+        return ""
+    try:
+        return "" if lock.take() else lock.read() or "another process"
+    finally:
+        lock.close()
 
 
-def take_lock(folder: Path, holder: str) -> int:
-    """Take the lock until the handle that is returned is closed; LockedError names who has it."""
-    handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def take_lock(folder: Path, holder: str) -> FileLock:
+    """Take the lock until it is closed; LockedError names who has it."""
+    lock = FileLock(folder / LOCK_FILE)
     for attempt in range(1, _ATTEMPTS + 1):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            break
-        except BlockingIOError as error:
-            if attempt < _ATTEMPTS:
-                time.sleep(0.01)  # `lock_holder` holds it for a moment, too
-                continue
-            name = os.read(handle, 500).decode(errors="replace").strip() or "another process"
-            os.close(handle)
-            raise LockedError(f"the index is being written by {name}") from error
-    os.ftruncate(handle, 0)
-    os.write(handle, f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})".encode(errors="replace"))
-    return handle
+        if lock.take():
+            lock.write(f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})")
+            return lock
+        if attempt < _ATTEMPTS:
+            time.sleep(0.01)  # `lock_holder` holds it for a moment, too
+    name = lock.read() or "another process"
+    lock.close()
+    raise LockedError(f"the index is being written by {name}")
 
 
 MAX_SEGMENTS = 12
@@ -107,8 +105,9 @@ class Index:
     def destroy(folder: Path) -> None:
         """Remove every file of the index; the lock stays, and the vectors of texts that may come back."""
         for path in folder.glob("*"):
-            if path.is_file() and path.name not in (LOCK_FILE, vectors.FILE, vectors.LOCK):
-                path.unlink(missing_ok=True)
+            if path.is_file() and not path.name.startswith((LOCK_FILE, vectors.FILE, vectors.LOCK)):
+                with contextlib.suppress(PermissionError):  # Windows keeps what a reader has mapped; a commit tidies
+                    path.unlink(missing_ok=True)
 
     @staticmethod
     def bytes_on_disk(folder: Path) -> int:
@@ -159,9 +158,9 @@ def open_segment(folder: Path, segment: Segment) -> SegmentFiles:
 class IndexWriter:
     """Adds and removes documents; nothing shows until `commit`. Leaving the context without one discards."""
 
-    def __init__(self, index: Index, lock: int) -> None:
+    def __init__(self, index: Index, lock: FileLock) -> None:
         self._index = index
-        self._lock: int | None = lock
+        self._lock = lock
         try:
             self.generation, self._segments = whoosh_codec.read_contents(index._storage)
             self._files = {s.segment_id(): open_segment(index.folder, s) for s in self._segments}
@@ -183,9 +182,7 @@ class IndexWriter:
 
     def close(self) -> None:
         """Discard what was not committed and release the lock."""
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
+        self._lock.close()
 
     def _forget_pending(self) -> None:
         self._rows: list[tuple[Any, ...]] = []

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from indexer.postings import Ints, Mask, Rows
-from indexer.schema import DOCUMENT, TEXT_FIELDS
+from indexer.schema import DOCUMENT, TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.text.spelling import TermList
 
@@ -131,7 +131,7 @@ class Snapshot:
         return answer
 
     def postings(self, field: str, term: str) -> Postings:
-        """The documents that hold `term` (folded) in `field`."""
+        """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
         known = self._cache.get((field, term))
         if known is None:
             known = self._read(field, term)
@@ -139,7 +139,7 @@ class Snapshot:
         return known
 
     def _read(self, field: str, term: str) -> Postings:
-        lists = [(base, files.postings(field, i)) for base, files, i in self._holders(field, term)]
+        lists = [(base, files.postings(stored_field(field), i)) for base, files, i in self._holders(field, term)]
         if not lists:
             return NOTHING
         docs = np.concatenate([docs + base for base, (docs, _) in lists])
@@ -151,8 +151,9 @@ class Snapshot:
         """The segments that know the term: first document number, files, number of the term."""
         known = self._located.get((field, term))
         if known is None:
-            name = term.encode("utf-8", "surrogatepass")
-            found = ((base, files, files.find(field, name)) for base, files in self._placed)
+            own, name = stored_term(field, term)
+            code = name.encode("utf-8", "surrogatepass")
+            found = ((base, files, files.find(own, code)) for base, files in self._placed)
             known = tuple((base, files, i) for base, files, i in found if i >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
@@ -161,7 +162,7 @@ class Snapshot:
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:
         """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
-        holders = self._holders(field, term)
+        holders, own = self._holders(field, term), stored_field(field)
         if not holders or not docs.size:
             return NOTHING.docs
         holding = self.postings(field, term).docs
@@ -174,23 +175,26 @@ class Snapshot:
         for base, files, i in holders:
             first, last = np.searchsorted(held, (base, base + len(files.documents)))
             if last > first:
-                in_docs, positions = files.positions(field, i, held[first:last] - base)
+                in_docs, positions = files.positions(own, i, held[first:last] - base)
                 found.append((in_docs + base) << PLACE_BITS | positions)
         return np.concatenate(found)
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
-        return sum(files.frequencies(field, i)[0] for _, files, i in self._holders(field, term))
+        return sum(files.frequencies(stored_field(field), i)[0] for _, files, i in self._holders(field, term))
 
     def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000) -> dict[str, int]:
         """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment."""
-        start = prefix.encode("utf-8", "surrogatepass")
+        own, begin = stored_term(field, prefix)
+        start = begin.encode("utf-8", "surrogatepass")
+        n_before = len(begin) - len(prefix)  # the name of a property, where it is one
         found: dict[str, int] = {}
         for files in self._segments:
-            first, last = files.position_of(field, start), files.position_of(field, start + b"\xff")
+            first, last = files.position_of(own, start), files.position_of(own, start + b"\xff")
             last = min(last, first + limit)
-            df = files.document_frequencies(field)[first:last].tolist()
-            for word, count in zip(_words(files, field, first, last), df, strict=True):
+            df = files.document_frequencies(own)[first:last].tolist()
+            for word, count in zip(_words(files, own, first, last), df, strict=True):
+                word = word[n_before:]
                 found[word] = found.get(word, 0) + count
         return found
 

@@ -186,7 +186,9 @@ class Storage(FileStorage):  # type: ignore[misc]
 def sync(paths: Iterable[Path]) -> None:
     """Make files and folders durable."""
     for path in paths:
-        handle = os.open(path, os.O_RDONLY)
+        if os.name == "nt" and path.is_dir():
+            continue  # there folders cannot be opened, and names are kept by the file system's own journal
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

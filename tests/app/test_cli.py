@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,6 +107,42 @@ def test_an_error_is_one_line_and_its_traceback_is_on_request(device: Device) ->
         "the nearest known one is `index.workers`\n"
     )
     assert "Traceback" in device.run("status", env={"FOLTR_DEBUG": "1"}).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("search", "--jsno", "heron"), "No such option: --jsno; to search for it: foltr-search search -- --jsno"),
+        (("search", "heron", "-n", "many"), "'many' is not a valid integer range"),
+        (("search",), "Missing argument 'QUERY...'"),
+        (("model", "exprt"), "No such command 'exprt'"),
+        (("config", "show", "--set"), "Option '--set' requires an argument"),
+    ],
+)
+def test_a_usage_error_is_one_line(device: Device, arguments: tuple[str, ...], says: str) -> None:
+    """As every other error: the program's name, what was wrong, and where the help is."""
+    done = device.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("foltr-search: ")
+    assert says in line
+    assert (
+        "--help`" in line or "search -- " in line or "requires an argument" in line
+    )  # of which click does not tell the command
+
+
+def test_a_catalogue_of_another_version_says_what_to_do(device: Device) -> None:
+    """The remedy stands in the line."""
+    device.index()
+    with closing(sqlite3.connect(device.data_dir / "catalogue.sqlite")) as catalogue:
+        catalogue.execute("PRAGMA user_version = 99")
+    done = device.run("why", str(device.notes))
+    assert done.returncode == 2
+    assert "the catalogue has version 99" in done.stderr
+    assert "`foltr-search index` makes it anew" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    device.index()
+    assert device.run("search", "heron").returncode == 0
 
 
 def test_a_state_file_that_is_no_database_is_one_line(device: Device) -> None:

@@ -46,7 +46,7 @@ def test_text_and_title_are_kept_and_counted() -> None:
     assert zlib.decompress(one.text_z).decode() == "Grey heron\nwaits é"
     assert (one.title, one.n_words) == ("The heron", 4)
     assert {name: field.length for name, field in one.fields.items()} == {
-        "title": 2, "body": 4, "author": 1, "recipients": 1,
+        "title": 2, "body": 4, "author": 1, "recipients": 1, "properties": 0,
     }  # fmt: skip
 
 

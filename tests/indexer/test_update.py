@@ -19,6 +19,7 @@ from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile
 from indexer.progress import Progress
+from indexer.schema import VERSION
 from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter
 from indexer.storage.index import Index, IndexWriter
 from indexer.update import CommitPolicy, Job, Updater, disk_errors, open_catalogue, outermost
@@ -360,6 +361,21 @@ def test_a_damaged_catalogue_is_made_anew_with_a_message(device: Device, damage:
         (device.data / "catalogue.sqlite").write_bytes(damage)
         for ending in ("-wal", "-shm"):
             (device.data / f"catalogue.sqlite{ending}").unlink(missing_ok=True)
+    assert "indexed again" in device.open()
+    device.updater().scan()
+    assert device.found("heron") == ["a.txt"]
+    assert device.agrees()
+
+
+def test_an_index_of_the_version_before_is_read_anew(device: Device) -> None:
+    """Index and catalogue as version 0.1 names them: a note says so, and all is found again."""
+    device.write("a.txt", "heron")
+    device.updater().scan()
+    for toc in (device.data / "index").glob("*.toc"):
+        toc.rename(toc.with_name(toc.name.replace(f"v{VERSION}", "v2")))
+    device.catalogue.connection.execute("ALTER TABLE documents DROP COLUMN properties")
+    device.catalogue.connection.execute("PRAGMA user_version = 1")
+    device.catalogue.close()
     assert "indexed again" in device.open()
     device.updater().scan()
     assert device.found("heron") == ["a.txt"]

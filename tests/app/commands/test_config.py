@@ -34,6 +34,19 @@ def test_config_check_lists_every_problem(device: Device) -> None:
     assert len(done.stderr.splitlines()) == 2
 
 
+def test_a_theme_that_does_not_exist_is_a_problem(device: Device) -> None:
+    """`config check` names it and the nearest one; short names and Textual's own are fine."""
+    device.config_file.write_text('[screen]\ntheme = "texual-dark"\n', encoding="utf-8")
+    done = device.run("config", "check")
+    assert done.returncode == 2
+    assert (
+        done.stderr == "foltr-search: screen.theme: there is no theme 'texual-dark'; the nearest one is textual-dark\n"
+    )
+    for theme in ("dark", "nord"):
+        device.config_file.write_text(f'[screen]\ntheme = "{theme}"\n', encoding="utf-8")
+        assert device.run("config", "check").returncode == 0
+
+
 def test_an_action_that_does_not_exist_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

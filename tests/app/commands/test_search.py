@@ -45,7 +45,15 @@ def test_all_words_are_one_query(indexed: Device) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [["--json", "--paths0"], ["--json", "--format", "{path}"], ["--paths0", "--explain"], ["--jsn"], ["--limit", "0"]],
+    [
+        ["--json", "--paths0"],
+        ["--json", "--format", "{path}"],
+        ["--paths0", "--explain"],
+        ["--vimgrep", "--json"],
+        ["--vimgrep", "--explain"],
+        ["--jsn"],
+        ["--limit", "0"],
+    ],
 )
 def test_options_that_cannot_be_are_refused(indexed: Device, options: list[str]) -> None:
     """Formats exclude one another, and a misspelt option is not taken for a word of the query."""
@@ -76,6 +84,33 @@ def test_order_and_limit(indexed: Device) -> None:
     assert cut.stdout.splitlines() == names[:2]
     learned = [indexed.run("search", "fish", "--format", "{name}").stdout for _ in range(3)]
     assert len(set(learned)) == 1
+
+
+def test_n_is_the_limit(indexed: Device) -> None:
+    """`-n N` and `-nN` anywhere outside of quotes; -nests leaves out a word, and so does -n in quotes or behind --."""
+    all_of_them = paths(indexed.run("search", "fish").stdout)
+    assert len(all_of_them) == 3
+    for arguments in (("-n", "2", "fish"), ("fish", "-n2"), ("fish", "-n", "2")):
+        assert paths(indexed.run("search", *arguments).stdout) == all_of_them[:2]
+    without = paths(indexed.run("search", "fish", "-nests").stdout)
+    assert len(without) == 2
+    assert str(indexed.notes / "birds" / "kingfisher.md") not in without
+    quoted = indexed.run("search", "fish -n 2")
+    assert "-n leaves out the word 'n', as -word does; -n N stands outside of quotes" in quoted.stderr
+    assert paths(indexed.run("search", "--", "fish", "-n").stdout) == all_of_them
+    assert indexed.run("search", "heron", "--format", "-n").stdout.splitlines() == ["-n"] * 3
+
+
+def test_line_column_page_and_author_in_a_format(indexed: Device) -> None:
+    """They are those of the passage that is shown; columns count from 1, in bytes."""
+    (indexed.notes / "umlaut.txt").write_text("Zeile eins\nGrüße an den Marabu\n", encoding="utf-8")
+    indexed.index()
+    done = indexed.run("search", "marabu", "--format", "{line}:{column}:{page}:{author}:{size}")
+    assert (
+        done.stdout == f"2:{len('Grüße an den '.encode()) + 1}:0::{len('Zeile eins/Grüße an den Marabu/'.encode())}\n"
+    )
+    (indexed.notes / "umlaut.txt").unlink()
+    indexed.index()
 
 
 def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device) -> None:

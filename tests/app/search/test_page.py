@@ -30,7 +30,7 @@ from indexer.storage.catalogue import DocumentRow
 def row(i: int, content: str = "", *, path: str = "", modified: float = 0.0, n_words: int = 3) -> DocumentRow:
     return DocumentRow(
         doc_id=100 + i, path=path or f"/notes/{i}.txt", part="", title=f"Title {i}", type="text", author="",
-        recipients="", modified=modified, size=10, language="", truncated="", n_words=n_words,
+        recipients="", properties=(), modified=modified, size=10, language="", truncated="", n_words=n_words,
         content_hash=(content or str(i)).encode(), pages=(),
     )  # fmt: skip
 

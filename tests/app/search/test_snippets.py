@@ -18,7 +18,7 @@ def shown(made: Snippet) -> list[str]:
 
 def test_a_short_text_is_shown_whole() -> None:
     """Nothing is cut from a text that fits, and white space is folded."""
-    assert snippet("  One\n\ttwo   three.\n", ["two"]) == Snippet("One two three.", ((4, 7),), 2, 0)
+    assert snippet("  One\n\ttwo   three.\n", ["two"]) == Snippet("One two three.", ((4, 7),), 2, 0, 2)
 
 
 def test_the_place_with_most_words_wins() -> None:

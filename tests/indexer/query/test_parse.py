@@ -72,7 +72,7 @@ def test_words_and_operators(text: str, tree: object) -> None:
     [
         ("title:a", Word("a", "title")),
         ("TITLE:a", Word("a", "title")),
-        ("subject:a", Word("a", "title")),
+        ("subject:a", Word("a", "subject")),
         ("name:a", Word("a", "name")),
         ("path:/usr/a", Word("/usr/a", "path")),
         ("body:a", Word("a", "body")),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.properties import PROPERTIES
 from indexer.query.parse import parse
 
 NOW = 1_750_000_000.0
@@ -18,6 +19,21 @@ def pairs(name: str) -> list[tuple[str, str]]:
     blocks = re.findall(rf"```{name}\n(.*?)```", PAGE, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
     return [(left, right) for left, right in (re.split(r"\s{3,}", line, maxsplit=1) for line in lines)]
+
+
+def property_rows() -> list[str]:
+    """The rows of the table of properties."""
+    rows = []
+    for one in PROPERTIES.values():
+        also = "; also " + ", ".join(f"`{alias}:`" for alias in one.aliases) if one.aliases else ""
+        rows.append(f"| `{one.example}` | {one.meaning}{also}{'' if one.plain else '; not found by plain words'} |")
+    return rows
+
+
+def test_every_property_is_in_the_table() -> None:
+    """The table of properties is the one that the program goes by."""
+    table = PAGE.split("<!-- properties -->")[1].split("<!-- /properties -->")[0]
+    assert table.strip().splitlines()[2:] == property_rows()
 
 
 @pytest.mark.parametrize("query", [query for query in SHOWN if not query.endswith(":")])

@@ -56,7 +56,7 @@ def test_a_document_comes_back_as_it_was_stored(catalogue: Catalogue) -> None:
     """Every field of a document, and its text, survive the round trip."""
     document = ExtractedDocument(
         text="Grüße an Zoë", type="mail", part="message 2", title="Über", author="Ann <a@b>", recipients="c@d",
-        modified=123.5, pages=(0, 6), truncated="first 2 MB",
+        properties=(("tag", "a"), ("tag", "ü")), modified=123.5, pages=(0, 6), truncated="first 2 MB",
     )  # fmt: skip
     store(catalogue, "/n/box.mbox", document)
     (doc_id,) = catalogue.doc_ids_of("/n/box.mbox")
@@ -64,7 +64,9 @@ def test_a_document_comes_back_as_it_was_stored(catalogue: Catalogue) -> None:
     assert (row.path, row.part, row.title, row.type) == ("/n/box.mbox", "message 2", "Über", "mail")
     assert (row.author, row.recipients, row.modified, row.size) == ("Ann <a@b>", "c@d", 123.5, 10)
     assert (row.pages, row.truncated, row.n_words) == ((0, 6), "first 2 MB", len(["Grüße", "an", "Zoë"]))
+    assert row.properties == (("tag", "a"), ("tag", "ü"))
     assert catalogue.text(doc_id) == "Grüße an Zoë"
+    assert list(catalogue.written([doc_id])) == [(doc_id, "/n/box.mbox\nÜber\na\nü\nGrüße an Zoë")]
 
 
 def test_a_document_without_a_date_has_the_date_of_its_file(catalogue: Catalogue) -> None:

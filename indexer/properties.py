@@ -1,0 +1,127 @@
+"""What describes a document beside its text: named values, and how each can be asked for.
+
+A document's properties are pairs of a name and a value, a name several times for several values: ("artist", "Nina
+Simone"), ("taken", "2026-05-01T10:00:00"), ("tag", "cooking"). The query language, its help and its page are made from
+`PROPERTIES`. A name that is not there is kept with the document and found by plain words alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from indexer.text.analysis import fold
+
+Properties = tuple[tuple[str, str], ...]
+"""(name, value) pairs, in order"""
+
+MAX_PROPERTIES = 500
+"""of one document; the rest is passed over"""
+MAX_VALUE = 1_000
+"""characters of one value"""
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One name and what stands behind it."""
+
+    name: str
+    kind: Literal["text", "date", "mark"]
+    """text: its words are searched; date: a moment; mark: a value that is there as a whole or not at all"""
+    meaning: str
+    """a few words for a person"""
+    example: str
+    aliases: tuple[str, ...] = ()
+    plain: bool = True
+    """whether words without a name find it too; False for what a program wrote, which would find its every file"""
+
+
+_ALL = (
+    Property("artist", "text", "who made a recording", "artist:nina", ("performer", "composer")),
+    Property("album", "text", "where it appeared", 'album:"pastel blues"'),
+    Property("genre", "text", "what kind of music it is", "genre:jazz"),
+    Property("year", "text", "the year of a recording", "year:1965"),
+    Property("camera", "text", "what took a picture: make and model", "camera:canon"),
+    Property("place", "text", "where a picture was taken, as its file tells", "place:lisbon", ("location",)),
+    Property("subject", "text", "the subject of a mail or document", "subject:invoice"),
+    Property("cc", "text", "who got a copy of a mail", "cc:robin", ("bcc",)),
+    Property("attachment", "text", "the name of an attached file", "attachment:plan", ("attachments",)),
+    Property("company", "text", "the company that a document names", "company:acme", ("organization",)),
+    Property("editor", "text", "who last saved a document", "editor:anna"),
+    Property("producer", "text", "the program that made it", "producer:latex", ("creator",), plain=False),
+    Property("link", "text", "what a note links to", "link:okapi", ("links",), plain=False),
+    Property("pixels", "text", "width and height of a picture", "pixels:4000x3000", ("dimensions",), plain=False),
+    Property("duration", "text", "how long a recording is", "duration:4:05", plain=False),
+    Property("taken", "date", "when a picture was taken", "taken:2026-05", ("shot",)),
+    Property("created", "date", "when a document was begun, as it says itself", "created:2024"),
+    Property("tag", "mark", "a tag or keyword, whole", "tag:cooking", ("tags", "keyword", "keywords", "label")),
+    Property("is", "mark", "a state of a mail", "is:unread"),
+    Property("has", "mark", "that there is such a property", "has:attachment"),
+)
+PROPERTIES: dict[str, Property] = {one.name: one for one in _ALL}
+"""By name."""
+
+NAMES: dict[str, str] = {alias: one.name for one in _ALL for alias in (one.name, *one.aliases)}
+"""All that may stand before a colon, and the property it means."""
+
+DATE_FIELDS: tuple[str, ...] = tuple(one.name for one in _ALL if one.kind == "date")
+"""Each has a column of its own in the index: seconds since the epoch, NaN where nothing is known."""
+
+STATES: dict[str, str] = {
+    "unread": "unread", "new": "unread", "unseen": "unread", "read": "read", "seen": "read", "flagged": "flagged",
+    "starred": "flagged", "important": "flagged", "answered": "answered", "replied": "answered", "draft": "draft",
+}  # fmt: skip
+"""What may stand behind `is:`, and the state it means."""
+
+
+def mark(name: str, value: str) -> str | None:
+    """The value of a mark as it is compared; None for one that cannot be: `is:` and `has:` know theirs."""
+    word = fold(" ".join(value.split()))
+    if name == "is":
+        return STATES.get(word)
+    if name == "has":
+        return NAMES.get(word)
+    return word.strip("#/") or None
+
+
+def marks(properties: Properties) -> set[str]:
+    """The terms of the index's field `tag` that properties give: "tag=cooking", "is=unread", "has=place".
+
+    A tag with slashes stands for those above it too: "food/soup" is also "food".
+    """
+    found: set[str] = set()
+    for name, value in properties[:MAX_PROPERTIES]:
+        known = PROPERTIES.get(name)
+        if known is None:
+            continue
+        if name not in ("is", "has"):
+            found.add(f"has={name}")
+        word = mark(name, value[:MAX_VALUE]) if known.kind == "mark" else None
+        if word is not None:
+            parts = word.split("/") if name == "tag" else [word]
+            found.update(f"{name}={'/'.join(parts[: i + 1])}" for i in range(len(parts)))
+    return found
+
+
+def moments(properties: Properties) -> tuple[float, ...]:
+    """The first date of each of `DATE_FIELDS`, in seconds since the epoch, NaN where there is none."""
+    first = {name: value for name, value in reversed(properties) if name in DATE_FIELDS}
+    return tuple(moment(first.get(name, "")) for name in DATE_FIELDS)
+
+
+def moment(text: str) -> float:
+    """Seconds since the epoch of an ISO 8601 date, local time where it names no zone; NaN when it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return math.nan
+
+
+def shown(properties: Properties) -> dict[str, list[str]]:
+    """The values by name, in order."""
+    found: dict[str, list[str]] = {}
+    for name, value in properties:
+        found.setdefault(name, []).append(value)
+    return found

@@ -1,0 +1,67 @@
+"""A lock on a file that ends with its process, however that ends, and leaves the file readable for others.
+
+Where the system has `flock` it is that. Elsewhere (Windows) it is the write lock of an empty SQLite database beside the
+file: SQLite locks on every system that it runs on.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:
+    HAS_FLOCK = False
+else:
+    HAS_FLOCK = True
+
+
+class FileLock:
+    """Held from `take` until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        """Make the file where there is none, for its owner only; raises OSError where that cannot be."""
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._database: sqlite3.Connection | None = None
+        self._beside = path.with_name(path.name + ".held")
+
+    def take(self) -> bool:
+        """Take the lock, without waiting; False when another holds it."""
+        if HAS_FLOCK:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+        database = sqlite3.connect(self._beside, timeout=0, isolation_level=None, check_same_thread=False)
+        try:
+            database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            database.close()
+            if error.sqlite_errorcode in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                return False
+            raise OSError(str(error)) from error
+        self._database = database
+        return True
+
+    def read(self) -> str:
+        """What the file says: the name of its holder, where one wrote it."""
+        os.lseek(self._file, 0, os.SEEK_SET)
+        return os.read(self._file, 500).decode(errors="replace").strip()
+
+    def write(self, text: str) -> None:
+        """Replace what the file says."""
+        os.ftruncate(self._file, 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        os.write(self._file, text.encode(errors="replace"))
+
+    def close(self) -> None:
+        """Let others take it; may be called again."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

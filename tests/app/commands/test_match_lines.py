@@ -1,0 +1,69 @@
+"""Results for editors: path, line, column and text of each match."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.commands.match_lines import LONGEST, MATCHES, match_lines
+from app.search.results import Hit, Preview
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+HIT = Hit(1, 1, "/n/a.txt", "", "", "text", "", 0.0, 9, "", 1.0, 1)
+
+
+def lines(text: str, *spans: tuple[int, int], pages: tuple[int, ...] = ()) -> list[str]:
+    return list(match_lines(HIT, Preview(text, spans, pages, "")))
+
+
+def test_each_match_is_a_line_and_columns_are_bytes() -> None:
+    """As editors count: from 1, two bytes for a letter with an accent."""
+    assert lines("one\nä two two\n", (6, 9), (10, 13)) == ["/n/a.txt:2:4:ä two two", "/n/a.txt:2:8:ä two two"]
+
+
+def test_pages_are_told_in_the_text() -> None:
+    """Line and column are those of the extracted text."""
+    assert lines("one\ntwo\nthree", (4, 7), (8, 13), pages=(0, 8)) == [
+        "/n/a.txt:2:1:[page 1] two",
+        "/n/a.txt:3:1:[page 2] three",
+    ]
+
+
+def test_without_a_match_it_is_the_beginning() -> None:
+    """What was found by its name alone."""
+    assert lines("one\ntwo") == ["/n/a.txt:1:1:one"]
+    assert lines("") == ["/n/a.txt:1:1:"]
+
+
+def test_long_lines_and_many_matches_are_bounded() -> None:
+    """The text that is shown holds the match, and nothing that a terminal would obey."""
+    long = "x" * 1000 + "\x1b two " + "y" * 1000
+    (only,) = lines(long, (1002, 1005))
+    text = only.removeprefix("/n/a.txt:1:1003:")
+    assert len(text) == LONGEST
+    assert "\ufffd two y" in text
+    assert len(lines("a " * 500, *((2 * i, 2 * i + 1) for i in range(500)))) == MATCHES
+
+
+def test_vimgrep_names_places_in_files(indexed: Device) -> None:
+    """Each line that is printed names a line of the file in which the word stands at that column."""
+    done = indexed.run("search", "fish", "--vimgrep")
+    assert done.returncode == 0
+    found = [line.split(":", 3) for line in done.stdout.splitlines()]
+    assert {Path(path).name for path, *_ in found} >= {"heron.txt", "kingfisher.md", "fish_counter.py"}
+    for path, line, column, text in found:
+        written = Path(path).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+        assert written == text
+        assert written[int(column) - 1 :].lower().startswith("fish")
+
+
+def test_a_file_that_is_gone_has_no_lines(indexed: Device) -> None:
+    """Nothing can be shown of it."""
+    path = indexed.notes / "short.txt"
+    path.write_text("A shoebill.\n")
+    indexed.index()
+    path.unlink()
+    assert indexed.run("search", "shoebill", "--vimgrep").stdout == ""
+    indexed.index()

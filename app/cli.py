@@ -159,7 +159,7 @@ def _simulate(arguments: Sequence[str]) -> int:
 def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
     from app.commands.pick import command
 
-    with command.make_context(f"{NAME} {PICK}", list(arguments), parent=ctx) as own:
+    with command.make_context(PICK, list(arguments), parent=ctx) as own:
         code: int = command.invoke(own)
     return code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from app.search.results import Hit, ResultPage
 
@@ -30,8 +30,9 @@ class Marks:
         if self._marked.pop((hit.path, hit.part), None) is None:
             self._marked[hit.path, hit.part] = (page, hit)
 
-    def clear(self) -> None:
-        self._marked.clear()
+    def clear(self, *, but: Collection[str] = ()) -> None:
+        """Take the marks away, but for those of these paths."""
+        self._marked = {key: marked for key, marked in self._marked.items() if key[0] in but}
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar
@@ -240,8 +240,9 @@ class ResultsList(ScrollView, can_focus=True):
             self._forget_lines(self.cursor)
             self.refresh()
 
-    def clear_marks(self) -> None:
-        self.marks.clear()
+    def clear_marks(self, *, but: Collection[str] = ()) -> None:
+        """Take the marks away, but for those of these paths."""
+        self.marks.clear(but=but)
         self._lines.clear()
         self.refresh()
 

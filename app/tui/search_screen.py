@@ -26,6 +26,7 @@ from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRe
 from app.tui.consent_screen import ConsentScreen
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
+from app.tui.filing_away import DONE, FilingAway, report
 from app.tui.first_start import FirstStart
 from app.tui.help_screen import HelpScreen
 from app.tui.hint_line import HintLine
@@ -39,6 +40,7 @@ from app.tui.messages import (
     Explained,
     FacetChosen,
     Failed,
+    FilesFiled,
     HandedOver,
     HistoryAsked,
     HistoryRead,
@@ -103,6 +105,7 @@ class SearchScreen(Screen[None]):
         self.session = Session(setup.open_engine, self.post_message)
         self.recall = Recall()
         self.opening = Opening(self, setup, self.session, self.recall)
+        self.filing = FilingAway(self, self.session)
         self.order = "learned"
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
@@ -488,7 +491,7 @@ class SearchScreen(Screen[None]):
     def action_palette(self) -> None:
         self.app.action_command_palette()
 
-    def action_pane(self) -> None:
+    def action_next_part(self) -> None:
         """The next part that is shown and can have the focus, as Tab does in forms."""
         self.focus_next()
 
@@ -520,7 +523,31 @@ class SearchScreen(Screen[None]):
         self.opening.begin("folder")
 
     def action_copy(self) -> None:
-        self.opening.copy_path()
+        self.opening.copy_paths(self.filing.marked)
+
+    def action_open_all(self) -> None:
+        self.filing.ask("open", lambda _: self.opening.begin_all(self.settings.open.enter, self.filing.marked))
+
+    def action_copy_files(self) -> None:
+        self.filing.ask("copy")
+
+    def action_move_files(self) -> None:
+        self.filing.ask("move")
+
+    def action_trash(self) -> None:
+        self.filing.ask("trash")
+
+    @on(FilesFiled)
+    def _files_filed(self, message: FilesFiled) -> None:
+        """Say what was done and what was not, and ask anew: some rows may be gone or elsewhere now."""
+        done, refused = report(message.what, message.filed, message.folder)
+        self.query_one(StatusLine).say(done)
+        if refused:
+            title = f"Not {DONE[message.what]}"
+            self.notify(refused, title=title, severity="error", timeout=15, markup=False)
+        self.query_one(ResultsList).clear_marks(but={one.path for one in message.filed if one.error})
+        self._show_marks()
+        self.action_refresh()
 
     @on(HitChosen)
     def _chosen(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -173,8 +173,13 @@ class Session:
         """Run a job that waits for the network; nothing else ever waits for it."""
         self._lanes["sync"].replace(job)
 
+    def follow(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Let what was learned about files go where they were moved to; inside a job of `run`."""
+        if self._engine is not None:
+            self._engine.follow(moves)
+
     def text_of(self, page: ResultPage, hit: Hit) -> str:
-        """The extracted text of a hit; the one method that waits, for use inside a job of `run`."""
+        """The extracted text of a hit; waits, for use inside a job of `run`."""
         return self._engine.preview(page, hit).text if self._engine is not None else ""
 
     def close(self) -> None:

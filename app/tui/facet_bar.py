@@ -43,10 +43,10 @@ class FacetBar(Widget, can_focus=True):
         for action in actions_of("filter")
     ]
 
-    def __init__(self, *, folder: str = "", id: str | None = None) -> None:
-        """`folder` is what the results are narrowed to from the start."""
+    def __init__(self, active: dict[str, str], *, id: str | None = None) -> None:
+        """`active` is kept up to date."""
         super().__init__(id=id)
-        self.active = {"type": "", "folder": folder, "time": ""}
+        self.active = active
         """what the results are narrowed to, by facet"""
         self._facets = Facets()
         self._row = 0

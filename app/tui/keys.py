@@ -65,6 +65,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("to-results", "h", "To the results", "Go to the results."),
     Action("search", "ctrl+l,slash", "Search", "Go to the search box; what is typed then replaces the text."),
     Action("palette", "ctrl+t,colon", "Commands", "All commands and themes by name."),
+    Action("forget-screen", "R", "Reset screen", "Theme, panes, order and filters as the settings say."),
     Action("leader", "ctrl+g,ctrl+@,ctrl+space,comma", "Keys", "All keys; each letter works after this one.", rank=2),
     Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", rank=5),
     Action("back", "escape", "Back", "To the search box; there clear it, take filters away, and then leave."),
@@ -92,7 +93,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("filter-choose", "enter,space", "Narrow", "Narrow to this value; again: no longer.", scope="filter"),
 )
 BY_ID = {action.id: action for action in ACTIONS}
-SCOPES = ("search", "list", "preview", "filter")
+PLACES = {"search": "everywhere", "list": "results", "preview": "preview", "filter": "filters"}
+"""the scopes, as the documentation calls them"""
 TYPED = frozenset({"space", "comma", "colon", "slash", "question_mark", "less_than_sign", "greater_than_sign"})
 """keys with a name of their own that type a character, of those in the table"""
 
@@ -133,7 +135,7 @@ def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
     An action of the whole screen and one of a part of it may share a key as they are shipped: the part goes first.
     """
     found = [_unknown(name) for name in keymap if name not in BY_ID]
-    for scope in SCOPES:
+    for scope in PLACES:
         owner: dict[str, Action] = {}
         for action in (*actions_of("search"), *(actions_of(scope) if scope != "search" else ())):
             for key in keys_of(action, keymap):

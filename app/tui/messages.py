@@ -199,6 +199,15 @@ class NotOpened(Message):
 
 
 @dataclass
+class Copied(Message):
+    """A text was given to a clipboard."""
+
+    text: str
+    by: str
+    """the program that took it; "" where the terminal was asked to, which gives no answer"""
+
+
+@dataclass
 class FilesFiled(Message):
     """Files were copied, moved or put into the trash, or refused."""
 

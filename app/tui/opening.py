@@ -20,8 +20,9 @@ from app.opener import How, OpenError, plan, run
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.marks import Marked
-from app.tui.messages import HandedOver, NotOpened, TerminalWanted
+from app.tui.messages import Copied, HandedOver, NotOpened, TerminalWanted
 from app.tui.parts import Setup
+from app.tui.picking import CHOSEN, NOTHING, Picking
 from app.tui.preview import PreviewPane
 from app.tui.query_input import Recall
 from app.tui.results_list import ResultsList, title_of
@@ -102,6 +103,16 @@ class Opening:
         for page, hit in sorted(marked, key=lambda one: one[0].page_id):
             self._begin(hit, how, page, Place())
 
+    def choose(self, picking: Picking, marked: Sequence[Marked]) -> int:
+        """Take these for another program, in their order; gives the exit code.
+
+        Each counts as opened on the page on which it was marked.
+        """
+        for page, hit in sorted(marked, key=lambda one: one[0].page_id):
+            self._session.opened(hit, on=page)
+        picking.paths = tuple(dict.fromkeys(hit.path for _, hit in marked))
+        return CHOSEN if picking.paths else NOTHING
+
     def _begin(self, hit: Hit, how: How, page: ResultPage, place: Place) -> None:
         self._pages[hit.path, hit.part] = page
         self._session.run(partial(self._hand_over, hit, how, page=page, place=place))
@@ -141,14 +152,17 @@ class Opening:
         self._screen.query_one(ResultsList).refresh()
 
     def copy_paths(self, marked: Sequence[Marked]) -> None:
-        """Copy the paths, one on each line."""
+        """Copy the paths, one on each line; the screen hears of it once it is done."""
         paths = list(dict.fromkeys(hit.path for _, hit in marked))
         if paths:
-            text = "\n".join(path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in paths)
-            self._screen.app.copy_to_clipboard(text)
-            what = display_path(paths[0]) if len(paths) == 1 else f"{len(paths)} paths"
-            exact = "" if text == "\n".join(paths) else " (a name is not UTF-8, and cannot be copied exactly)"
-            self._say(f"copied {what}{exact}")
+            self._screen.app.copy_to_clipboard("\n".join(paths))
+
+    def copied(self, message: Copied) -> None:
+        """Say what was copied, and how: a terminal that was asked to take it does not answer."""
+        lines = message.text.splitlines()
+        what = display_path(lines[0]) if len(lines) == 1 else f"{len(lines)} lines"
+        how = f"by {message.by}" if message.by else "sent to the terminal, which says not whether it took it"
+        self._say(f"copied {what} ({how})")
 
     def _record(self, hit: Hit) -> None:
         """One click, and one past query: for this session, and for those who keep them."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import ComposeResult
@@ -23,6 +23,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
+from app.tui.background_colour import without_late_answers
 from app.tui.consent_screen import ConsentScreen
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
@@ -36,6 +37,7 @@ from app.tui.leader_panel import LeaderPanel
 from app.tui.messages import (
     Answered,
     ConsentWanted,
+    Copied,
     EngineReady,
     Explained,
     FacetChosen,
@@ -65,6 +67,7 @@ from app.tui.parts import ProgressLine, Setup
 from app.tui.picking import LEFT
 from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.query_input import QueryInput, Recall
+from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
 from app.tui.stats_screen import StatsScreen
@@ -87,6 +90,13 @@ SIDE_SHARES = (30, 40, 50, 60, 70)
 """per cent of the body that the side pane takes"""
 
 
+@runtime_checkable
+class ChoosesTheme(Protocol):
+    """An application that can go back to the theme of the settings."""
+
+    def forget_choices(self) -> None: ...
+
+
 class SearchScreen(Screen[None]):
     """The one screen most people ever see."""
 
@@ -106,11 +116,17 @@ class SearchScreen(Screen[None]):
         self.recall = Recall()
         self.opening = Opening(self, setup, self.session, self.recall)
         self.filing = FilingAway(self, self.session)
-        self.order = "learned"
+        before = setup.remembered
+        kept = before.filters if setup.picking is None else {}
+        self.filters = {facet: kept.get(facet, "") for facet in FACETS}
+        """what the results are narrowed to, by facet"""
+        self.filters["folder"] = setup.folder or self.filters["folder"]
+        self.order = before.order if before.order in ORDERS and setup.picking is None else "learned"
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
-        self._side_wanted = {"wide": setup.settings.screen.preview, "narrow": False}
-        self._share = 2
+        shown = before.preview_for(setup.settings.screen.preview)
+        self._side_wanted = {"wide": shown, "narrow": before.preview_below}
+        self._share = max(0, min(len(SIDE_SHARES) - 1, before.share))
         self._typing: Timer | None = None
         self._resting: Timer | None = None
         self._group: BackgroundSync | None = None
@@ -131,7 +147,7 @@ class SearchScreen(Screen[None]):
             yield Static("❯", id="prompt")
             yield QueryInput(actions=self._keys_in_the_box(), id="query")
         yield HintLine(id="hint")
-        yield FacetBar(folder=self.setup.folder, id="facets")
+        yield FacetBar(self.filters, id="facets")
         with Container(id="body"):
             with Vertical(id="found"):
                 yield Welcome(id="welcome")
@@ -157,6 +173,10 @@ class SearchScreen(Screen[None]):
         """After the first frame: open the index, ask for folders where there are none, read the past queries."""
         self.session.start()
         self.session.run(self._read_history)
+        if self.setup.background.typed:
+            self.set_query(self.setup.background.typed)
+        if any(self.filters.values()) and not self.setup.folder:
+            self.query_one(StatusLine).say(f"only {self.narrowing()}, as last time")
         for problem in self.setup.problems:
             self.notify(problem, severity="warning", timeout=10, markup=False)
         if self.setup.picking is not None:
@@ -167,6 +187,32 @@ class SearchScreen(Screen[None]):
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
         self.begin_syncing()
+
+    def to_remember(self) -> Remembered:
+        """Panes, order and filters as they are; a folder that was named at the start is not one of them."""
+        setting = self.settings.screen.preview
+        shown = self._side_wanted["wide"]
+        filters = {facet: value for facet, value in self.filters.items() if value}
+        if self.setup.folder:
+            filters.pop("folder", None)
+        return Remembered(
+            preview=None if shown == setting else shown,
+            preview_over=setting if shown != setting else True,
+            preview_below=self._side_wanted["narrow"],
+            share=self._share,
+            order=self.order,
+            filters=filters,
+        )
+
+    def action_forget_screen(self) -> None:
+        """Theme, panes, order and filters as the settings say, now and at the next start."""
+        self.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
+        self._side_wanted, self._share = {"wide": self.settings.screen.preview, "narrow": False}, 2
+        if isinstance(self.app, ChoosesTheme):
+            self.app.forget_choices()
+        self.show_side()
+        self.action_order_by("learned")
+        self.query_one(StatusLine).say("theme, panes, order and filters are those of the settings")
 
     def start_indexing(self, folders: Sequence[str]) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
@@ -196,15 +242,9 @@ class SearchScreen(Screen[None]):
         box.cursor_position = len(text)
         box.focus()
 
-    @property
-    def narrowed(self) -> dict[str, str]:
-        """What the results are narrowed to, by facet; the bar of filters keeps it."""
-        return self.query_one(FacetBar).active
-
     def narrowing(self) -> str:
         """What the results are narrowed to, in words."""
-        narrowed = self.narrowed
-        parts = [narrowed["type"], short_path(narrowed["folder"]), narrowed["time"]]
+        parts = [self.filters["type"], short_path(self.filters["folder"]), self.filters["time"]]
         return ", ".join(part for part in parts if part)
 
     def narrow(self, facet: str, value: str) -> None:
@@ -216,6 +256,9 @@ class SearchScreen(Screen[None]):
     def _typed(self, event: Input.Changed) -> None:
         """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
         stop_timer(self._typing)
+        if self.setup.background.is_late and (text := without_late_answers(event.value)) != event.value:
+            event.input.value = text
+            return
         pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
         rested, self._last_key = now - self._last_key >= pause, now
         if not event.value.strip():
@@ -252,7 +295,7 @@ class SearchScreen(Screen[None]):
         """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
         text = self.query_one(QueryInput).value
         if text.strip():
-            narrowed = self.narrowed
+            narrowed = self.filters
             sequence = self.session.ask(
                 SearchRequest(
                     text,
@@ -507,11 +550,10 @@ class SearchScreen(Screen[None]):
 
     def action_open(self) -> None:
         """Open the selected result; a picker takes it, or those that are marked, and ends."""
-        picking, results = self.setup.picking, self.query_one(ResultsList)
-        if picking is None:
+        if self.setup.picking is None:
             self.opening.begin(self.settings.open.enter)
         else:
-            self.app.exit(picking.take(self.session, results.selected, results.marks))
+            self.app.exit(self.opening.choose(self.setup.picking, self.filing.marked))
 
     def action_edit(self) -> None:
         self.opening.begin("editor")
@@ -552,6 +594,10 @@ class SearchScreen(Screen[None]):
     @on(HitChosen)
     def _chosen(self) -> None:
         self.action_open()
+
+    @on(Copied)
+    def _copied(self, message: Copied) -> None:
+        self.opening.copied(message)
 
     @on(HandedOver)
     def _handed_over(self, message: HandedOver) -> None:
@@ -669,7 +715,7 @@ class SearchScreen(Screen[None]):
         elif box.value:
             self.recall.add(box.value.strip())
             box.value = ""
-        elif any(self.narrowed.values()):
+        elif any(self.filters.values()):
             for facet in FACETS:
                 self.query_one(FacetBar).narrow(facet, "")
             self.query_one(StatusLine).say("filters taken away")

@@ -151,7 +151,7 @@ class FakeSearch:
 
     def status(self) -> IndexStatus:
         n = len(self.documents)
-        return IndexStatus(n, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
+        return IndexStatus(n, 0, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
 
     def refresh(self) -> bool:
         newer, self.seen_generation = self.generation > self.seen_generation, self.generation
@@ -294,7 +294,8 @@ def conftest_types() -> SimpleNamespace:
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stage]]:
     """Makes stages; sessions are closed at the end."""
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "TERMUX_VERSION", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)  # no test reaches the clipboard of who runs it
     monkeypatch.setenv("HOME", "/home/anna")
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr("app.tui.session.CLOSING_SECONDS", 120.0)

@@ -214,9 +214,9 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
         assert screen.query_one(QueryInput).has_focus
         await pilot.press("escape")
         assert screen.query_one(QueryInput).value == ""
-        assert screen.narrowed["type"] == "mail"
+        assert screen.filters["type"] == "mail"
         await pilot.press("escape")
-        assert screen.narrowed["type"] == ""
+        assert screen.filters["type"] == ""
         await pilot.press("escape")
         assert one.app.is_running
         assert "documents ready" in one.text

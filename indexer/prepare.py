@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import time
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -16,14 +17,15 @@ from typing import Any
 import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
-from indexer.postings import EMPTY, FieldPostings, group_positions
+from indexer.extract.source import TIME_IS_UP, Limits
+from indexer.files.fingerprint import fingerprint
+from indexer.postings import EMPTY, FieldPostings, few_postings
 from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, Properties, Property, marks, moments
 from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
-from indexer.text.sketch import sketch
 
 
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,8 @@ class PreparedFile(msgspec.Struct, frozen=True, kw_only=True):
     documents: tuple[PreparedDocument, ...]
     notes: tuple[str, ...]
     """one line for each part that could not be read"""
+    digest: bytes = b""
+    """of the file's content, taken before it was read; see indexer.files.fingerprint"""
 
 
 @lru_cache(maxsize=1)
@@ -65,9 +69,23 @@ def _analyzer() -> Analyzer:
 
 def prepare_file(path: str, limits: Limits) -> PreparedFile:
     """Read, extract, analyse and compress one file; raises ExtractionError."""
+    began = time.process_time()
+    digest = fingerprint(path)
     extraction = extract_file(path, limits)
-    documents = tuple(prepare_document(document) for document in extraction.documents)
-    return PreparedFile(documents=documents, notes=extraction.notes)
+    # A reader may have used up its time; the words of what it read get almost as much again.
+    limits = msgspec.structs.replace(limits, cpu_ends=limits.cpu_ends + ANALYSIS_SHARE * (limits.cpu_ends - began))
+    documents: list[PreparedDocument] = []
+    notes = extraction.notes
+    for document in extraction.documents:
+        if documents and limits.is_late:
+            notes = (*notes, f"only {len(documents)} of {len(extraction.documents)} parts are kept: {TIME_IS_UP}")
+            break
+        documents.append(prepare_document(document))
+    return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
+
+
+ANALYSIS_SHARE = 0.75
+"""of the time to read a file that its words may take after it"""
 
 
 def prepare_document(document: ExtractedDocument) -> PreparedDocument:
@@ -75,7 +93,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
     analyse = _analyzer().analyse
     title = " ".join(document.title.split())[:1_000]
     raw = document.text.encode("utf-8", "replace")
-    body = analyse(document.text)
+    body, body_sketch = _analyzer().analyse_body(document.text)
     return PreparedDocument(
         part=document.part,
         title=title,
@@ -92,7 +110,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),
         text_z=zlib.compress(raw, 4) if raw else b"",
-        sketch=sketch(body.terms),
+        sketch=body_sketch,
         fields={
             "title": analyse(title),
             "body": body,
@@ -121,9 +139,7 @@ def property_postings(properties: Properties) -> FieldPostings:
     """
     if not properties:
         return EMPTY
-    numbers: dict[str, int] = {}
-    terms: list[int] = []
-    positions: list[int] = []
+    places: dict[str, list[int]] = {}
     at = n_words = 0
     for name, value in properties[:MAX_PROPERTIES]:
         known = PROPERTIES.get(name)
@@ -133,12 +149,11 @@ def property_postings(properties: Properties) -> FieldPostings:
             found, width = raw_terms(raw)
             for term, offset in found:
                 for one in _forms(term, name, known):
-                    terms.append(numbers.setdefault(one, len(numbers)))
-                    positions.append(at + offset)
+                    places.setdefault(one, []).append(at + offset)
             at += width
             n_words += width
         at += 1
-    return group_positions(terms, positions, list(numbers), n_words)
+    return few_postings(places, n_words)
 
 
 def _forms(term: str, name: str, known: Property | None) -> Iterable[str]:

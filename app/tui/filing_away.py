@@ -9,7 +9,6 @@ from textual.screen import Screen
 
 from app import filing
 from app.filing import Filed
-from app.tui.filing_screen import FilingScreen
 from app.tui.marks import Marked
 from app.tui.messages import FilesFiled
 from app.tui.results_list import ResultsList
@@ -37,6 +36,8 @@ class FilingAway:
 
     def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:
         """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
+        from app.tui.filing_screen import FilingScreen
+
         marked = self.marked
         if marked:
             act = then or partial(self._begin, what, list(dict.fromkeys(hit.path for _, hit in marked)))

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widgets import Input
 
 from app.tui.messages import HistoryAsked, Moved
@@ -24,6 +26,8 @@ class QueryInput(Input):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", show=True)]
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
+    """a longer text moves nothing: without this each letter lays the whole screen out anew"""
 
     def __init__(self, *, actions: Mapping[str, str], id: str | None = None) -> None:
         """`actions` are those of the screen by key, which go before the box's own."""

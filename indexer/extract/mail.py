@@ -11,6 +11,7 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
+from functools import partial
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
@@ -45,10 +46,16 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
-    data = _EMLX.sub(b"", data)
+    data = _narrow(_EMLX.sub(b"", data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
     return read_message(data, source.depth, limits, member)
+
+
+def _narrow(data: bytes) -> bytes:
+    """A mail that a program stored in UTF-16, in UTF-8; any other one as it is."""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]
+    return decode(data).encode() if is_wide else data
 
 
 def read_message(data: bytes, depth: int, limits: Limits, member: Extractor) -> Extraction:
@@ -218,12 +225,10 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
             gathered.note(f"only the first {limits.max_messages} messages are read")
             break
         part = f"message {number}"
-        try:
-            if size > limits.max_member_bytes:
-                raise ExtractionError("too-large", f"{shown_size(size)}, more than {shown_size(len(data))}")
-            gathered.add(read_message(data, source.depth, limits, member), part)
-        except ExtractionError as error:
-            gathered.fail(part, error)
+        if size > limits.max_member_bytes:
+            gathered.note(f"{part}: {shown_size(size)}, more than {shown_size(len(data))}")
+            continue
+        gathered.read(part, partial(read_message, data, source.depth, limits, member))
         if gathered.full:
             break
     found = gathered.extraction()

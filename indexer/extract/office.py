@@ -1,7 +1,6 @@
 """Word and PowerPoint: text, tables, notes, comments, headers and footers; a slide is a page.
 
-What the Office Open XML formats share stands first: core properties, relations between parts, paragraphs of text. The
-container of Office before 2007 and of protected newer files is known, but its text is not read.
+What the Office Open XML formats share stands first: core properties, relations between parts, paragraphs of text.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.html import one_line, read_html
-from indexer.extract.kinds import extension
 from indexer.extract.mail import web_page
 from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Sink, Source
@@ -137,6 +135,15 @@ def extract_docx(source: Source, limits: Limits) -> Extraction:
     return Extraction(documents=(document,), notes=tuple(notes))
 
 
+def extract_wordml(source: Source, limits: Limits) -> Extraction:
+    """Word in one XML file: its paragraphs, without the pictures that stand among them as base64."""
+    sink = Sink(limits)
+    state = _Paragraphs(sink)
+    with source.open() as stream:
+        parse(stream, state.start, state.end, state.text, is_done=lambda: sink.full)
+    return Extraction(documents=(ExtractedDocument(text=sink.text, type="document", truncated=sink.truncated),))
+
+
 def _add_beside(parts: Zipped, main: str, sink: Sink) -> list[str]:
     notes: list[str] = []
     found = [entry for entry in relations(parts, main).values() if entry[1] in parts]
@@ -162,16 +169,6 @@ def _add_chunk(parts: Zipped, name: str, sink: Sink) -> None:
             data = web_page(data)
         text, _, _ = read_html(data)
         sink.add(text + "\n")
-
-
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-
-
-def extract_ole(source: Source, limits: Limits) -> Extraction:
-    """Raises "encrypted" for a protected file of today, "unsupported" for an old one."""
-    if _ENCRYPTED in source.read(limits.max_member_bytes):
-        raise ExtractionError("encrypted", "protected by a password")
-    raise ExtractionError("unsupported", f"the old binary Office format (.{extension(source.name) or 'doc'})")
 
 
 _BESIDE_SLIDE = frozenset({"notesSlide", "comments", "diagramData", "chart"})

@@ -129,3 +129,11 @@ def test_a_saved_web_page_is_html(single) -> None:
     data = f"MIME-Version: 1.0\nContent-Type: text/html\nContent-Transfer-Encoding: base64\n\n{page}\n"
     document = single("a.mht", data)
     assert (document.title, document.text, document.type) == ("Saved", "zebra", "html")
+
+
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_mail_in_utf_16_is_read(single, codec) -> None:
+    """With and without a mark at its beginning."""
+    document = single("a.eml", "Subject: Zebra\nFrom: Ann <ann@x>\n\nGrüße an alle\n".encode(codec))
+    assert (document.title, document.author) == ("Zebra", "Ann <ann@x>")
+    assert document.text.strip() == "Grüße an alle"

@@ -107,7 +107,7 @@ _WITHOUT_TEXT = """
     lz br zpaq npy npz pkl pickle pt pth onnx h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta
     safetensors gguf ggml tflite pb ckpt swp swo swn tmp part crdownload torrent lock lck pid sock pem key crt
     cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
-    azw azw3 djvu"""
+    azw azw3 djvu msf"""
 
 NOT_INDEXED: frozenset[str] = frozenset(_WITHOUT_TEXT.split())
 """Extensions of files without text that could be read; the crawler passes over them unopened."""
@@ -138,6 +138,15 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2].rpartition("\\")[2]
 
 
+_MAILDIR = re.compile(r"(?:^|[/\\])(?:cur|new)[/\\]1\d{8,9}\.\w+[.,][^/\\]+$|[:;!]2,[A-Za-z]*$")
+"""Names of mails in a Maildir: seconds since the epoch, something unique and a host; or with flags."""
+
+
+def is_in_maildir(path: str) -> bool:
+    """Whether `path` is one that a Maildir gives to a mail."""
+    return _MAILDIR.search(path) is not None
+
+
 def extension(path: str) -> str:
     """The extension of `path` without its dot, lower case; "" when there is none ("README", ".bashrc")."""
     stem, dot, last = base_name(path).rpartition(".")
@@ -149,6 +158,8 @@ def kind_of(path: str) -> str | None:
     name = base_name(path).lower()
     if name in KIND_OF_NAME:
         return KIND_OF_NAME[name]
+    if is_in_maildir(path):
+        return "eml"
     last = extension(name)
     if last in NOT_INDEXED:
         return None
@@ -206,7 +217,9 @@ _MEDIA_TYPES: dict[bytes, str] = {
     b"application/epub+zip": "epub",
 }
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
-_MAILBOX = re.compile(rb"^From \S[^\n]{0,500}\d\d:\d\d[^\n]*\n(?:>?[A-Za-z-]+:|>From )")
+_FIRST_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
+_SURE_HEADERS = re.compile(rb"^(Message-ID|Received|MIME-Version|Return-Path|From|To|Date|Subject):", re.I | re.M)
+_MAILBOX = re.compile(rb"^From (?:\S[^\n]{0,500}\d\d:\d\d[^\n]*|\r?)\n(?:>?[A-Za-z-]+:|>From )")
 
 
 def kind_by_content(kind: str | None, head: bytes) -> str:
@@ -244,12 +257,18 @@ def _unnamed(head: bytes) -> str:
         return "source"
     if head.lstrip().startswith(b"<?xml"):
         return "xml"
-    if (
-        head.startswith((b"Return-Path:", b"Received:", b"Delivered-To:", b"From:"))
-        and len(_MAIL_HEADER.findall(head)) > 1
-    ):
+    if _looks_like_mail(head):
         return "eml"
     return "calendar" if head.startswith(b"BEGIN:VCALENDAR") else "text"
+
+
+def _looks_like_mail(head: bytes) -> bool:
+    """Whether `head` begins with a header, and what stands up to the first empty line has those that mails have."""
+    if head.startswith((b"Return-Path:", b"Received:", b"Delivered-To:", b"From:")):
+        return len(_MAIL_HEADER.findall(head)) > 1
+    headers = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    found = {name.lower() for name in _SURE_HEADERS.findall(headers)}
+    return _FIRST_HEADER.match(head) is not None and found >= {b"from", b"date"} and len(found) > 3
 
 
 def _looks_like_html(head: bytes) -> bool:

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "model": "app.commands.model",
     "stats": "app.commands.stats",
     "history": "app.commands.history",
+    "saved": "app.commands.saved",
     "join": "app.commands.join",
     "invite": "app.commands.invite",
     "vouch": "app.commands.vouch",

@@ -70,6 +70,7 @@ def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
         cross_mounts=chosen.cross_mounts,
         max_bytes={kind: int(size * MEGABYTE) for kind, size in chosen.max_file_mb.items()},
         archives=chosen.archives,
+        names=chosen.names,
         never=frozenset(str(path) for folder in own for path in (folder.absolute(), folder.resolve())),
     )
 
@@ -223,6 +224,7 @@ def available_cores() -> int:
 def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence[str] | None, holder: str) -> Job:
     chosen = settings.index
     reader = f"{READER} text={chosen.max_text_mb:g} seconds={chosen.seconds_per_file:g} memory={chosen.memory_mb}"
+    reader += "" if chosen.names else " no names"
     return Job(
         index=paths.index,
         catalogue=catalogue,

@@ -51,6 +51,11 @@ class Paths:
         return self.config_dir / "config.toml"
 
     @property
+    def saved(self) -> Path:
+        """The searches that have a name."""
+        return self.config_dir / "searches.toml"
+
+    @property
     def index(self) -> Path:
         """The folder of the search index."""
         return self.data_dir / "index"

@@ -70,6 +70,10 @@ class IndexSettings(Section, frozen=True):
         float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
     ] = 4.0
     archives: Annotated[bool, Meta(description="Index the plain members of ZIP and TAR archives.")] = True
+    names: Annotated[
+        bool,
+        Meta(description="Find files that are not read by their names: pictures, music, programs, failures."),
+    ] = True
     workers: Annotated[
         int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
     ] = 0

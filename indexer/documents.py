@@ -28,6 +28,10 @@ class FileEntry:
     """nanoseconds since the epoch, UTC"""
     device: int
     inode: int
+    unread: str = ""
+    """why only its name is indexed, as one line for a person; "" for a file that is read"""
+    failure: str = ""
+    """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.extract import Limits, extract_file
+from indexer.extract.kinds import type_by_name
 from indexer.postings import EMPTY, FieldPostings, group_positions
 from indexer.properties import (
     MAX_PROPERTIES,
@@ -53,7 +54,7 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     content_hash: bytes
     """16 bytes over type, title and text: equal for copies"""
     text_z: bytes
-    """zlib of the text in UTF-8"""
+    """zlib of the text in UTF-8; empty for no text"""
     sketch: bytes
     """of the text, see indexer.text.sketch"""
     fields: dict[str, FieldPostings]
@@ -102,7 +103,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
         content_hash=hashlib.blake2b(
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),
-        text_z=zlib.compress(raw, 4),
+        text_z=zlib.compress(raw, 4) if raw else b"",
         sketch=sketch(body.terms),
         fields={
             "title": analyse(title),
@@ -112,6 +113,17 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             PROPERTY_FIELD: property_postings(document.properties),
         },
     )
+
+
+def prepare_name(path: str) -> PreparedDocument:
+    """A document of a file of which nothing is read: it has a type, and is found by its name, folder, date and size."""
+    content_hash = hashlib.blake2b(os.fsencode(path), digest_size=16).digest()
+    return msgspec.structs.replace(_nothing_of(type_by_name(path) or "other"), content_hash=content_hash)
+
+
+@lru_cache
+def _nothing_of(type_: str) -> PreparedDocument:
+    return prepare_document(ExtractedDocument(text="", type=type_))
 
 
 def property_postings(properties: Properties) -> FieldPostings:

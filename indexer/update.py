@@ -12,7 +12,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +25,10 @@ from indexer.extract.pool import WorkerPool
 from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore import IGNORE_FILES
-from indexer.prepare import PreparedFile
+from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import (
+    UNREAD,
     Batch,
     Catalogue,
     CatalogueWriter,
@@ -126,14 +127,18 @@ class UpdateSession:
 
     def _read(self, readings: list[FilesRead], n_unchanged: int, stop: threading.Event) -> None:
         by_path = {reading.entry.path: reading for reading in readings}
+        to_read = [reading.entry for reading in readings if not reading.entry.unread]
         merge = len(readings) < BULK_FILES
         self._meter.begin(
             "indexing",
             n_done=n_unchanged,
             n_total=n_unchanged + len(readings),
-            bytes_total=sum(reading.entry.size for reading in readings),
+            bytes_total=sum(entry.size for entry in to_read),
         )
-        for entry, outcome in self._pool.run((reading.entry for reading in readings), stop):
+        for reading in readings:
+            if reading.entry.unread:
+                self._store_name(reading)
+        for entry, outcome in self._pool.run(to_read, stop):
             self._store(by_path[entry.path], outcome)
             if stop.is_set():
                 return
@@ -145,40 +150,63 @@ class UpdateSession:
                 self._commit(merge=merge)
                 self._meter.begin("indexing")
 
-    def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
+    def _store_name(self, reading: FilesRead) -> None:
+        """Store a file of which nothing is read but its name."""
         entry = reading.entry
-        file_id = self._catalogue.new_file_id() if reading.file_id is None else reading.file_id
-        if reading.file_id is not None:
-            self._writer.remove(self._job.catalogue.doc_ids_of_files([file_id]))
+        state = "failed" if entry.failure else "named"
+        stored = StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
+        self._add(stored, (prepare_name(entry.path),))
+        self._meter.count(entry.path, 0, entry.unread if entry.failure else "")
+        self._done.append(reading)
+
+    def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
+        entry, reader = reading.entry, self._job.reader
+        file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
-            outcome = self._add(file_id, reading, outcome)
+            documents = outcome.documents or self._name_of(entry)
+            stored = StoredFile(file_id, entry, "indexed", "", "\n".join(outcome.notes), reader)
+            outcome = self._add(stored, documents) or outcome
         if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
             self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
             self._meter.count(entry.path, entry.size)
         elif isinstance(outcome, ExtractionError):
-            reason = str(outcome)
-            self._batch.files.append(StoredFile(file_id, entry, "failed", outcome.kind, reason, self._job.reader))
-            self._meter.count(entry.path, entry.size, reason)
+            reason, documents = str(outcome), self._name_of(entry)
+            is_named = bool(documents) and outcome.kind == "unsupported"
+            state, kind = ("named", "") if is_named else ("failed", outcome.kind)
+            stored = StoredFile(file_id, entry, state, kind, reason, reader)
+            if self._add(stored, documents) is not None:
+                self._batch.files.append(stored)
+            self._meter.count(entry.path, entry.size, "" if is_named else reason)
         else:
             self._meter.count(entry.path, entry.size)
         self._done.append(reading)
 
-    def _add(self, file_id: int, reading: FilesRead, prepared: PreparedFile) -> PreparedFile | ExtractionError:
-        """Add the documents to the index; one that the index refuses makes the whole file a failure."""
-        entry, doc_ids = reading.entry, list[int]()
-        stored = StoredFile(file_id, entry, "indexed", "", "\n".join(prepared.notes), self._job.reader)
+    def _file_id(self, reading: FilesRead) -> int:
+        """The number of the file; the documents that it had go."""
+        if reading.file_id is None:
+            return self._catalogue.new_file_id()
+        self._writer.remove(self._job.catalogue.doc_ids_of_files([reading.file_id]))
+        return reading.file_id
+
+    def _name_of(self, entry: FileEntry) -> tuple[PreparedDocument, ...]:
+        """The document of a file of which nothing could be read, if such files are to be found."""
+        return (prepare_name(entry.path),) if self._job.rules.names else ()
+
+    def _add(self, stored: StoredFile, documents: Sequence[PreparedDocument]) -> ExtractionError | None:
+        """Add a file and its documents; one that the index refuses adds nothing and says why."""
+        doc_ids = list[int]()
         try:
-            for document in prepared.documents:
+            for document in documents:
                 doc_ids.append(self._catalogue.new_doc_id())
-                self._writer.add(doc_ids[-1], entry, document)
+                self._writer.add(doc_ids[-1], stored.entry, document)
         except Exception as error:  # whatever a document does to the index, its neighbours go on
             self._writer.remove(doc_ids)
             return ExtractionError("crashed", f"could not be added to the index: {type(error).__name__}: {error}")
         self._batch.files.append(stored)
-        for doc_id, document in zip(doc_ids, prepared.documents, strict=True):
+        for doc_id, document in zip(doc_ids, documents, strict=True):
             self._batch.add_document(doc_id, stored, document)
         self._n_documents += len(doc_ids)
-        return prepared
+        return None
 
     def _commit(self, *, merge: bool) -> None:
         self._meter.begin("merging")

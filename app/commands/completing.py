@@ -1,4 +1,4 @@
-"""What a shell is offered where it is a matter of this device: folders that are indexed, days, words of a query.
+"""What a shell is offered of this device: folders that are indexed, days, words of a query, saved searches.
 
 Each is asked at a press of Tab: it reads one small file or table, and what cannot be read offers nothing.
 """
@@ -51,8 +51,23 @@ def kept_days(ctx: click.Context, parameter: click.Parameter, incomplete: str) -
     return _items(day for day in ("yesterday", *found) if day.startswith(incomplete))
 
 
+def saved_names(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The names of saved searches, with or without their @ as they are typed."""
+    from app.search.saved import SavedError, SavedSearches
+    from app.settings import Paths
+
+    sign = "@" if incomplete.startswith("@") else ""
+    try:
+        names = list(SavedSearches(Paths.from_environment().saved).all())
+    except SavedError:
+        return []
+    return _items(sign + name for name in names if name.startswith(incomplete.removeprefix("@")))
+
+
 def query_words(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The fields of a query, and behind `type:` the types."""
+    """The fields of a query, behind `type:` the types, behind @ the saved searches."""
+    if incomplete.startswith("@"):
+        return saved_names(ctx, parameter, incomplete)
     from indexer.documents import TYPES
     from indexer.query.parse import FILTER_NAMES, TEXT_NAMES
 

@@ -106,11 +106,11 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "score": f"{hit.score:.4f}",
         "folder": printed_path(str(path.parent)),
         "name": printed_path(path.name),
-        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
         "author": safe_line(hit.author),
         "line": str(snippet.line if snippet else 0),
         "column": str(snippet.column if snippet else 0),
         "page": str(snippet.page if snippet else 0),
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
     }
 
 

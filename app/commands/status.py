@@ -61,7 +61,8 @@ def _print_status(status: IndexStatus, paths: Paths) -> None:
 
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
-        "documents": f"{status.n_documents:,} in {status.n_files:,} files",
+        "documents": f"{status.n_documents:,}; {status.n_files:,} files were read",
+        "by name": f"{status.n_named:,} files that hold no text (pictures, music, programs)",
         "not readable": f"{status.n_failures:,} files" + (" (--failures lists them)" if status.n_failures else ""),
         "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
         "meaning": status.why_no_meaning

@@ -224,6 +224,8 @@ class IndexStatus:
     """What the index holds and whether someone is writing to it."""
 
     n_files: int
+    n_named: int
+    """files that are found by their names alone"""
     n_documents: int
     n_failures: int
     n_skipped: int

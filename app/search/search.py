@@ -48,6 +48,7 @@ from app.search.page import (
 )
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
+from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, passage, passage_snippet, snippet
 from app.search.why import Reasons
@@ -98,6 +99,7 @@ class Search:
         self._page_ids = itertools.count(1)
         self._shown: OrderedDict[int, ShownPage] = OrderedDict()
         self._gone: set[str] = set()
+        self._saved = SavedSearches(paths.saved)
         self._lock = threading.Lock()
 
     def close(self) -> None:
@@ -120,14 +122,15 @@ class Search:
         now = time.time()
         tonight = end_of_day(now)
         reading = self._reader.reading
-        query = parse(request.text, now=now, as_you_type=request.as_you_type)
+        written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
+        query = parse(written.text, now=now, as_you_type=request.as_you_type)
         closeness = self._closeness(reading, query, request)
         candidates = self._candidates(reading, query, request, tonight, closeness)
         better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
-        problems, searched = query.problems, ""
+        problems, searched = written.as_typed(query.problems), ""
         # What says the same in other words lacks the words: where meaning answers, they stay as they are.
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
-        if better and unfound and is_surely_meant(request.text, better):
+        if better and unfound and is_surely_meant(written.text, better):
             meant = parse(better, now=now)
             near = self._closeness(reading, meant, request)
             instead = self._candidates(reading, meant, request, tonight, near)
@@ -385,10 +388,10 @@ class Search:
         counts = self._catalogue.counts()
         why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
         return IndexStatus(
-            n_files=counts.n_files, n_documents=counts.n_documents, n_failures=counts.n_failures,
-            n_skipped=counts.n_skipped, generation=self._reader.reading.snapshot.generation,
-            index_bytes=Index.bytes_on_disk(self._paths.index), roots=self._catalogue.roots,
-            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
+            n_failures=counts.n_failures, n_skipped=counts.n_skipped,
+            generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
+            roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
         )  # fmt: skip
 

@@ -98,19 +98,32 @@ KIND_OF_NAME: dict[str, str] = dict.fromkeys(_SOURCE_NAMES.split(), "source") | 
 )
 """Whole file names, lower case, that decide before the extension does."""
 
-_WITHOUT_TEXT = """
-    png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf raw cr2 nef arw dng eps ai indd
-    sketch fig mp3 m4a aac ogg oga opus flac wav aif aiff wma mid midi mp4 m4v mkv webm avi mov wmv flv mpg
-    mpeg 3gp vob ttf otf woff woff2 eot pfb pfm afm exe dll so dylib o obj a lib ko elf bin com msi sys class
-    pyc pyo pyd wasm rlib rmeta pdb idb ilk exp pch gch map db sqlite sqlite3 db3 mdb accdb ldb wal shm frm
-    ibd myd myi iso img dmg vdi vmdk qcow2 vhdx ova deb rpm apk ipa snap flatpak appimage cab 7z rar zst lz4
-    lz br zpaq npy npz pkl pickle pt pth onnx h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta
-    safetensors gguf ggml tflite pb ckpt swp swo swn tmp part crdownload torrent lock lck pid sock pem key crt
-    cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak cache blend fbx stl glb 3ds dwg skp pst ost msg mobi
-    azw azw3 djvu msf"""
+_BY_NAME: dict[str, str] = {
+    "image": """
+        png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf raw cr2 nef arw dng eps ai sketch fig""",
+    "audio": "mp3 m4a aac ogg oga opus flac wav aif aiff wma mid midi",
+    "video": "mp4 m4v mkv webm avi mov wmv flv mpg mpeg 3gp vob",
+    "archive": "rar 7z cab lz4 lz br zst zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
+    "ebook": "mobi azw azw3 djvu",
+    "mail": "msg pst ost",
+    "other": """
+        indd ttf otf woff woff2 eot pfb pfm afm exe dll so dylib a lib ko elf bin com msi sys pyd wasm pdb map
+        db sqlite sqlite3 db3 mdb accdb frm ibd myd myi vdi vmdk qcow2 vhdx ova npy npz pkl pickle pt pth onnx
+        h5 hdf5 hdf parquet feather arrow avro orc mat rds rdata sav dta safetensors gguf ggml tflite pb ckpt
+        torrent pem key crt cer der p12 pfx jks gpg pgp sig ps kdbx mo gmo qm pak blend fbx stl glb 3ds dwg skp""",
+}
+"""Extensions of files of which nothing is read: they are found by their names, and what they are."""
 
-NOT_INDEXED: frozenset[str] = frozenset(_WITHOUT_TEXT.split())
-"""Extensions of files without text that could be read; the crawler passes over them unopened."""
+_PASSED_OVER = """
+    pyc pyo class o obj rlib rmeta idb ilk exp pch gch ldb wal shm swp swo swn tmp part crdownload lock lck pid sock
+    cache msf"""
+
+TYPE_BY_NAME: dict[str, str] = {name: kind for kind, names in _BY_NAME.items() for name in names.split()}
+PASSED_OVER: frozenset[str] = frozenset(_PASSED_OVER.split())
+"""Extensions of what programs leave behind for themselves and nobody looks for: not even the name is indexed."""
+
+NOT_READ: frozenset[str] = PASSED_OVER | TYPE_BY_NAME.keys()
+"""Extensions of files that are never opened."""
 
 MAX_FILE_BYTES: dict[str, int] = {
     "text": 4_000 * MEGABYTE,
@@ -127,6 +140,10 @@ MAX_FILE_BYTES: dict[str, int] = {
     "notebook": 64 * MEGABYTE,
     "calendar": 64 * MEGABYTE,
     "archive": 512 * MEGABYTE,
+    "image": 1_000 * MEGABYTE,
+    "audio": 4_000 * MEGABYTE,
+    "video": 100_000 * MEGABYTE,
+    "other": 4_000 * MEGABYTE,
 }
 """Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 
@@ -154,14 +171,14 @@ def extension(path: str) -> str:
 
 
 def kind_of(path: str) -> str | None:
-    """The kind that the name of `path` says: "" when the name says nothing, None when it is not indexed."""
+    """The kind that the name of `path` says: "" when the name says nothing, None when it is not read."""
     name = base_name(path).lower()
     if name in KIND_OF_NAME:
         return KIND_OF_NAME[name]
     if is_in_maildir(path):
         return "eml"
     last = extension(name)
-    if last in NOT_INDEXED:
+    if last in NOT_READ:
         return None
     if ".so." in name:
         return None
@@ -171,10 +188,10 @@ def kind_of(path: str) -> str | None:
 
 
 def document_type(path: str) -> str | None:
-    """The type of the file at `path` by its name: one of `documents.TYPES`, or None when it is not indexed.
+    """The type of the file at `path` by its name: one of `documents.TYPES`, or None when it is not read.
 
     A name that says nothing counts as "text": the content decides when the file is read, and a binary file
-    then becomes a failure of kind "unsupported". `notes.txt.gz` has the type of `notes.txt`.
+    is then found by its name as "other". `notes.txt.gz` has the type of `notes.txt`.
     """
     kind = kind_of(path)
     if kind is None:
@@ -188,8 +205,17 @@ def document_type(path: str) -> str | None:
     return TYPE_OF_KIND[kind or "text"]
 
 
+def type_by_name(path: str) -> str | None:
+    """What a file is of which nothing could be read; None for what is passed over whatever it holds."""
+    last = extension(path)
+    if last in PASSED_OVER:
+        return None
+    found = document_type(path) if kind_of(path) else None
+    return found or TYPE_BY_NAME.get(last, "other")
+
+
 def size_cap(path: str) -> int:
-    """The largest file, in bytes, that is read for the type of `path`; 0 when it is not indexed."""
+    """The largest file, in bytes, that is read for the type of `path`; 0 when it is not read."""
     found = document_type(path)
     return 0 if found is None else MAX_FILE_BYTES[found]
 
@@ -223,9 +249,9 @@ _MAILBOX = re.compile(rb"^From (?:\S[^\n]{0,500}\d\d:\d\d[^\n]*|\r?)\n(?:>?[A-Za
 
 
 def kind_by_content(kind: str | None, head: bytes) -> str:
-    """The kind of a file that begins with `head` and whose name says `kind`: "" nothing, None not indexed.
+    """The kind of a file that begins with `head` and whose name says `kind`: "" nothing, None not read.
 
-    Raises ExtractionError "unsupported" for kinds that are not indexed.
+    Raises ExtractionError "unsupported" for kinds that are not read.
     """
     if kind is None:
         raise ExtractionError("unsupported", "a kind of file without text that could be read")

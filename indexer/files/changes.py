@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from indexer.documents import FileEntry
-from indexer.storage.catalogue import KnownFile
+from indexer.storage.catalogue import UNREAD, KnownFile
 
 
 @dataclass(slots=True)
@@ -52,7 +52,8 @@ def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retr
 
     A file is unchanged when its size, modification time and inode are; the device does not count, for a disk
     may get another number when it is mounted again. A failed file is read again when it changed, when `reader`
-    (the version and limits of the extractors) is another one, or on `retry_failures`.
+    (the version and limits of the extractors) is another one, or on `retry_failures`. A file of which only the name
+    was indexed is read when the crawl says that it may be, and the other way round.
     """
     plan = ChangePlan()
     fresh: list[FileEntry] = []
@@ -81,7 +82,9 @@ def _is_current(entry: FileEntry, old: KnownFile, reader: str, retry_failures: b
     same = entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
     if not same or old.state == "pending":
         return False
-    return old.state == "indexed" or (old.reader == reader and not retry_failures)
+    if entry.unread or old.reader == UNREAD:
+        return bool(entry.unread) and old.reader == UNREAD
+    return old.state == "indexed" or (old.reader == reader and not (retry_failures and old.state == "failed"))
 
 
 def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:

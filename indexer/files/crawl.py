@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from indexer.documents import FileEntry, Skipped
-from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension
+from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension, type_by_name
 from indexer.extract.source import shown_size
 from indexer.files.ignore import IgnoreRules, Scope
 
@@ -49,6 +49,8 @@ class CrawlRules:
     max_bytes: Mapping[str, int] = field(default_factory=lambda: dict(MAX_FILE_BYTES))
     """size cap by document type; a type that is missing has no cap"""
     archives: bool = True
+    names: bool = True
+    """files that are not read are found by their names"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
 
@@ -196,7 +198,7 @@ class Crawl:
             scope = self.rules.ignore.scope_of(root, scope)
             return Folder(root, scope, status.st_dev, status.st_ino)
         if stat.S_ISREG(status.st_mode):
-            return self._file(PathEntry(root), document_type(root), status)
+            return self._file(PathEntry(root), status)
         return Skipped(root, "special", "not a regular file or a folder")
 
     def _walk(self, top: Folder) -> Iterator[FileEntry | Skipped]:
@@ -256,8 +258,7 @@ class Crawl:
         if not entry.is_file(follow_symlinks=linked):
             status = entry.stat(follow_symlinks=linked)  # a link to nowhere raises what the system says
             return Skipped(path, "special", f"a {_kind_of_file(status.st_mode)}, which is never opened")
-        kind = document_type(name)
-        return self._file(entry, kind, entry.stat(follow_symlinks=linked) if kind else None)
+        return self._file(entry, entry.stat(follow_symlinks=linked))
 
     def _folder(self, outer: Folder, entry: Entry, linked: bool) -> Folder | Skipped:
         status = entry.stat(follow_symlinks=linked)
@@ -268,15 +269,21 @@ class Crawl:
         scope = self.rules.ignore.scope_of(entry.path, outer.scope)
         return Folder(entry.path, scope, status.st_dev, status.st_ino)
 
-    def _file(self, entry: Entry, kind: str | None, status: os.stat_result | None) -> FileEntry | Skipped:
-        if kind is None or status is None or (kind == "archive" and not self.rules.archives):
-            why = "index.archives is off" if kind else f"files that end in .{extension(entry.name)} are not indexed"
-            return Skipped(entry.path, "type", why)
-        cap = self.rules.max_bytes.get(kind)
-        if cap is not None and status.st_size > cap:
-            size = f"{shown_size(status.st_size)}, and the limit for the type {kind!r} is {shown_size(cap)}"
-            return Skipped(entry.path, "too-large", f"{size} (index.max_file_mb)")
-        return FileEntry(entry.path, status.st_size, status.st_mtime_ns, status.st_dev, status.st_ino & _INODE_BITS)
+    def _file(self, entry: Entry, status: os.stat_result) -> FileEntry | Skipped:
+        """One file: to be read, to be found by its name alone, or passed over."""
+        kind, size, unread, failure = document_type(entry.name), status.st_size, "", ""
+        cap = self.rules.max_bytes.get(kind or "")
+        if kind is None:
+            unread = f"files that end in .{extension(entry.name)} are not read"
+        elif kind == "archive" and not self.rules.archives:
+            unread = "index.archives is off"
+        elif cap is not None and size > cap:
+            failure = "too-large"
+            unread = f"{shown_size(size)}, and the limit for the type {kind!r} is {shown_size(cap)} (index.max_file_mb)"
+        if unread and not (self.rules.names and type_by_name(entry.name)):
+            return Skipped(entry.path, failure or "type", unread)
+        inode = status.st_ino & _INODE_BITS
+        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, unread, failure)
 
 
 def _kind_of_file(mode: int) -> str:

@@ -13,7 +13,7 @@ from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
 from indexer.text.printable import display_path
 
-Status = Literal["indexed", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
+Status = Literal["indexed", "named", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +22,10 @@ class Why:
 
     path: str
     status: Status
-    """`indexed`, `changed` and some `folder`s can be found"""
+    """`indexed`, `named`, `changed` and some `folder`s can be found; `failed` where its name is indexed"""
     lines: tuple[str, ...]
     """for a person, the most important first"""
-
-    @property
-    def findable(self) -> bool:
-        return self.status in ("indexed", "changed")
+    findable: bool = False
 
 
 def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalogue) -> Why:
@@ -57,14 +54,19 @@ def _file(entry: FileEntry, row: FileRow | None) -> Why:
     same = (known.size, known.modified_ns, known.inode) == (entry.size, entry.modified_ns, entry.inode)
     later = () if same else ("it has changed since, and the next scan will read it again",)
     if known.state == "failed":
-        retry = "`foltr-search index --retry-failures` tries again"
-        return Why(entry.path, "failed", (f"it could not be read on {when} ({row.kind}): {row.reason}", *later, retry))
+        found = ("it is found by its name, folder, date and size",) if row.n_documents else ()
+        retry = () if entry.unread else ("`foltr-search index --retry-failures` tries again",)
+        said = f"it could not be read on {when} ({row.kind}): {row.reason}"
+        return Why(entry.path, "failed", (said, *found, *later, *retry), bool(found))
+    if known.state == "named":
+        said = f"found by its name, folder, date and size since {when}; no text of it is read: {row.reason}"
+        return Why(entry.path, "named", (said, *later), findable=True)
     noun = "document" if row.n_documents == 1 else "documents"
     lines = [f"indexed on {when}: {row.n_documents:,} {noun}"]
     if row.truncated:
         lines.append(f"only a part of its text is indexed: {row.truncated}")
     lines += [f"a part of it could not be read: {note}" for note in row.reason.splitlines()]
-    return Why(entry.path, "indexed" if same else "changed", (*lines, *later))
+    return Why(entry.path, "indexed" if same else "changed", (*lines, *later), findable=True)
 
 
 def _skipped(path: str, skipped: Skipped) -> list[str]:
@@ -76,7 +78,10 @@ def _skipped(path: str, skipped: Skipped) -> list[str]:
 def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
     known = catalogue.known(path)
     n_failed = sum(1 for file in known.values() if file.state == "failed")
+    n_named = sum(1 for file in known.values() if file.state == "named")
     lines = [f"a folder that is indexed: {len(known) - n_failed:,} files of it can be found"]
+    if n_named:
+        lines.append(f"{n_named:,} of them by their names alone: no text of them is read")
     if n_failed:
         lines.append(f"{n_failed:,} of its files could not be read")
     prefix = path.removesuffix(os.sep) + os.sep

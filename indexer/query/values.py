@@ -27,6 +27,10 @@ TYPE_ALIASES = {
     "book": "ebook", "books": "ebook", "epub": "ebook", "ipynb": "notebook", "jupyter": "notebook",
     "notebooks": "notebook", "ics": "calendar", "event": "calendar", "events": "calendar",
     "zip": "archive", "tar": "archive", "archives": "archive", "csv": "data", "json": "data", "pdfs": "pdf",
+    "picture": "image", "pictures": "image", "photo": "image", "photos": "image", "images": "image", "jpg": "image",
+    "png": "image", "music": "audio", "song": "audio", "songs": "audio", "recording": "audio", "sound": "audio",
+    "mp3": "audio", "movie": "video", "movies": "video", "film": "video", "films": "video", "videos": "video",
+    "binary": "other", "unknown": "other",
 }  # fmt: skip
 """Other words for the members of TYPES."""
 

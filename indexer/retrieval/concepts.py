@@ -32,6 +32,8 @@ COMPLETED = 0.1
 """what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
 WHOLE = 0.1
 """a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
+MAX_NAMES = 2_000
+"""numbers in names that go on as a typed one begins"""
 QUERY_FIELDS = {
     "from": ("author",), "to": ("recipients",), "path": ("path", "name"), "subject": ("title", "subject"),
     None: TEXT_FIELDS,
@@ -62,6 +64,8 @@ class Concept:
     """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
     pieces: tuple[tuple[str, ...], ...] = ()
     """of a joined word: the terms that may stand at each of its positions, next to each other; () for others"""
+    name_pieces: tuple[tuple[str, ...], ...] = ()
+    """the same for names of files, where a number may go on: IMG_2026 is the beginning of IMG_20260815"""
     written: str = ""
     """in lower case, a word that is meant as it is written; "" for others"""
 
@@ -147,10 +151,22 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
         wholes = _completions(snapshot, whole, fields) if whole else ()
     name = whole or (parts[0] if len(parts) == 1 else written)
     forms = (*((term,) for term in wholes), parts)
+    going_on = _going_on(snapshot, parts[-1]) if len(parts) > 1 and "name" in fields else ()
+    names = (*pieces[:-1], tuple(dict.fromkeys((*pieces[-1], *going_on)))) if going_on else ()
     return Concept(
-        node, forms, (name, *parts), fields, width=len(parts), pieces=pieces,
+        node, forms, (name, *parts), fields, width=len(parts), pieces=pieces, name_pieces=names,
         written=written if "body" in fields else "", is_beginning=is_beginning,
     )  # fmt: skip
+
+
+def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
+    """The numbers in names of files that begin with a year, or a year and more: 2026 is the beginning of 20260815."""
+    if not (number.isdecimal() and 4 <= len(number) < 8):
+        return ()
+    return snapshot.remember(
+        ("going on", number),
+        lambda: tuple(term for term in snapshot.terms_with_prefix("name", number, MAX_NAMES) if term.isdecimal()),
+    )
 
 
 def _raw_concepts(
@@ -258,7 +274,7 @@ def _common_prefix(a: str, b: str) -> str:
 
 
 def _adjacent_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
-    starts = adjacent(snapshot, field, concept.pieces)
+    starts = adjacent(snapshot, field, (field == "name" and concept.name_pieces) or concept.pieces)
     docs, tf = np.unique(starts >> PLACE_BITS, return_counts=True)
     return docs, tf.astype(np.float64)
 

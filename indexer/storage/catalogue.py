@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 VERSION = 2
 """of the tables; another version is rebuilt from the files"""
 
+UNREAD = "unread"
+"""the reader of a file that the crawl says is not read"""
+
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
     """CREATE TABLE files (
@@ -44,10 +47,11 @@ TABLES = (
         modified_ns INTEGER NOT NULL,   -- since the epoch, UTC
         device INTEGER NOT NULL,
         inode INTEGER NOT NULL,
-        state TEXT NOT NULL,            -- indexed; failed; pending: the index may lack it, read it again
+        state TEXT NOT NULL,            -- indexed; named: its name alone, and nothing is wrong; failed;
+                                        -- pending: the index may lack it, read it again
         kind TEXT NOT NULL,             -- of the failure, as in ExtractionError
-        reason TEXT NOT NULL,           -- of the failure; or one line for each part that could not be read
-        reader TEXT NOT NULL,           -- the version of the extractors and their limits
+        reason TEXT NOT NULL,           -- of the failure, or why it is not read; or a line for each part that failed
+        reader TEXT NOT NULL,           -- the version of the extractors and their limits; "unread" if none was asked
         indexed_at REAL NOT NULL        -- seconds since the epoch
     )""",
     """CREATE TABLE documents (
@@ -224,6 +228,8 @@ class DocumentRow:
 class Counts:
     n_files: int
     """files that were read"""
+    n_named: int
+    """files that are found by their names alone"""
     n_documents: int
     n_failures: int
     n_skipped: int
@@ -247,7 +253,7 @@ class KnownFile(NamedTuple):
     device: int
     inode: int
     state: str
-    """indexed, failed or pending"""
+    """indexed, named, failed or pending"""
     reader: str
 
 
@@ -344,20 +350,20 @@ class Catalogue:
     def text(self, doc_id: int) -> str:
         """The text of a document; "" when it was removed meanwhile."""
         rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
-        return zlib.decompress(rows[0][0]).decode("utf-8") if rows else ""
+        return _text(rows[0][0]) if rows else ""
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
         """The ids of those documents that are there, each with its path, title, properties and text in lines."""
         wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
         rows = self._rows(
             "SELECT doc_id, path, title, properties, text_z"
-            " FROM documents JOIN files USING (file_id) JOIN texts USING (doc_id)"
+            " FROM documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
             " WHERE doc_id IN (SELECT value FROM json_each(?))",
             wanted,
         )
         for doc_id, path, title, properties, text_z in rows:
             values = (value for _, value in _pairs(properties))
-            yield doc_id, "\n".join((os.fsdecode(path), title, *values, zlib.decompress(text_z).decode("utf-8")))
+            yield doc_id, "\n".join((os.fsdecode(path), title, *values, _text(text_z)))
 
     def doc_ids_of(self, path: str) -> tuple[int, ...]:
         """The documents of one file, in their order in it."""
@@ -388,7 +394,8 @@ class Catalogue:
         states = dict(self._rows("SELECT state, count(*) FROM files GROUP BY state"))
         n_documents = self._rows("SELECT count(*) FROM documents")[0][0]
         n_failures = states.pop("failed", 0)
-        return Counts(sum(states.values()), n_documents, n_failures, sum(self.skipped_by_rule().values()))
+        n_named, n_skipped = states.pop("named", 0), sum(self.skipped_by_rule().values())
+        return Counts(sum(states.values()), n_named, n_documents, n_failures, n_skipped)
 
     def failures(self) -> list[Failure]:
         """Every file that could not be read, by path."""
@@ -454,6 +461,10 @@ def _document(row: tuple[Any, ...]) -> DocumentRow:
     return DocumentRow(*values)
 
 
+def _text(text_z: bytes | None) -> str:
+    return zlib.decompress(text_z).decode("utf-8") if text_z else ""
+
+
 def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
     return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
 
@@ -500,7 +511,8 @@ class Batch:
                 msgspec.msgpack.encode(document.pages),
             )
         )  # fmt: skip
-        self.texts.append((doc_id, document.text_z))
+        if document.text_z:
+            self.texts.append((doc_id, document.text_z))
         if document.message_ids:
             self.mails.append((doc_id, document.message_ids))
         self.n_text_bytes += len(document.text_z)

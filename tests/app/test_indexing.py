@@ -6,6 +6,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.indexing import crawl_rules, fold_moves, update_index, watch, why
@@ -107,12 +108,14 @@ def test_a_second_process_is_told_who_is_writing(paths: Paths, notes: Path) -> N
 
 
 def test_settings_become_rules(paths: Paths, notes: Path) -> None:
-    """Exclusions, hidden files, size caps and archives are taken from the settings."""
+    """Exclusions, hidden files, size caps, archives and names are taken from the settings."""
     (notes / ".hidden.txt").write_text("x")
     (notes / "big.html").write_bytes(b"x" * 2_000)
     (notes / "z.zip").write_bytes(b"PK\5\6" + bytes(18))
     chosen = IndexSettings(workers=1, exclude=["b.*"], hidden=True, archives=False, max_file_mb={"html": 0.001})
     update_index(Settings(index=chosen), paths)
+    assert known(paths) == {"a.txt", ".hidden.txt", "big.html", "z.zip"}
+    update_index(Settings(index=msgspec.structs.replace(chosen, names=False)), paths)
     assert known(paths) == {"a.txt", ".hidden.txt"}
 
 

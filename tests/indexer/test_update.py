@@ -123,6 +123,68 @@ def test_a_mail_that_was_read_is_a_move(device: Device) -> None:
     assert device.catalogue.doc_ids_of_thread("root@x") == device.catalogue.doc_ids()
 
 
+def named(device: Device) -> dict[str, tuple[str, str, int]]:
+    """Path below the folder -> state, kind of failure, number of documents."""
+    rows = {path: device.catalogue.file(path) for path in device.catalogue.paths()}
+    return {
+        os.path.relpath(path, device.files): (row.known.state, row.kind, row.n_documents)
+        for path, row in rows.items() if row is not None
+    }  # fmt: skip
+
+
+def by_name(device: Device, word: str) -> list[str]:
+    """The files whose name holds `word`."""
+    snapshot = Index.open(device.data / "index").snapshot()
+    ids = snapshot.documents["doc_id"][snapshot.postings("name", word).docs].tolist()
+    return sorted(os.path.basename(row.path) for row in device.catalogue.documents(ids).values())
+
+
+def test_every_file_is_found_by_its_name(device: Device) -> None:
+    """A program, a binary file of no known type, a broken PDF, a file too large, an empty one: all are found."""
+    device.write("heron.exe", "x")
+    (device.files / "heron.qqq").write_bytes(bytes(range(256)) * 20)
+    (device.files / "heron.pdf").write_bytes(b"%PDF-1.7 broken")
+    device.write("heron.md", "x" * 3_000)
+    device.write("heron.txt", "")
+    device.rules = CrawlRules(max_bytes={"markdown": 2_000})
+    summary = device.updater().scan()
+    assert by_name(device, "heron") == ["heron.exe", "heron.md", "heron.pdf", "heron.qqq", "heron.txt"]
+    assert named(device) == {
+        "heron.exe": ("named", "", 1), "heron.qqq": ("named", "", 1), "heron.pdf": ("failed", "malformed", 1),
+        "heron.md": ("failed", "too-large", 1), "heron.txt": ("indexed", "", 1),
+    }  # fmt: skip
+    assert (summary.n_failed, summary.n_documents) == (2, 5)
+    counts = device.catalogue.counts()
+    assert (counts.n_files, counts.n_named, counts.n_failures) == (1, 2, 2)
+    again = device.updater().scan(retry_failures=False)
+    assert (again.changed_anything, again.n_unchanged) == (False, 5)
+    types = {os.path.basename(row.path): row.type for row in device.catalogue.documents(range(100)).values()}
+    assert types == {"heron.exe": "other", "heron.qqq": "other", "heron.pdf": "pdf", "heron.md": "markdown",
+                     "heron.txt": "text"}  # fmt: skip
+    assert device.agrees()
+
+
+def test_a_limit_that_is_raised_has_the_file_read(device: Device) -> None:
+    """And one that is lowered leaves the name; without names nothing is left."""
+    device.write("heron.md", "egret " * 500)
+    for cap, found in ((9_000, ["heron.md"]), (1_000, []), (9_000, ["heron.md"])):
+        device.rules = CrawlRules(max_bytes={"markdown": cap})
+        device.updater().scan()
+        assert (device.found("egret"), by_name(device, "heron")) == (found, ["heron.md"])
+    device.rules = CrawlRules(max_bytes={"markdown": 1_000}, names=False)
+    device.updater().scan()
+    assert (by_name(device, "heron"), device.agrees()) == ([], True)
+
+
+def test_names_that_are_not_wanted_are_not_there(device: Device) -> None:
+    """Without names a failure is a failure and no more."""
+    (device.files / "heron.qqq").write_bytes(bytes(range(256)) * 20)
+    device.write("heron.exe", "x")
+    device.rules = CrawlRules(names=False)
+    device.updater().scan()
+    assert named(device) == {"heron.qqq": ("failed", "unsupported", 0)}
+
+
 def test_a_moved_folder_keeps_its_files_and_tells_the_moves(device: Device) -> None:
     """After renaming a folder its files have new paths, and whoever asked learns of each move."""
     old = device.write("old/a.txt", "heron")

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def test_status_counts_and_lists_failures(device: Device) -> None:
-    """A file that cannot be read is counted and listed with its reason; the others are indexed."""
+    """A file that cannot be read is counted, listed with its reason and found by its name; the others are indexed."""
     (device.notes / "broken.pdf").write_bytes(b"%PDF-1.7\nthis is no PDF")
     device.index()
     status = json.loads(device.run("status", "--json", "--failures").stdout)
-    assert (status["v"], status["n_documents"], status["n_failures"]) == (1, 6, 1)
+    assert (status["v"], status["n_documents"], status["n_failures"]) == (1, 6 + 1, 1)
     assert status["roots"] == [{"path": str(device.notes)}]
     (failure,) = status["failures"]
     assert failure["path"] == str(device.notes / "broken.pdf")
     assert failure["reason"]
     assert device.run("status", "--failures").stdout.startswith(f"{device.notes / 'broken.pdf'}\t{failure['kind']}\t")
-    assert "6 in 6 files" in device.run("status").stdout
+    assert "7; 6 files were read" in device.run("status").stdout

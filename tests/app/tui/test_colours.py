@@ -102,4 +102,4 @@ async def test_an_unknown_theme_is_one_line(stage: Stages) -> None:
     async with one.app.run_test(size=(120, 30)) as pilot:
         await one.until(pilot, lambda: bool(one.notes), "the line")
         (note,) = one.notes
-        assert note.startswith("screen.theme: there is no theme drak; known are dark, light, ansi, ")
+        assert note.startswith("screen.theme: there is no theme 'drak'; the nearest one is dark")

@@ -205,7 +205,9 @@ def test_states(single, name: str, headers: str, states: list[str]) -> None:
 
 def test_tags_that_mail_programs_keep(single) -> None:
     """Labels and keywords; not those that are folders, states or a program's own."""
-    head = "X-Mozilla-Keys: $label1 family NonJunk\nX-Gmail-Labels: Inbox,Opened,Category updates,Tax 2024\nTo: a@b\n\nb"
+    head = (
+        "X-Mozilla-Keys: $label1 family NonJunk\nX-Gmail-Labels: Inbox,Opened,Category updates,Tax 2024\nTo: a@b\n\nb"
+    )
     assert [value for key, value in single("a.eml", head).properties if key == "tag"] == ["family", "Tax 2024"]
 
 

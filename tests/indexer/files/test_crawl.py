@@ -8,6 +8,7 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,29 +166,45 @@ def test_a_followed_link_leads_outside(tmp_path: Path) -> None:
 
 
 def test_a_file_above_its_types_cap_names_both_numbers(tmp_path: Path) -> None:
-    """Too large is a rule with its limit, by type."""
+    """Too large is a failure with its limit, by type, and is found by its name; a rule where names are not wanted."""
     (tmp_path / "big.txt").write_bytes(b"x" * 2001)
     (tmp_path / "big.html").write_bytes(b"x" * 2001)
-    (item,) = [i for i in Crawl([str(tmp_path)], CrawlRules(max_bytes={"text": 2000})) if isinstance(i, Skipped)]
-    assert (item.path, item.rule) == (str(tmp_path / "big.txt"), "too-large")
-    assert "2 kB" in item.reason
+    rules = CrawlRules(max_bytes={"text": 2000})
+    found = {item.path: item for item in Crawl([str(tmp_path)], rules) if isinstance(item, FileEntry)}
+    one, other = found[str(tmp_path / "big.txt")], found[str(tmp_path / "big.html")]
+    assert (one.failure, other.failure, other.unread) == ("too-large", "", "")
+    assert "2 kB" in one.unread
+    (item,) = [i for i in Crawl([str(tmp_path)], replace(rules, names=False)) if isinstance(i, Skipped)]
+    assert (item.path, item.rule, item.reason) == (str(tmp_path / "big.txt"), "too-large", one.unread)
+
+
+def test_files_without_text_are_found_by_name(tmp_path: Path) -> None:
+    """Programs and fonts are files with the reason why nothing of them is read; what programs leave behind is not."""
+    make(tmp_path, "a.ttf", "setup.exe", "libc.so.6", "b.txt", "c.pyc", "d.part", "e.lock")
+    found = {Path(item.path).name: item for item in Crawl([str(tmp_path)], CrawlRules()) if isinstance(item, FileEntry)}
+    assert {name: bool(item.unread) for name, item in found.items()} == {
+        "a.ttf": True, "setup.exe": True, "libc.so.6": True, "b.txt": False,
+    }  # fmt: skip
+    assert found["a.ttf"].unread == "files that end in .ttf are not read"
 
 
 def test_types_that_are_not_indexed_are_counted_per_folder(tmp_path: Path) -> None:
-    """A hundred photos are one line with their number."""
-    make(tmp_path, "a.txt", *(f"photos/{i}.jpg" for i in range(100)))
-    crawl = Crawl([str(tmp_path)], CrawlRules())
+    """A hundred fonts are one line with their number, where names are not wanted."""
+    make(tmp_path, "a.txt", *(f"photos/{i}.ttf" for i in range(100)))
+    crawl = Crawl([str(tmp_path)], CrawlRules(names=False))
     (item,) = [item for item in crawl if isinstance(item, Skipped)]
     assert (item.path, item.rule) == (str(tmp_path / "photos"), "type")
-    assert ".jpg (100)" in item.reason
+    assert ".ttf (100)" in item.reason
     assert crawl.by_rule == {"type": 100}
 
 
 def test_archives_can_be_switched_off(tmp_path: Path) -> None:
-    """Without archives a ZIP file is a type that is not indexed."""
+    """Without archives a ZIP file has a name and nothing more."""
     make(tmp_path, "a.zip")
-    assert files(Crawl([str(tmp_path)], CrawlRules())) == {str(tmp_path / "a.zip")}
-    assert files(Crawl([str(tmp_path)], CrawlRules(archives=False))) == set()
+    assert [item.unread for item in Crawl([str(tmp_path)], CrawlRules()) if isinstance(item, FileEntry)] == [""]
+    found = [item for item in Crawl([str(tmp_path)], CrawlRules(archives=False)) if isinstance(item, FileEntry)]
+    assert [item.unread for item in found] == ["index.archives is off"]
+    assert files(Crawl([str(tmp_path)], CrawlRules(archives=False, names=False))) == set()
 
 
 def test_an_unreadable_folder_is_recorded_and_its_neighbours_are_not_harmed(tmp_path: Path) -> None:
@@ -246,12 +263,14 @@ def test_another_file_system_is_not_entered_unless_asked(tmp_path: Path) -> None
         ("a/dropped.log", "ignored"),
         ("node_modules/x/y.js", "default-ignore"),
         (".secret/x.txt", "hidden"),
-        ("photo.jpg", "type"),
+        ("photo.ttf", ""),
+        ("photo.pyc", "type"),
     ],
 )
 def test_one_path_is_judged_as_in_the_walk(tmp_path: Path, name: str, rule: str) -> None:
     """`locate` replays the rules along one path and comes to the verdict of the whole walk."""
-    make(tmp_path, "kept.txt", "a/kept.txt", "a/dropped.log", "node_modules/x/y.js", ".secret/x.txt", "photo.jpg")
+    make(tmp_path, "kept.txt", "a/kept.txt", "a/dropped.log", "node_modules/x/y.js", ".secret/x.txt")
+    make(tmp_path, "photo.ttf", "photo.pyc")
     (tmp_path / "a" / ".gitignore").write_text("*.log\n")
     crawl = Crawl([str(tmp_path)], CrawlRules())
     found = crawl.locate(str(tmp_path / name))

@@ -19,7 +19,16 @@ from indexer.update import Job, Updater, open_catalogue
 def tree(tmp_path: Path, pool: WorkerPool[PreparedFile]) -> Path:
     """An indexed tree with one file for each reason."""
     root = tmp_path / "files"
-    for name in ("good.txt", "a/b.log", "node_modules/x/y.js", ".secret/x.txt", "photo.jpg", "old.txt", "gone.txt"):
+    for name in (
+        "good.txt",
+        "a/b.log",
+        "node_modules/x/y.js",
+        ".secret/x.txt",
+        "font.ttf",
+        "c.pyc",
+        "old.txt",
+        "gone.txt",
+    ):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("text")
     (root / "a" / ".gitignore").write_text("*.log\n")
@@ -57,12 +66,16 @@ def ask(tree: Path, name: str) -> Why:
         ("a/b.log", "skipped", "'*.log' in {tree}/a/.gitignore"),
         ("node_modules/x/y.js", "skipped", "the folder above it, {tree}/node_modules, is passed over"),
         (".secret/x.txt", "skipped", "index.hidden is off"),
-        ("photo.jpg", "skipped", ".jpg"),
-        ("big.txt", "skipped", "3 kB, and the limit for the type 'text' is 2 kB"),
+        ("font.ttf", "named", "found by its name, folder, date and size"),
+        ("font.ttf", "named", "files that end in .ttf are not read"),
+        ("c.pyc", "skipped", ".pyc"),
+        ("big.txt", "failed", "3 kB, and the limit for the type 'text' is 2 kB"),
+        ("big.txt", "failed", "it is found by its name"),
         ("fifo", "skipped", "FIFO"),
         ("../elsewhere.txt", "outside", "outside the folders that are indexed: {tree}"),
         ("a", "folder", "0 files"),
-        ("", "folder", "3 files"),  # good, old, and gone, which is still indexed
+        ("", "folder", "4 files"),  # good, old, the font, and gone, which is still indexed
+        ("", "folder", "1 of them by their names alone"),
     ],
 )
 def test_each_reason_is_named(tree: Path, name: str, status: str, said: str) -> None:
@@ -80,5 +93,5 @@ def test_a_removed_file_that_is_still_indexed_says_so(tree: Path) -> None:
 def test_a_folder_lists_what_was_passed_over_in_it(tree: Path) -> None:
     """Asked about the root, the answer names the pruned folders and special files."""
     text = "\n".join(ask(tree, "").lines)
-    for name in ("node_modules", "fifo", "big.txt", ".secret"):
+    for name in ("node_modules", "fifo", ".pyc (1)", ".secret"):
         assert name in text

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from indexer.query.nodes import Word
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import (
     COMPLETED,
@@ -182,3 +183,14 @@ def test_words_that_look_like_code_are_meant_as_written_too(make_index: MakeInde
     snapshot = make_index(texts).snapshot()
     assert joined_counts(snapshot, "e1000e", texts) == {0: NOT_AS_WRITTEN, 1: 1}
     assert joined_counts(snapshot, "heron", texts) == {2: 1, 3: 1}
+
+
+def test_a_year_in_a_name_is_the_beginning_of_its_dates(make_index: MakeIndex) -> None:
+    """IMG_2026 finds IMG_20260815 and IMG_2026_0815 among names, in texts only itself."""
+    names = ["IMG_20260815_1.jpg", "IMG_2026_0815.jpg", "IMG_2025_2026.jpg", "IMG_20250815.jpg"]
+    documents: list[dict[str, str]] = [{"path": f"/photos/{name}"} for name in names]
+    snapshot = make_index([*documents, {"text": "IMG_20260815"}, {"text": "img 2026"}]).snapshot()
+    lookup = ConceptLookup(snapshot, ("en",))
+    (concept,) = lookup.of(Word("IMG_2026"))
+    found = {field: docs.tolist() for field, (docs, _) in lookup.counts(concept).items()}
+    assert found == {"name": [0, 1], "body": [5]}

@@ -112,7 +112,7 @@ def test_counts_and_lists_say_what_there_is(catalogue: Catalogue) -> None:
     fail(catalogue, "/z.pdf", "encrypted", "needs a password")
     fail(catalogue, "/b.pdf", "malformed", "no trailer")
     note_scan(catalogue, roots=["/"], skipped=[Skipped("/f", "special", "a FIFO")], by_rule={"special": 1, "type": 40})
-    assert catalogue.counts() == Counts(n_files=1, n_documents=1, n_failures=2, n_skipped=1 + 40)
+    assert catalogue.counts() == Counts(n_files=1, n_named=0, n_documents=1, n_failures=2, n_skipped=1 + 40)
     assert catalogue.failures() == [
         Failure("/b.pdf", "malformed", "no trailer"), Failure("/z.pdf", "encrypted", "needs a password"),
     ]  # fmt: skip

@@ -1,0 +1,60 @@
+"""`foltr-search saved`: searches that have a name, to be used as @name."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.commands.completing import saved_names
+
+EXAMPLES = """
+foltr-search saved                                list them
+foltr-search saved add tax 'type:pdf (tax OR vat)'
+foltr-search search @tax 2024                     use one, with more words after it
+foltr-search saved remove tax
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """List, keep and forget saved searches: @NAME in a query stands for the text that was saved.
+
+    They are lines of searches.toml beside config.toml, which you may edit. Works on the screen, too.
+    """
+    if ctx.invoked_subcommand:
+        return 0
+    from app.commands.printed import printed_path
+    from app.search.saved import SavedSearches
+
+    searches = SavedSearches(load().paths.saved).all()
+    for name, text in searches.items():
+        click.echo(f"@{name}\t{printed_path(text)}")
+    if not searches:
+        say("nothing is saved; foltr-search saved add NAME QUERY does it")
+    return FOUND if searches else NOTHING_FOUND
+
+
+@command.command(
+    "add", examples="foltr-search saved add notes 'dir:~/notes type:markdown'",
+    context_settings={"ignore_unknown_options": True},
+)  # fmt: skip
+@click.argument("name")
+@click.argument("query", nargs=-1, required=True)
+def add(name: str, query: tuple[str, ...]) -> int:
+    """Save QUERY as @NAME, in place of what had that name."""
+    from app.search.saved import SavedSearches
+
+    SavedSearches(load().paths.saved).save(name, " ".join(query))
+    say(f"saved as @{name.removeprefix('@')}")
+    return 0
+
+
+@command.command("remove", examples="foltr-search saved remove notes")
+@click.argument("name", shell_complete=saved_names)
+def remove(name: str) -> int:
+    """Forget the search that is saved as @NAME."""
+    from app.search.saved import SavedSearches
+
+    SavedSearches(load().paths.saved).remove(name)
+    return 0

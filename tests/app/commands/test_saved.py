@@ -1,0 +1,31 @@
+"""`saved` from the outside, and @name wherever a query is asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.app.commands.test_completion import completions
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def test_a_search_is_saved_used_and_removed(device: Device) -> None:
+    """With more words after it, and the same as its text; completed behind @."""
+    device.index()
+    assert device.run("saved").returncode == 1
+    assert device.run("saved", "add", "diving", "fish", "-stork", "dives").returncode == 0
+    assert device.run("saved").stdout == "@diving\tfish -stork dives\n"
+    for more in ("", " river"):
+        short, long = device.run("search", "@diving" + more), device.run("search", "fish -stork dives" + more)
+        assert short.stdout == long.stdout != ""
+        assert short.stderr == long.stderr
+    assert completions(device, "search", "@d") == ["@diving"]
+    assert completions(device, "saved", "remove", "d") == ["diving"]
+    unknown = device.run("search", "@divign", "heron")
+    assert "no search is saved as @divign; did you mean @diving?" in unknown.stderr
+    assert unknown.returncode == 0
+    assert device.run("saved", "remove", "@diving").returncode == 0
+    assert device.run("saved", "remove", "diving").stderr == "foltr-search: no search is saved as @diving; none is\n"
+    refused = device.run("saved", "add", "loop", "@loop")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
@@ -20,14 +21,36 @@ STOP_SECONDS = 1.5
 """to wait for the process to end; after that it ends by itself, once it has committed"""
 
 
+def _environment(paths: Paths) -> dict[str, str]:
+    """The variables of a process of this program that works on the same folders."""
+    place = str(Path(app.__file__).parent.parent)
+    before = os.environ.get("PYTHONPATH")
+    return {
+        **os.environ,
+        "PYTHONPATH": place + (os.pathsep + before if before else ""),
+        "FOLTR_CONFIG_DIR": str(paths.config_dir),
+        "FOLTR_DATA_DIR": str(paths.data_dir),
+    }
+
+
+def start_resident(paths: Paths) -> None:
+    """Start the process that answers single commands, and let it be; it leaves when idle, or when there is one."""
+    subprocess.Popen(
+        [sys.executable, "-P", "-m", "app", "serve", "--no-watch", "--idle", "--quiet"], cwd=paths.data_dir,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_environment(paths),
+        start_new_session=True,
+    )  # fmt: skip
+
+
 class BackgroundIndexer:
     """Runs `foltr-search watch --events` and passes its reports on; the process ends with this one, however it ends.
 
     `on_progress` is called from a thread of its own.
     """
 
-    def __init__(self, paths: Paths, on_progress: OnProgress) -> None:
-        self._paths, self._on_progress = paths, on_progress
+    def __init__(self, paths: Paths, on_progress: OnProgress, *, arguments: Sequence[str] = ()) -> None:
+        """`arguments` are more options of `watch`."""
+        self._paths, self._on_progress, self._arguments = paths, on_progress, arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
 
@@ -36,10 +59,10 @@ class BackgroundIndexer:
         if self._process is not None and self._process.poll() is None:
             return
         # -P keeps a folder called `app` in the current directory from being taken for this program.
-        command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events"]
+        command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events", *self._arguments]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self._environment(),
-            start_new_session=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            env=_environment(self._paths),
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
         self._reader.start()
@@ -56,16 +79,6 @@ class BackgroundIndexer:
             process.wait(STOP_SECONDS)
         if self._reader is not None and process.returncode is not None:
             self._reader.join(STOP_SECONDS)
-
-    def _environment(self) -> dict[str, str]:
-        place = str(Path(app.__file__).parent.parent)
-        before = os.environ.get("PYTHONPATH")
-        return {
-            **os.environ,
-            "PYTHONPATH": place + (os.pathsep + before if before else ""),
-            "FOLTR_CONFIG_DIR": str(self._paths.config_dir),
-            "FOLTR_DATA_DIR": str(self._paths.data_dir),
-        }
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
         for line in process.stdout or ():

@@ -177,6 +177,29 @@ def _watching(patient: Patient) -> Findings:
     yield "note" if few else "ok", f"{limit:,} folders can be watched{advice}"
 
 
+def _resident(patient: Patient) -> Findings:
+    from app.resident.asking import standing
+    from app.resident.line import AVAILABLE, socket_path
+
+    if not AVAILABLE:
+        yield "note", "this system has no Unix sockets; every command works alone"
+        return
+    socket = Path(socket_path(str(patient.paths.data_dir)))
+    said = standing(str(patient.paths.data_dir))
+    if said:
+        yield "ok", said
+    elif socket.exists():
+        yield (
+            "note",
+            f"nobody answers at {display_path(str(socket))}; commands work alone, the next one takes its place",
+        )
+    else:
+        yield "ok", "none: every command works alone (`foltr-search serve` starts one)"
+    for path in (socket.parent, socket):
+        if path.exists() and (path.stat().st_mode & 0o077 or path.stat().st_uid != os.getuid()):
+            yield "broken", f"{display_path(str(path))}: wanted a file of yours alone"
+
+
 def _terminal(patient: Patient) -> Findings:
     columns, lines = shutil.get_terminal_size()
     names = ("TERM", "COLORTERM", "NO_COLOR", "LANG", "TMUX", "SSH_TTY")
@@ -208,6 +231,7 @@ CHECKS: Mapping[str, Callable[[Patient], Findings]] = {
     "meaning": _meaning,
     "learning": _state,
     "watching": _watching,
+    "resident": _resident,
     "terminal": _terminal,
     "programs": _programs,
 }

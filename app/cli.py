@@ -6,7 +6,6 @@ Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FO
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import io
 import os
@@ -29,6 +28,8 @@ COMMANDS: Mapping[str, str] = {
     "search": "app.commands.search",
     "open": "app.commands.open",
     "watch": "app.commands.watch",
+    "serve": "app.commands.serve",
+    "mcp": "app.commands.mcp",
     "why": "app.commands.why",
     "status": "app.commands.status",
     "model": "app.commands.model",
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "app.commands.doctor",
     "completion": "app.commands.completion",
     "man": "app.commands.man",
+    "purge": "app.commands.purge",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
@@ -90,6 +92,8 @@ class DeviceProgram(Group):
             from app.commands.screen import command
 
             return "screen", command, args
+        import difflib
+
         like = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean `{like[0]}`?" if like else f"to search for it: {NAME} search {name}"
         raise click.UsageError(f"`{name}` is neither a command nor a folder; {hint}", ctx)
@@ -196,7 +200,7 @@ def describe(error: Exception) -> str:
     from indexer.errors import IndexDamaged, IndexerError
 
     message = " ".join(str(error).split())
-    if isinstance(error, IndexDamaged) and NAME not in message:
+    if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
         return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
         return message

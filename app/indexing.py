@@ -13,8 +13,8 @@ from pathlib import Path
 from app.settings import Paths, Settings, index_roots
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
-from indexer.extract import Limits, WorkerPool
-from indexer.extract.source import MEGABYTE
+from indexer.extract.pool import WorkerPool
+from indexer.extract.source import MEGABYTE, Limits
 from indexer.extract.worker import give_way, return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules

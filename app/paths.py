@@ -6,13 +6,14 @@ import base64
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from app.standard_folders import standard_folder
 
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
@@ -42,8 +43,8 @@ class Paths:
         env = os.environ if env is None else env
         config, data = env.get("FOLTR_CONFIG_DIR", ""), env.get("FOLTR_DATA_DIR", "")
         return cls(
-            config_dir=Path(config).expanduser().absolute() if config else _platform_dir("config"),
-            data_dir=Path(data).expanduser().absolute() if data else _platform_dir("data"),
+            config_dir=Path(config).expanduser().absolute() if config else Path(standard_folder("config", env)),
+            data_dir=Path(data).expanduser().absolute() if data else Path(standard_folder("data", env)),
         )
 
     @property
@@ -118,14 +119,6 @@ def _close(path: Path) -> None:
         raise SettingsError(f"{path}: wanted a file of yours alone, got one of another user") from error
 
 
-def _platform_dir(kind: Literal["config", "data"]) -> Path:
-    import platformdirs
-
-    if kind == "config":
-        return platformdirs.user_config_path("foltr-search", appauthor=False)
-    return platformdirs.user_data_path("foltr-search", appauthor=False)
-
-
 def remembered_roots(paths: Paths) -> tuple[str, ...]:
     """The folders that were added by `index FOLDER` or on the first start, in that order; raises SettingsError."""
     try:
@@ -162,6 +155,8 @@ def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
 
 def write_private(path: Path, content: bytes) -> None:
     """Replace a file at once and for its owner only (0600): it holds the old content or the new, never half of it."""
+    import tempfile
+
     descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -27,6 +27,7 @@ __all__ = [
     "MeaningSettings",
     "OpenSettings",
     "Paths",
+    "ResidentSettings",
     "ScreenSettings",
     "SearchSettings",
     "Settings",
@@ -78,7 +79,8 @@ class IndexSettings(Section, frozen=True):
         int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
     ] = 0
     seconds_per_file: Annotated[
-        float, Meta(gt=0, le=3600, description="A file that takes longer to read is given up, in seconds.")
+        float,
+        Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
     ] = 30.0
     memory_mb: Annotated[
         int, Meta(ge=128, le=1_000_000, description="Memory that reading one file may take, in MB.")
@@ -115,7 +117,10 @@ class MeaningSettings(Section, frozen=True):
         Meta(description="Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."),
     ] = ""
     one_shot: Annotated[
-        bool, Meta(description="Use it for single commands too, each of which then takes .4 s longer.")
+        bool,
+        Meta(
+            description="Use it for single commands too; each takes .4 s longer, but where a resident process answers."
+        ),
     ] = False
     pause_on_battery: Annotated[
         bool, Meta(description="Wait with making vectors while the machine runs on battery.")
@@ -188,6 +193,18 @@ class OpenSettings(Section, frozen=True):
     ] = "system"
 
 
+class ResidentSettings(Section, frozen=True):
+    """The process that answers single commands at once (`foltr-search serve`); without it each works alone."""
+
+    start: Annotated[
+        Literal["when asked", "on demand"],
+        Meta(description="on demand: the first `search` starts one that answers only and leaves when idle."),
+    ] = "when asked"
+    idle_minutes: Annotated[
+        float, Meta(gt=0, le=10_080, description="Minutes without a question after which it leaves (serve --idle).")
+    ] = 10.0
+
+
 class FederationSettings(Section, frozen=True):
     """Sharing a common ranker with a group (`foltr-search join LINK`); docs/privacy.md says what leaves this device."""
 
@@ -229,6 +246,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     history: HistorySettings = HistorySettings()
     screen: ScreenSettings = ScreenSettings()
     open: OpenSettings = OpenSettings()
+    resident: ResidentSettings = ResidentSettings()
     federation: FederationSettings = FederationSettings()
 
     @classmethod

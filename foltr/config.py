@@ -8,7 +8,6 @@ environment variable, then the file, then the default. Everything here works on 
 
 from __future__ import annotations
 
-import difflib
 import re
 import textwrap
 import tomllib
@@ -265,6 +264,8 @@ class Scheme(Generic[S]):
 
     def nearest(self, name: str) -> str:
         """A hint that names the keys most like `name`."""
+        import difflib
+
         if "." not in name:
             tables = list(self.sections)
             like = difflib.get_close_matches(name, tables, n=1)

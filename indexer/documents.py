@@ -28,6 +28,8 @@ class FileEntry:
     """nanoseconds since the epoch, UTC"""
     device: int
     inode: int
+    changed_ns: int = 0
+    """when content, name or permissions last changed (ctime); 0 where the system does not keep that"""
     unread: str = ""
     """why only its name is indexed, as one line for a person; "" for a file that is read"""
     failure: str = ""

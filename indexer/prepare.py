@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import time
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -16,8 +17,10 @@ from typing import Any
 import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
+from indexer.extract.source import TIME_IS_UP, Limits
+from indexer.files.fingerprint import fingerprint
 from indexer.postings import EMPTY, FieldPostings, group_positions
 from indexer.properties import (
     MAX_PROPERTIES,
@@ -67,6 +70,8 @@ class PreparedFile(msgspec.Struct, frozen=True, kw_only=True):
     documents: tuple[PreparedDocument, ...]
     notes: tuple[str, ...]
     """one line for each part that could not be read"""
+    digest: bytes = b""
+    """of the file's content, taken before it was read; see indexer.files.fingerprint"""
 
 
 @lru_cache(maxsize=1)
@@ -76,9 +81,23 @@ def _analyzer() -> Analyzer:
 
 def prepare_file(path: str, limits: Limits) -> PreparedFile:
     """Read, extract, analyse and compress one file; raises ExtractionError."""
+    began = time.process_time()
+    digest = fingerprint(path)
     extraction = extract_file(path, limits)
-    documents = tuple(prepare_document(document) for document in extraction.documents)
-    return PreparedFile(documents=documents, notes=extraction.notes)
+    # A reader may have used up its time; the words of what it read get almost as much again.
+    limits = msgspec.structs.replace(limits, cpu_ends=limits.cpu_ends + ANALYSIS_SHARE * (limits.cpu_ends - began))
+    documents: list[PreparedDocument] = []
+    notes = extraction.notes
+    for document in extraction.documents:
+        if documents and limits.is_late:
+            notes = (*notes, f"only {len(documents)} of {len(extraction.documents)} parts are kept: {TIME_IS_UP}")
+            break
+        documents.append(prepare_document(document))
+    return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
+
+
+ANALYSIS_SHARE = 0.75
+"""of the time to read a file that its words may take after it"""
 
 
 def prepare_document(document: ExtractedDocument) -> PreparedDocument:

@@ -24,6 +24,7 @@ from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedEr
 from indexer.extract.pool import WorkerPool
 from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.files.crawl import Crawl, CrawlRules, is_below
+from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
@@ -114,16 +115,33 @@ class UpdateSession:
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
         # The newest files come first: they are the likeliest to be wanted while the rest is still being read.
-        readings = sorted(plan.readings, key=lambda reading: reading.entry.modified_ns, reverse=True)
-        self._read(readings, plan.n_unchanged, stop)
+        # What failed before comes last.
+        again = self._read_again(plan.touched, stop)
+        readings = sorted(
+            (*plan.readings, *again), key=lambda reading: (reading.tries == 0, reading.entry.modified_ns), reverse=True
+        )
+        n_unchanged = plan.n_unchanged + len(plan.touched) - len(again)
+        self._read(readings, n_unchanged, stop)
         bulk = len(readings) >= BULK_FILES
         if bulk:
             self._pool.close()  # its memory is needed for merging; it starts again when there is more to read
-        if self._batch or bulk:
+        if self._batch.changes_documents or bulk:
             self._commit(merge=not stop.is_set())
+        elif self._batch:
+            self._catalogue.commit(self._batch, generation=self._writer.generation)
         if optimize and not stop.is_set():
             self._optimize()
-        return self._summary(plan, stopped=len(self._done) < len(readings))
+        return self._summary(plan, n_unchanged, stopped=len(self._done) < len(readings))
+
+    def _read_again(self, touched: list[FilesRead], stop: threading.Event) -> list[FilesRead]:
+        """Those whose content has changed; of the others the new ctime is noted."""
+        changed: list[FilesRead] = []
+        for reading in touched:
+            if stop.is_set() or fingerprint(reading.entry.path) != reading.digest or reading.file_id is None:
+                changed.append(reading)
+            else:
+                self._batch.touched.append((reading.entry.changed_ns, reading.file_id))
+        return changed
 
     def _read(self, readings: list[FilesRead], n_unchanged: int, stop: threading.Event) -> None:
         by_path = {reading.entry.path: reading for reading in readings}
@@ -164,7 +182,7 @@ class UpdateSession:
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
             documents = outcome.documents or self._name_of(entry)
-            stored = StoredFile(file_id, entry, "indexed", "", "\n".join(outcome.notes), reader)
+            stored = StoredFile(file_id, entry, "indexed", "", "\n".join(outcome.notes), reader, outcome.digest)
             outcome = self._add(stored, documents) or outcome
         if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
             self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
@@ -173,7 +191,7 @@ class UpdateSession:
             reason, documents = str(outcome), self._name_of(entry)
             is_named = bool(documents) and outcome.kind == "unsupported"
             state, kind = ("named", "") if is_named else ("failed", outcome.kind)
-            stored = StoredFile(file_id, entry, state, kind, reason, reader)
+            stored = StoredFile(file_id, entry, state, kind, reason, reader, tries=reading.tries + 1)
             if self._add(stored, documents) is not None:
                 self._batch.files.append(stored)
             self._meter.count(entry.path, entry.size, "" if is_named else reason)
@@ -221,7 +239,7 @@ class UpdateSession:
         self._catalogue.commit(self._batch, generation=self._writer.optimize())
         compact(self._job.catalogue)
 
-    def _summary(self, plan: ChangePlan, *, stopped: bool) -> UpdateSummary:
+    def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         done = self._done
         self.moves = [(reading.old_path, reading.entry.path) for reading in done if reading.old_path]
         n_new = sum(1 for reading in done if reading.file_id is None)
@@ -231,7 +249,7 @@ class UpdateSession:
             n_changed=len(done) - n_new - len(self.moves),
             n_removed=len(plan.removed),
             n_failed=self._meter.now.n_failed,
-            n_unchanged=plan.n_unchanged,
+            n_unchanged=n_unchanged,
             n_documents=self._n_documents,
             n_bytes=self._meter.now.bytes_done,
             generation=self._job.catalogue.generation,
@@ -287,7 +305,9 @@ class Updater:
             if self.stop.is_set():
                 return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
         self.folders = crawl.folders
-        summary = self._apply(survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize)
+        summary = self._apply(
+            survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize, is_scan=True
+        )
         note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
         note_update(self.job.catalogue, self.job.catalogue.suspects())
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
@@ -314,17 +334,22 @@ class Updater:
         return summary
 
     def _apply(
-        self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False
-    ) -> UpdateSummary:
+        self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False,
+        is_scan: bool = False,
+    ) -> UpdateSummary:  # fmt: skip
         job = self.job
+
+        def planned() -> ChangePlan:
+            return compare(survey, known(), reader=job.reader, retry_failures=retry_failures, is_scan=is_scan)
+
         index = Index.open(job.index)
-        plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
+        plan = planned()
         if plan or optimize or index.generation != job.catalogue.generation:
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
                 # Another process may have been at work before the lock was ours.
-                plan = compare(survey, known(), reader=job.reader, retry_failures=retry_failures)
+                plan = planned()
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
             if session.moves:
                 self.on_moves(session.moves)

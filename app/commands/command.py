@@ -31,6 +31,7 @@ INTERRUPTED = 130
 """128 + SIGINT, as a shell reports it"""
 
 _FLAGS = "foltr.flags"
+_THREADS = "OPENBLAS_NUM_THREADS"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -98,6 +99,17 @@ def load() -> Context:
     paths = Paths.from_environment()
     paths.make_private()
     return Context(Settings.load(paths, os.environ, flags=flags(click.get_current_context())), paths)
+
+
+def load_numpy() -> None:
+    """Load numpy for one question: the threads of its linear algebra cost more to start than they could save here."""
+    kept = os.environ.get(_THREADS)
+    os.environ[_THREADS] = kept or "1"
+    try:
+        import numpy  # noqa: F401
+    finally:
+        if kept is None:
+            del os.environ[_THREADS]
 
 
 def wants_colour(choice: str = "auto") -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, load_numpy, say
 
 if TYPE_CHECKING:
+    from app.opener import Invocation
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -44,15 +45,18 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     A result of the last search counts as a pick at once, and the page as a lesson when something else is searched.
     Write ./3 for a file that is named like a number.
     """
-    from app.search.search import Search
+    load_numpy()
+    from app.resident.errand import only_alone
+    from app.search.kept import asked
     from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
 
     context = load()
     how = how or context.settings.open.enter
-    search = Search(context.settings, context.paths)
-    catalogue = Catalogue.open(context.paths.catalogue)
-    try:
+    with (
+        asked(context.settings, context.paths) as search,
+        closing(Catalogue.open(context.paths.catalogue)) as catalogue,
+    ):
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         path = row.path if row is not None else str(Path(target).expanduser())
@@ -60,15 +64,14 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
         text = catalogue.text(row.doc_id) if row is not None and not print_only and _needs_text(row, how) else None
+        if text is not None:
+            only_alone()  # the copy of the text must stay as long as it is read
         line, page = _place(last, rank)
         if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
             line = 0  # a line of the extracted text, and not of the file
         return _open(
             context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only
         )
-    finally:
-        catalogue.close()
-        search.close()
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -105,8 +108,8 @@ def _open(
     text: str | None, line: int, page: int, print_only: bool,
 ) -> int:  # fmt: skip
     from app.commands.printed import print_line, printed_path
-    from app.opener import plan, run
-    from indexer.text.printable import display_path
+    from app.opener import plan
+    from app.resident.errand import left
 
     if print_only:
         print_line(printed_path(path))
@@ -117,7 +120,15 @@ def _open(
         planned = plan(copy or path, how, settings=context.settings, line=line, page=page)
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
-        code = run(planned)
+        return 0 if left(planned) else run_planned(planned)
+
+
+def run_planned(planned: Invocation) -> int:
+    """Start a program that opens a file; the exit code of the command."""
+    from app.opener import run
+    from indexer.text.printable import display_path
+
+    code = run(planned)
     if code:
         say(f"{display_path(planned.argv[0])} ended with exit code {code}")
     return FAILED if code else 0

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.command import FAILED, FOUND, NOTHING_FOUND, Command, Context, load, say, setting_option, wants_colour
+from app.commands.command import (
+    FAILED,
+    FOUND,
+    NOTHING_FOUND,
+    Command,
+    Context,
+    load,
+    load_numpy,
+    say,
+    setting_option,
+    wants_colour,
+)
 from app.commands.completing import query_words
 
 if TYPE_CHECKING:
@@ -99,8 +110,9 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
+    load_numpy()
+    from app.search.kept import asked
     from app.search.results import SearchRequest
-    from app.search.search import Search
     from app.store import SearchHistory
 
     limit = options["limit"] or context.settings.search.page_size
@@ -111,8 +123,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         explore=not options["no_explore"],
         as_typed=options["as_typed"],
     )
-    search = Search(context.settings, context.paths)
-    try:
+    with asked(context.settings, context.paths) as search:
         page = search.search(request)
         search.keep(page)  # for `open N`
         if not search.unkept:
@@ -127,9 +138,19 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             _count(page, len(hits))
         if search.unkept:
             say(search.unkept)
-    finally:
-        search.close()
+    _start_on_demand(context)
     return FOUND if hits else NOTHING_FOUND
+
+
+def _start_on_demand(context: Context) -> None:
+    """The next question is answered at once, where the user has asked for that."""
+    from app.resident.errand import is_errand
+    from app.resident.line import AVAILABLE
+
+    if AVAILABLE and context.settings.resident.start == "on demand" and not is_errand():
+        from app.background import start_resident
+
+        start_resident(context.paths)
 
 
 def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]) -> list[tuple[int, int]]:

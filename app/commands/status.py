@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, load
+from app.commands.command import Command, load, load_numpy
 from app.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ foltr-search status --json | jq .n_documents
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, as_json: bool) -> int:
     """Show what the index holds."""
-    from app.search.search import Search
+    load_numpy()
+    from app.resident.asking import standing
+    from app.search.kept import asked
 
     context = load()
+    resident = standing(str(context.paths.data_dir))
     with_failures = _failures(context.paths) if failures else []
-    search = Search(context.settings, context.paths)
-    try:
+    with asked(context.settings, context.paths) as search:
         status = search.status()
-    finally:
-        search.close()
     if as_json:
-        _print_json(status, with_failures if failures else None)
+        _print_json(status, resident, with_failures if failures else None)
     elif failures:
         _print_failures(with_failures)
     else:
-        _print_status(status, context.paths)
+        _print_status(status, resident, context.paths)
     return 0
 
 
@@ -56,7 +56,7 @@ def _failures(paths: Paths) -> list[Failure]:
         catalogue.close()
 
 
-def _print_status(status: IndexStatus, paths: Paths) -> None:
+def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
     from app.commands.printed import print_line, printed_path
 
     when = iso_minute(status.last_update) if status.last_update else "never"
@@ -71,6 +71,7 @@ def _print_status(status: IndexStatus, paths: Paths) -> None:
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "last update": when,
         "writer": status.writer or "none",
+        "resident": resident or "none (`foltr-search serve` starts the process that answers at once)",
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
@@ -83,13 +84,13 @@ def _print_failures(failures: list[Failure]) -> None:
         print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{failure.reason}")
 
 
-def _print_json(status: IndexStatus, failures: list[Failure] | None) -> None:
+def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | None) -> None:
     import json
     from dataclasses import asdict
 
     from app.commands.documents_json import path_fields
 
-    record = {"v": 1, **asdict(status), "roots": [path_fields(root) for root in status.roots]}
+    record = {"v": 1, **asdict(status), "roots": [path_fields(root) for root in status.roots], "resident": resident}
     if failures is not None:
         record["failures"] = [{**path_fields(f.path), "kind": f.kind, "reason": f.reason} for f in failures]
     click.echo(json.dumps(record, ensure_ascii=False))

@@ -24,7 +24,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
-from importlib import resources
 from itertools import repeat
 from pathlib import Path
 
@@ -365,8 +364,11 @@ class Learner:
     def _shipped(self) -> PersonalModel:
         """A model that has learned nothing: the ranker's own form of the shipped weights."""
         ranker = make_ranker(self.settings.ranker, len(self.feature_names))
-        # The net's idle units need not be secret, and a device that starts again should start the same.
-        theta = ranker.from_linear(self.prior, np.random.default_rng(0))
+        if self.settings.ranker == "linear":
+            theta = self.prior.copy()  # without numpy.random, whose loading costs as much as half a query
+        else:
+            # The net's idle units need not be secret, and a device that starts again should start the same.
+            theta = ranker.from_linear(self.prior, np.random.default_rng(0))
         return PersonalModel(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
 
     def _linear_in_this_form(self) -> PersonalModel | None:
@@ -440,10 +442,13 @@ class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     provenance: dict[str, str]
 
 
+PRIOR = Path(__file__).parents[1] / "prior.json"
+
+
 @lru_cache(maxsize=1)
 def load_prior() -> Prior:
     """Read the shipped prior; ModelError when it names a feature that does not exist."""
-    prior = msgspec.json.decode(resources.files("app").joinpath("prior.json").read_bytes(), type=Prior)
+    prior = msgspec.json.decode(PRIOR.read_bytes(), type=Prior)
     unknown = sorted(set(prior.weights) - set(NAMES))
     if unknown:
         raise ModelError(f"prior.json weighs features that do not exist: {', '.join(unknown)}")

@@ -5,10 +5,10 @@ An outcome is two ranks, a time and a source; nothing in it says what was search
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -181,8 +181,8 @@ def _bucket(start: float, outcomes: list[Outcome]) -> Bucket:
     return Bucket(
         start=start,
         n=len(outcomes),
-        mrr_learned=fmean(map(_reciprocal, learned)),
-        mrr_bm25=fmean(map(_reciprocal, bm25)),
+        mrr_learned=math.fsum(map(_reciprocal, learned)) / len(outcomes),
+        mrr_bm25=math.fsum(map(_reciprocal, bm25)) / len(outcomes),
         first_learned=learned.count(1) / len(learned),
         first_bm25=bm25.count(1) / len(bm25),
     )

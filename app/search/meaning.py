@@ -50,6 +50,7 @@ class Meaning:
         self._vector_of: Callable[[str], Vectors] | None = None
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._fresh_seconds = FRESH_SECONDS if resident else 0.0  # single commands see what is there, whoever answers
         self._read: tuple[Reading, tuple[int, int], float, Nearest] | None = None
         if self._on and vectors.state_of(self._folder)[1]:
             self._load()
@@ -91,7 +92,7 @@ class Meaning:
             state, now = vectors.state_of(self._folder), time.monotonic()
             if self._read is not None and self._read[0] is reading:
                 _, known, when, nearest = self._read
-                if state == known or now - when < FRESH_SECONDS:
+                if state == known or now - when < self._fresh_seconds:
                     return nearest
             nearest = Nearest(vectors.read(self._folder, self._encoder.kind.name), reading.snapshot)
             self._read = reading, state, now, nearest

@@ -261,9 +261,11 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, 
 
 def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
     """The documents that the request's facets leave; None when it sets none."""
-    if not (request.type or request.folder or request.time):
+    if not (request.type or request.folder or request.time or request.within):
         return None
     mask = snapshot.alive.copy()
+    if request.within:
+        mask &= snapshot.having(doc_id for folder in request.within for doc_id in folder_ids(folder))
     if request.type:
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:

@@ -98,6 +98,8 @@ class SearchRequest:
     """narrow to this folder and all below it; "" for everywhere"""
     time: str = ""
     """narrow to a time facet's value; "" for any time"""
+    within: tuple[str, ...] = ()
+    """answer as if there were nothing but these folders and all below them; () for everything"""
     as_typed: bool = False
     """never search for a correction in place of the text"""
 

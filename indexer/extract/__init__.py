@@ -1,15 +1,15 @@
 """Text out of files: one extractor per format, run in bounded worker processes.
 
-`extract_file` reads one file, `WorkerPool` runs a reader over many.
+`extract_file` reads one file, `indexer.extract.pool` runs a reader over many.
 """
 
 from __future__ import annotations
 
-from indexer.documents import Extraction
-from indexer.extract.pool import WorkerPool
-from indexer.extract.source import Limits
+from typing import TYPE_CHECKING
 
-__all__ = ["Limits", "WorkerPool", "extract_file"]
+if TYPE_CHECKING:
+    from indexer.documents import Extraction
+    from indexer.extract.source import Limits
 
 
 def extract_file(path: str, limits: Limits) -> Extraction:

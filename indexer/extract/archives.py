@@ -12,6 +12,8 @@ import lzma
 import tarfile
 import zipfile
 import zlib
+from dataclasses import replace
+from functools import partial
 from typing import IO
 
 from indexer.documents import ExtractedDocument, Extraction
@@ -28,6 +30,8 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
     An office file under a wrong name is read as what it is.
     """
     with open_zip(source, limits) as parts:
+        if source.name.rpartition(".")[2] not in _OFFICE.values() and (kind := _office_kind(parts)):
+            return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
         gathered.add(Extraction(documents=(member_list(parts.names, limits),)))
         n_bytes = 0
@@ -44,18 +48,29 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
     return gathered.extraction()
 
 
+_OFFICE = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "xlsx"}
+
+
+def _office_kind(parts: Zipped) -> str:
+    """What a ZIP file is that holds the main part of an office file; "" for an archive."""
+    return next((kind for part, kind in _OFFICE.items() if part in parts and "[Content_Types].xml" in parts), "")
+
+
 def _add(
     parts: Zipped, info: zipfile.ZipInfo, depth: int, limits: Limits, member: Extractor, gathered: Gathered
 ) -> int:
     """Read one member into `gathered`; returns how many bytes were unpacked."""
     name = member_name(info.filename)
-    data = b""
-    try:
+    size = 0
+
+    def read() -> Extraction:
+        nonlocal size
         data = parts.read(info)
-        gathered.add(member(Source(name=name, data=data, depth=depth + 1), limits), name)
-    except ExtractionError as error:
-        gathered.fail(name, error)
-    return len(data)
+        size = len(data)
+        return member(Source(name=name, data=data, depth=depth + 1), limits)
+
+    gathered.read(name, read)
+    return size
 
 
 def _readable(parts: Zipped) -> list[zipfile.ZipInfo]:
@@ -120,12 +135,13 @@ def _add_members(
         stream = archive.extractfile(info)
         if stream is None:
             continue
-        try:
-            gathered.add(member(Source(name=name, data=stream.read(), depth=depth + 1), limits), name)
-        except ExtractionError as error:
-            gathered.fail(name, error)
+        gathered.read(name, partial(_read_member, member, name, stream, depth, limits))
         if gathered.full:
             return
+
+
+def _read_member(member: Extractor, name: str, stream: IO[bytes], depth: int, limits: Limits) -> Extraction:
+    return member(Source(name=name, data=stream.read(), depth=depth + 1), limits)
 
 
 _PLAIN = frozenset({"", "text", "manual", "markdown", "rst", "org", "pod", "asciidoc", "source", "delimited", "json"})

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.html import one_line
-from indexer.extract.source import Limits, Source, cut
+from indexer.extract.source import TIME_IS_UP, Limits, Source, cut
 from indexer.extract.texts import read_text
 
 _PARTS = {"VEVENT": "event", "VTODO": "to-do", "VJOURNAL": "entry"}
@@ -33,6 +33,8 @@ def extract(source: Source, limits: Limits) -> Extraction:
     for kind, properties in _entries(text):
         if len(documents) >= limits.max_messages:
             return Extraction(documents=tuple(documents), notes=(f"only the first {limits.max_messages} events",))
+        if len(documents) % 64 == 63 and limits.is_late:
+            return Extraction(documents=tuple(documents), notes=(f"only the first {len(documents)}: {TIME_IS_UP}",))
         documents.append(_document(kind, len(documents) + 1, properties, limits))
     notes = (f"only the {truncated} of the calendar",) if truncated else ()
     return Extraction(documents=tuple(documents), notes=notes)

@@ -30,6 +30,7 @@ TYPE_OF_KIND: dict[str, str] = {
     "pptx": "presentation",
     "odp": "presentation",
     "xlsx": "spreadsheet",
+    "xls": "spreadsheet",
     "ods": "spreadsheet",
     "epub": "ebook",
     "eml": "mail",
@@ -83,7 +84,7 @@ _NAMES: dict[str, str] = {
     "zip": "zip jar war ear whl xpi",
     "tar": "tar tgz tbz tbz2 txz",
     "compressed": "gz bz2 xz lzma",
-    "ole": "doc dot xls ppt",
+    "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
 }
 """The extensions of each kind, lower case."""
 
@@ -105,7 +106,7 @@ _BY_NAME: dict[str, str] = {
     "video": "mp4 m4v mkv webm avi mov wmv flv mpg mpeg 3gp vob",
     "archive": "rar 7z cab lz4 lz br zst zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
     "ebook": "mobi azw azw3 djvu",
-    "mail": "msg pst ost",
+    "mail": "pst ost",
     "other": """
         indd ttf otf woff woff2 eot pfb pfm afm exe dll so dylib a lib ko elf bin com msi sys pyd wasm pdb map
         db sqlite sqlite3 db3 mdb accdb frm ibd myd myi vdi vmdk qcow2 vhdx ova npy npz pkl pickle pt pth onnx
@@ -201,7 +202,7 @@ def document_type(path: str) -> str | None:
         inner = kind_of(name[: -len(extension(name)) - 1])
         return None if inner is None else TYPE_OF_KIND[inner or "text"]
     if kind == "ole":
-        return {"xls": "spreadsheet", "ppt": "presentation"}.get(extension(path), "document")
+        return _TYPE_OF_OLD_OFFICE.get(extension(path), "document")
     return TYPE_OF_KIND[kind or "text"]
 
 
@@ -212,6 +213,13 @@ def type_by_name(path: str) -> str | None:
         return None
     found = document_type(path) if kind_of(path) else None
     return found or TYPE_BY_NAME.get(last, "other")
+
+
+_TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
+    end: type_
+    for type_, ends in (("spreadsheet", "xls xlt xla"), ("presentation", "ppt pps pot"))
+    for end in ends.split()
+}
 
 
 def size_cap(path: str) -> int:
@@ -242,6 +250,8 @@ _MEDIA_TYPES: dict[bytes, str] = {
     b"application/vnd.oasis.opendocument.graphics": "odp",
     b"application/epub+zip": "epub",
 }
+_EARLY_WORKBOOK = re.compile(rb"\x09[\x00\x02\x04\x08][\x04-\x10]\x00")
+"""The first record of Excel 2 to 5 outside of a container."""
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
 _FIRST_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _SURE_HEADERS = re.compile(rb"^(Message-ID|Received|MIME-Version|Return-Path|From|To|Date|Subject):", re.I | re.M)
@@ -266,6 +276,8 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
         return found
     if kind == "":
         return _unnamed(head)
+    if kind == "ole" and _EARLY_WORKBOOK.match(head):
+        return "xls"
     if kind in ("rtf", "ole", "docx", "xlsx"):
         return "html" if _looks_like_html(head) else ("text" if kind == "ole" else kind)
     return kind

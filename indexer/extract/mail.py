@@ -11,6 +11,7 @@ from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
+from functools import partial
 from typing import BinaryIO
 
 from indexer.documents import ExtractedDocument, Extraction
@@ -289,12 +290,10 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
         part = f"message {number}"
         if is_expunged(data):
             continue
-        try:
-            if size > limits.max_member_bytes:
-                raise ExtractionError("too-large", f"{shown_size(size)}, more than {shown_size(len(data))}")
-            gathered.add(read_message(data, source.depth, limits, member), part)
-        except ExtractionError as error:
-            gathered.fail(part, error)
+        if size > limits.max_member_bytes:
+            gathered.note(f"{part}: {shown_size(size)}, more than {shown_size(len(data))}")
+            continue
+        gathered.read(part, partial(read_message, data, source.depth, limits, member))
         if gathered.full:
             break
     found = gathered.extraction()

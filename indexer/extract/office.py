@@ -1,7 +1,6 @@
 """Word and PowerPoint: text, tables, notes, comments, headers and footers; a slide is a page.
 
-What the Office Open XML formats share stands first: core properties, relations between parts, paragraphs of text. The
-container of Office before 2007 and of protected newer files is known, but its text is not read.
+What the Office Open XML formats share stands first: core properties, relations between parts, paragraphs of text.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.html import one_line, read_html
-from indexer.extract.kinds import extension
 from indexer.extract.mail import web_page
 from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Sink, Source
@@ -162,16 +160,6 @@ def _add_chunk(parts: Zipped, name: str, sink: Sink) -> None:
             data = web_page(data)
         text, _, _ = read_html(data)
         sink.add(text + "\n")
-
-
-_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-
-
-def extract_ole(source: Source, limits: Limits) -> Extraction:
-    """Raises "encrypted" for a protected file of today, "unsupported" for an old one."""
-    if _ENCRYPTED in source.read(limits.max_member_bytes):
-        raise ExtractionError("encrypted", "protected by a password")
-    raise ExtractionError("unsupported", f"the old binary Office format (.{extension(source.name) or 'doc'})")
 
 
 _BESIDE_SLIDE = frozenset({"notesSlide", "comments", "diagramData", "chart"})

@@ -70,6 +70,10 @@ def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tu
         except (RuntimeError, UnicodeError) as error:
             broken.append(f"page {number + 1}: {error}")
             text = ""
+        except MemoryError:
+            if number == 0:
+                raise
+            return "\f".join(parts), tuple(offsets), f"{_first_pages(number, pdf)}, then memory ran out", _notes(broken)
         text, truncated = cut(text, limits.max_text_bytes - n_bytes)
         offsets.append(n_chars)
         parts.append(text)
@@ -78,7 +82,14 @@ def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tu
         if truncated or (n_bytes >= limits.max_text_bytes and number + 1 < len(pdf)):
             kept = f"first {shown_size(limits.max_text_bytes)} ({number + 1} of {len(pdf)} pages)"
             return "\f".join(parts), tuple(offsets), kept, _notes(broken)
+        if number + 1 < len(pdf) and limits.is_late:
+            kept = f"{_first_pages(number + 1, pdf)}, then the time was up"
+            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
     return "\f".join(parts), tuple(offsets), "", _notes(broken)
+
+
+def _first_pages(n_pages: int, pdf: Any) -> str:
+    return f"first {n_pages} of {len(pdf)} pages"
 
 
 def _notes(broken: list[str]) -> tuple[str, ...]:

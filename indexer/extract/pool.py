@@ -7,7 +7,6 @@ the file it was at is known, that file alone fails, and the rest goes to the nex
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection
 from typing import Any, Generic, TypeVar
@@ -22,13 +21,17 @@ Result = TypeVar("Result")
 MAX_FAILED_STARTS = 3
 TICK = 0.1
 """seconds between looks at the stop event"""
+STILL_SECONDS = 120.0
+"""time a reader may wait without a byte read"""
 
 
 class WorkerPool(Generic[Result]):
     """`n_workers` processes that run `function(path, limits)`; a context manager, for one thread at a time.
 
     `function` is a top-level function of an importable module. A worker is started when there is work for it and
-    kept until `close`.
+    kept until `close`. `seconds` are of processor time: a reader that keeps to `limits.cpu_ends` stops after so many
+    and gives what it has, any other is ended after twice as many. One that waits for a disk or a network is
+    ended when it has read nothing for `still_seconds`. So a busy machine, or one that sleeps, costs no file.
     """
 
     def __init__(
@@ -38,13 +41,14 @@ class WorkerPool(Generic[Result]):
         n_workers: int,
         seconds: float,
         memory_mb: int,
+        still_seconds: float = STILL_SECONDS,
         limits: Limits | None = None,
     ) -> None:
         if n_workers < 1 or seconds <= 0 or memory_mb < 1:
             raise ValueError(
                 f"wanted n_workers >= 1, seconds > 0, memory_mb >= 1; got {n_workers}, {seconds}, {memory_mb}"
             )
-        self._order = Order(function, limits or Limits(), seconds, memory_mb)
+        self._order = Order(function, limits or Limits(), seconds, still_seconds, memory_mb)
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._n_failed_starts = 0
@@ -106,29 +110,30 @@ class WorkerPool(Generic[Result]):
             except (EOFError, OSError):
                 yield from self._bury(worker, waiting)
                 continue
-            worker.since = time.monotonic()
-            if message is None:
-                worker.is_ready, self._n_failed_starts = True, 0
+            worker.heard()
+            if isinstance(message, bool):
+                worker.begin(is_limited=message)
+                self._n_failed_starts = 0
                 continue
             outcome, is_last = message
             entry = worker.ahead.popleft()
             if is_last:
                 waiting.give_back(self._discard(worker))
             yield entry, outcome
-        now = time.monotonic()
         for worker in busy:
-            if worker.ahead and worker.results not in ready and worker.is_late(now, self._order.seconds):
-                yield from self._stop_late(worker, waiting)
+            if worker.ahead and worker.results not in ready and (reason := worker.verdict()):
+                yield from self._give_up(worker, waiting, reason)
 
     def _bury(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
         """A worker died: the file it was at fails, the others go back."""
-        yield from self._fail_first(worker, waiting, lambda: ("crashed", how_it_ended(worker.exit_code)))
+        yield from self._fail_first(worker, waiting, lambda: how_it_ended(worker.exit_code))
 
-    def _stop_late(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
-        """A worker took too long: kill it; the file it was at fails, the others go back."""
-        if worker.results.poll():
-            return
-        yield from self._fail_first(worker, waiting, lambda: ("timeout", f"took longer than {self._order.seconds:g} s"))
+    def _give_up(
+        self, worker: Worker, waiting: Waiting, reason: tuple[str, str]
+    ) -> Iterator[tuple[FileEntry, ExtractionError]]:
+        """A worker uses too much or hangs: end it; the file it was at fails, the others go back."""
+        if not worker.results.poll():
+            yield from self._fail_first(worker, waiting, lambda: reason)
 
     def _fail_first(
         self, worker: Worker, waiting: Waiting, reason: Callable[[], tuple[str, str]]
@@ -149,7 +154,7 @@ class WorkerPool(Generic[Result]):
         if self._n_failed_starts >= MAX_FAILED_STARTS:
             raise IndexerError(
                 f"the worker processes do not start: {self._n_failed_starts} in a row ended before their first file"
-                f" ({how_it_ended(worker.exit_code)})"
+                f" ({how_it_ended(worker.exit_code)[1]})"
             )
 
     def _discard(self, worker: Worker) -> list[FileEntry]:

@@ -15,10 +15,12 @@ from indexer.extract import (
     notebook,
     notes,
     office,
+    ole,
     opendocument,
     pdf,
     rtf,
     texts,
+    xls,
     xlsx,
     xml,
 )
@@ -44,6 +46,7 @@ EXTRACTORS: dict[str, Extractor] = {
     "docx": office.extract_docx,
     "pptx": office.extract_pptx,
     "xlsx": xlsx.extract,
+    "xls": xls.extract,
     "odt": opendocument.extractor("document"),
     "ods": opendocument.extractor("spreadsheet"),
     "odp": opendocument.extractor("presentation"),
@@ -51,7 +54,6 @@ EXTRACTORS: dict[str, Extractor] = {
     "epub": epub.extract,
     "notebook": notebook.extract,
     "calendar": calendar.extract,
-    "ole": office.extract_ole,
 }
 """Kinds that hold one document, or several without files inside."""
 
@@ -61,6 +63,7 @@ NESTED: dict[str, NestedExtractor] = {
     "zip": archives.extract_zip,
     "tar": archives.extract_tar,
     "compressed": archives.extract_packed,
+    "ole": ole.extract,
 }
 """Kinds that hold files, which are read through this registry in turn."""
 
@@ -69,7 +72,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
     """What `source` holds; raises ExtractionError and nothing else but MemoryError."""
     try:
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
-        if kind in NESTED and source.depth >= limits.max_depth:
+        if kind in NESTED and kind != "ole" and source.depth >= limits.max_depth:  # of "ole" a mail alone holds files
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         if kind in NESTED:
             found = NESTED[kind](source, limits, extract_source)
@@ -83,7 +86,20 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("unreadable", error.strerror or _brief(error)) from error
     except Exception as error:  # whatever a parser raises on damaged data is that file's failure
         raise ExtractionError("malformed", _brief(error)) from error
-    return Extraction(documents=tuple(_storable(document) for document in found.documents), notes=found.notes)
+    notes = found.notes
+    if not notes and found.documents and all(_is_silent(document) for document in found.documents):
+        notes = (NO_TEXT,)
+    return Extraction(documents=tuple(_storable(document) for document in found.documents), notes=notes)
+
+
+NO_TEXT = "no text was found in it"
+"""what is said of a file that should have text and has none; its name is found all the same"""
+_WITH_TEXT = frozenset({"document", "presentation", "ebook", "pdf", "spreadsheet"})
+"""Types of which an empty one is worth a word; an empty text file is what it is."""
+
+
+def _is_silent(document: ExtractedDocument) -> bool:
+    return document.type in _WITH_TEXT and not document.text.strip()
 
 
 def extract_file(path: str, limits: Limits) -> Extraction:

@@ -23,9 +23,9 @@ def extract(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("too-large", f"RTF of more than {shown_size(limits.max_member_bytes)}")
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ExtractionError("malformed", "no RTF: it does not begin with {\\rtf")
-    source_text = _EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))
-    text, truncated = cut(clean(_plain(source_text)), limits.max_text_bytes)
-    info = found[1] if (found := _INFO.search(source_text[:200_000])) else ""
+    text, truncated = cut(read_rtf(data), limits.max_text_bytes)
+    source_text = data[:200_000].decode("latin-1")
+    info = found[1] if (found := _INFO.search(source_text)) else ""
     document = ExtractedDocument(
         text=text,
         type="document",
@@ -34,6 +34,11 @@ def extract(source: Source, limits: Limits) -> Extraction:
         truncated=truncated,
     )
     return Extraction(documents=(document,))
+
+
+def read_rtf(data: bytes) -> str:
+    """The text of RTF, its pictures left out; "" when there is none."""
+    return clean(_plain(_EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))))
 
 
 def _plain(source_text: str) -> str:

@@ -7,6 +7,8 @@ piece, `Gathered` the documents of a container (archive, mailbox).
 from __future__ import annotations
 
 import io
+import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +40,17 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """messages read from one mailbox, events from one calendar"""
     max_depth: int = 2
     """how deep archives and attachments may sit in one another"""
+    cpu_ends: float = math.inf
+    """the `time.process_time()` at which a reader stops and gives what it has"""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the processor time is used up."""
+        return time.process_time() > self.cpu_ends
+
+
+TIME_IS_UP = "the processor time for one file was used up (index.seconds_per_file)"
+"""why a reader stopped before the end"""
 
 
 def shown_size(n_bytes: int) -> str:
@@ -98,25 +111,35 @@ NestedExtractor = Callable[[Source, Limits, Extractor], Extraction]
 """Reads a container; the third argument reads a member of any kind."""
 
 
+_LOOKS = 64
+"""parts added to a sink between two looks at the clock"""
+
+
 class Sink:
-    """Text parts up to `max_text_bytes` of UTF-8; `full` says when to stop reading."""
+    """Text parts up to `max_text_bytes` of UTF-8 and within the time; `full` says when to stop reading."""
 
     def __init__(self, limits: Limits) -> None:
-        self._max_bytes = limits.max_text_bytes
+        self._limits = limits
         self._parts: list[str] = []
         self._n_bytes = 0
         self._n_chars = 0
+        self._is_cut = self._is_late = False
         self.pages: list[int] = []
-        self.full = False
+
+    @property
+    def full(self) -> bool:
+        """Whether what comes is left out, for want of room or of time."""
+        self._is_late = self._is_late or self._limits.is_late
+        return self._is_cut or self._is_late
 
     def add(self, text: str) -> None:
         """Append `text`, as much of it as there is room for."""
-        if self.full or not text:
+        if self._is_cut or self._is_late or not text or (len(self._parts) % _LOOKS == _LOOKS - 1 and self.full):
             return
         size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
-        if self._n_bytes + size > self._max_bytes:
-            data = text.encode("utf-8", "replace")[: self._max_bytes - self._n_bytes]
-            text, self.full = data.decode("utf-8", "ignore"), True
+        room = self._limits.max_text_bytes - self._n_bytes
+        if size > room:
+            text, self._is_cut = text.encode("utf-8", "replace")[:room].decode("utf-8", "ignore"), True
         self._n_bytes += size
         self._n_chars += len(text)
         self._parts.append(text)
@@ -133,7 +156,9 @@ class Sink:
     @property
     def truncated(self) -> str:
         """What was kept, as "first 4 MB"; "" when nothing was cut."""
-        return f"first {shown_size(self._max_bytes)}" if self.full else ""
+        if self._is_cut:
+            return f"first {shown_size(self._limits.max_text_bytes)}"
+        return f"first {shown_size(self._n_bytes)}, then the time was up" if self._is_late else ""
 
 
 MAX_NOTES = 20
@@ -144,20 +169,36 @@ class Gathered:
     """Documents and notes of a container; `full` says when to stop."""
 
     def __init__(self, limits: Limits) -> None:
-        self._max_bytes = limits.max_total_text_bytes
+        self._limits = limits
         self._documents: list[ExtractedDocument] = []
         self._notes: list[str] = []
         self._n_more_notes = 0
         self._n_bytes = 0
         self.full = False
 
+    def read(self, part: str, reader: Callable[[], Extraction]) -> None:
+        """Take what `reader` gives of the member `part`; a failure is a note, and so is the end of time or memory."""
+        try:
+            self.add(reader(), part)
+        except ExtractionError as error:
+            if error.kind != "unsupported":  # a member that is no text at all is not worth a word
+                self.note(f"{part}: {error}")
+        except MemoryError:
+            if not self._documents:
+                raise
+            self.note(f"{part}: too little memory for it and what comes after it")
+            self.full = True
+        if self._limits.is_late and not self.full:
+            self.note(f"read up to {part}: {TIME_IS_UP}")
+            self.full = True
+
     def add(self, found: Extraction, part: str = "") -> None:
         """Take the documents of one member, their parts prefixed with `part`."""
         for document in found.documents:
             size = len(document.text.encode("utf-8", "replace"))
-            if self._n_bytes + size > self._max_bytes:
+            if self._n_bytes + size > self._limits.max_total_text_bytes:
                 self.full = True
-                self.note(f"only the first {shown_size(self._max_bytes)} of text are kept")
+                self.note(f"only the first {shown_size(self._limits.max_total_text_bytes)} of text are kept")
                 return
             self._n_bytes += size
             where = "/".join(name for name in (part, document.part) if name)
@@ -171,11 +212,6 @@ class Gathered:
             self._notes.append(" ".join(note.split())[:300])
         else:
             self._n_more_notes += 1
-
-    def fail(self, part: str, error: ExtractionError) -> None:
-        """One member could not be read; a member that is no text at all is not worth a word."""
-        if error.kind != "unsupported":
-            self.note(f"{part}: {error}")
 
     def extraction(self) -> Extraction:
         """All that was gathered."""

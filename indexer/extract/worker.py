@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import platform
 import signal
@@ -23,9 +24,12 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
 
+import msgspec
+
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits, shown_size
+from indexer.extract.vitals import Vitals, descendants, look
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """the names of glibc's mallopt(3) for them"""
@@ -72,45 +76,61 @@ class Order:
     """reads one path; a top-level function, so that it can be named across processes"""
     limits: Limits
     seconds: float
-    """wall time per file"""
+    """processor time after which a reader is to stop and give what it has; after twice that it is ended"""
+    still_seconds: float
+    """time a reader may wait, for a disk or a network, without a byte read"""
     memory_mb: int
-    """address space a file may add to that of the idle worker"""
+    """address space, or where that is not limited memory, that a file may add to that of the idle worker"""
 
 
 def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
     """Serve lists of paths from `requests` until None comes; the entry point of the process.
 
-    Sends None when it is ready, then (outcome, is_last) per file; after `is_last` the process ends and takes
-    nothing more from its list.
+    Sends whether the system limits its memory when it is ready, then (outcome, is_last) per file; after `is_last` the
+    process ends and takes nothing more from its list.
     """
     _become_quiet()
     return_freed_memory()
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
     ceiling = _limit_memory(order.memory_mb)
-    results.send(None)
+    results.send(ceiling is not None)
+    allowed = 0.0
     with contextlib.suppress(EOFError, BrokenPipeError):
         while (paths := requests.recv()) is not None:
             for path in paths:
-                outcome, is_last = _read(order, path)
-                is_last = is_last or _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
+                began = time.process_time()
+                if began + 2 * order.seconds > allowed:
+                    allowed = _limit_cpu(began + 10 * order.seconds + 2)
+                outcome, is_last = _read(order, path, began)
+                if ceiling is not None and time.process_time() - began > _NOTEWORTHY_SECONDS:
+                    is_last = is_last or _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
                 results.send((outcome, is_last))
                 if is_last:
                     return
 
 
-def _read(order: Order, path: str) -> tuple[Any, bool]:
+_NOTEWORTHY_SECONDS = 0.05
+"""of processor time; what takes less cannot have made the process much larger"""
+
+
+def _read(order: Order, path: str, began: float) -> tuple[Any, bool]:
     """(what the function gave or an ExtractionError, whether this process should end)."""
-    _limit_cpu(order.seconds)
+    limits = msgspec.structs.replace(order.limits, cpu_ends=began + order.seconds)
     try:
-        return order.function(path, order.limits), False
+        return order.function(path, limits), False
     except ExtractionError as error:
-        return error, False
+        return error, error.kind == "memory"
     except MemoryError:
-        return ExtractionError("memory", f"needed more than {shown_size(order.memory_mb * 10**6)} of memory"), True
+        return ExtractionError("memory", needed_too_much(order.memory_mb)), True
     except RecursionError:
         return ExtractionError("malformed", "nested too deeply"), False
     except Exception as error:  # a fault of the reader is reported as this file's failure, with its name
         return ExtractionError("crashed", f"the reader failed: {type(error).__name__}: {error}"[:300]), False
+
+
+def needed_too_much(memory_mb: int) -> str:
+    """The reason of a file that needs more memory than it may."""
+    return f"needed more than {shown_size(memory_mb * 10**6)} of memory"
 
 
 def _become_quiet() -> None:
@@ -131,29 +151,31 @@ def _die_with_parent(lifeline: Connection) -> None:
     os._exit(1)
 
 
-def _limit_memory(memory_mb: int) -> int:
-    """Allow `memory_mb` more address space than is in use now; returns the limit in bytes."""
+def _limit_memory(memory_mb: int) -> int | None:
+    """Allow `memory_mb` more address space than is in use now; the limit in bytes, None where nothing enforces one."""
     ceiling = _address_space() + memory_mb * MEGABYTE
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    except (ImportError, ValueError, OSError):
-        return ceiling
-    return ceiling
+        resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
+    except (ImportError, AttributeError, ValueError, OSError):
+        return None
+    return ceiling if sys.platform == "linux" else None  # macOS takes the limit and does not keep it
 
 
-def _limit_cpu(seconds: float) -> None:
-    """Let the kernel end a loop that the parent is no longer there to end; the parent's limit comes first."""
+def _limit_cpu(seconds: float) -> float:
+    """Let the kernel end a loop that the parent is no longer there to end; the parent's limit comes first.
+
+    Counted from the start of this process; infinity where the system knows no such limit.
+    """
     try:
         import resource
 
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        allowed = int(used.ru_utime + used.ru_stime + 2 * seconds) + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (allowed, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), resource.getrlimit(resource.RLIMIT_CPU)[1]))
     except (ImportError, ValueError, OSError):
-        return
+        return math.inf
+    return seconds
 
 
 def _address_space() -> int:
@@ -172,7 +194,15 @@ AHEAD_BYTES = 1_000_000
 AHEAD_NAMES = 4_096
 """characters of paths sent ahead, so that sending never waits for the worker"""
 START_SECONDS = 60.0
-"""time a worker has to say that it is ready"""
+"""processor time a worker has to say that it is ready"""
+UNKNOWN_FACTOR = 10.0
+"""times `still_seconds` that a file may take by the clock where nothing is known of what a process uses"""
+FIRST_LOOK = 0.5
+"""seconds after which a worker that has said nothing is looked at; what it used before is not counted"""
+LOOK_SECONDS = 0.1
+"""between two looks at least"""
+LONGEST_STILL = 1.0
+"""seconds that count as waited for between two looks at most; the parent may have been busy or asleep itself"""
 
 
 class Waiting:
@@ -194,10 +224,46 @@ class Waiting:
         self._back.extendleft(reversed(entries))
 
 
+class Observation:
+    """What the parent has seen of a worker since it last heard of it."""
+
+    def __init__(self) -> None:
+        self._since = self._looked = time.monotonic()
+        self._first: Vitals | None = None
+        self._last: Vitals | None = None
+        self._still = 0.0
+
+    def verdict(self, pid: int, order: Order, *, is_ready: bool, is_limited: bool) -> tuple[str, str] | None:
+        """Why the file that the worker is at is given up now, as (kind, reason); None to go on."""
+        now = time.monotonic()
+        if now - self._since < (FIRST_LOOK if is_limited else LOOK_SECONDS) or now - self._looked < LOOK_SECONDS:
+            return None
+        passed, self._looked = now - self._looked, now
+        vitals = look(pid)
+        if vitals is None:
+            late = now - self._since > UNKNOWN_FACTOR * order.still_seconds
+            return ("timeout", f"did not answer for {now - self._since:.0f} s") if late else None
+        if self._first is None:
+            self._first = vitals
+        last, self._last = self._last, vitals
+        used = vitals.cpu_seconds - self._first.cpu_seconds
+        if used > (2 * order.seconds if is_ready else START_SECONDS):
+            return "timeout", f"not read after {2 * order.seconds:g} s of processor time"
+        if is_ready and not is_limited and vitals.resident_bytes > order.memory_mb * MEGABYTE:
+            return "memory", needed_too_much(order.memory_mb)
+        is_still = vitals.is_waiting and last is not None and last.cpu_seconds == vitals.cpu_seconds
+        is_still = is_still and last is not None and last.n_bytes_read == vitals.n_bytes_read
+        self._still = self._still + min(passed, LONGEST_STILL) if is_still else 0.0
+        if self._still > order.still_seconds:
+            return "timeout", f"nothing could be read for {order.still_seconds:g} s"
+        return None
+
+
 class Worker:
     """The parent's side of one process."""
 
     def __init__(self, order: Order) -> None:
+        self._order = order
         context = get_context("spawn")
         requests, self.requests = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
@@ -208,9 +274,8 @@ class Worker:
         for end in (requests, results, lifeline):
             end.close()
         self.ahead: deque[FileEntry] = deque()
-        self.since = time.monotonic()
-        """when the file now read, or the start, began at the earliest"""
-        self.is_ready = False
+        self._observed = Observation()
+        self.is_ready = self._is_limited = False
         self.exit_code: int | None = None
 
     def has_room(self) -> bool:
@@ -227,16 +292,30 @@ class Worker:
             batch.append(waiting.take())
             n_bytes, n_chars = n_bytes + batch[-1].size, n_chars + len(batch[-1].path)
         if not self.ahead:
-            self.since = max(self.since, time.monotonic())
+            self.heard()
         self.ahead.extend(batch)
         self.requests.send([entry.path for entry in batch])
 
-    def is_late(self, now: float, seconds: float) -> bool:
-        return now - self.since > (seconds if self.is_ready else START_SECONDS)
+    def heard(self) -> None:
+        """It gave a sign of life: what it uses is counted anew."""
+        self._observed = Observation()
+
+    def begin(self, *, is_limited: bool) -> None:
+        """It is ready, and the system limits its memory or does not."""
+        self.is_ready, self._is_limited = True, is_limited
+
+    def verdict(self) -> tuple[str, str] | None:
+        """Why the file it is at is given up now, as (kind, reason); None to go on."""
+        pid = self._process.pid or 0
+        return self._observed.verdict(pid, self._order, is_ready=self.is_ready, is_limited=self._is_limited)
 
     def end(self) -> None:
-        """Kill the process if it still runs; a process that ended by itself keeps its own exit code."""
+        """Kill the process and what it started; a process that ended by itself keeps its own exit code."""
+        started = descendants(self._process.pid or 0) if self.ahead and self._process.is_alive() else []
         self._process.kill()
+        for pid in started:
+            with contextlib.suppress(OSError):
+                os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         self._process.join()
         self.exit_code = self._process.exitcode
         for end in (self.requests, self.results, self._lifeline):
@@ -257,14 +336,16 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def how_it_ended(exit_code: int | None) -> str:
-    """A line such as "the reader crashed (SIGSEGV)" for an exit code as multiprocessing gives it."""
-    if exit_code == -signal.SIGKILL:
-        return "the reader was killed (SIGKILL), perhaps because memory ran out"
-    if exit_code is not None and exit_code < 0:
-        try:
-            name = signal.Signals(-exit_code).name
-        except ValueError:
-            name = f"signal {-exit_code}"
-        return f"the reader crashed ({name})"
-    return f"the reader ended by itself (exit code {exit_code})"
+def how_it_ended(exit_code: int | None) -> tuple[str, str]:
+    """The kind of failure and a line such as "the reader crashed (SIGSEGV)" for multiprocessing's exit code."""
+    if exit_code is None or exit_code >= 0:
+        return "crashed", f"the reader ended by itself (exit code {exit_code})"
+    try:
+        name = signal.Signals(-exit_code).name
+    except ValueError:
+        name = f"signal {-exit_code}"
+    if name == "SIGKILL":
+        return "memory", "the reader was killed (SIGKILL), perhaps because memory ran out"
+    if name == "SIGXCPU":
+        return "timeout", "took too much processor time"
+    return "crashed", f"the reader crashed ({name})"

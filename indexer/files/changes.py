@@ -30,6 +30,10 @@ class FilesRead:
     """of the file whose documents it replaces; None for a new file"""
     old_path: str = ""
     """where it was known before; "" when it has not moved"""
+    digest: bytes = b""
+    """of its content as it was read, when only its ctime is another one: perhaps there is nothing to read"""
+    tries: int = 0
+    """how often it was read before, unchanged, and failed"""
 
 
 @dataclass(slots=True)
@@ -37,6 +41,8 @@ class ChangePlan:
     """The work that brings the index up to date."""
 
     readings: list[FilesRead] = field(default_factory=list)
+    touched: list[FilesRead] = field(default_factory=list)
+    """files to be read if their content has another digest; else only their ctime is noted"""
     removed: dict[str, int] = field(default_factory=dict)
     """file ids by path"""
     kept: set[str] = field(default_factory=set)
@@ -44,16 +50,25 @@ class ChangePlan:
     n_unchanged: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.readings or self.removed)
+        return bool(self.readings or self.removed or self.touched)
 
 
-def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False) -> ChangePlan:
+PASSING = frozenset({"timeout", "memory"})
+"""kinds of failures that may have been the moment's and not the file's"""
+MAX_TRIES = 3
+"""times that a file with such a failure is read, while it does not change"""
+
+
+def compare(
+    survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False, is_scan: bool = False
+) -> ChangePlan:
     """The plan from `known` to `survey`.
 
-    A file is unchanged when its size, modification time and inode are; the device does not count, for a disk
-    may get another number when it is mounted again. A failed file is read again when it changed, when `reader`
-    (the version and limits of the extractors) is another one, or on `retry_failures`. A file of which only the name
-    was indexed is read when the crawl says that it may be, and the other way round.
+    A file is unchanged when its size, modification time, inode and ctime are; the device does not count, for a disk
+    may get another number when it is mounted again. Another ctime alone may be another name or permission. A failed
+    file is read again when it changed, when `reader` (the version and limits of the extractors) is another one, on
+    `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. A file of which only the
+    name was indexed is read when the crawl says that it may be, and the other way round.
     """
     plan = ChangePlan()
     fresh: list[FileEntry] = []
@@ -61,10 +76,17 @@ def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retr
         old = known.get(path)
         if old is None:
             fresh.append(entry)
-        elif _is_current(entry, old, reader, retry_failures):
-            plan.n_unchanged += 1
-        else:
+        elif not _is_same(entry, old) or old.state == "pending" or bool(entry.unread) != (old.reader == UNREAD):
             plan.readings.append(FilesRead(entry, old.file_id))
+        elif entry.unread:
+            plan.n_unchanged += 1
+        elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns:
+            touched = old.state == "indexed" and old.digest
+            (plan.touched if touched else plan.readings).append(FilesRead(entry, old.file_id, digest=old.digest))
+        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader, is_scan=is_scan):
+            plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
+        else:
+            plan.n_unchanged += 1
     gone: dict[str, KnownFile] = {}
     for path, old in known.items():
         if path in survey.files:
@@ -78,13 +100,14 @@ def compare(survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retr
     return plan
 
 
-def _is_current(entry: FileEntry, old: KnownFile, reader: str, retry_failures: bool) -> bool:
-    same = entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
-    if not same or old.state == "pending":
+def _is_same(entry: FileEntry, old: KnownFile) -> bool:
+    return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
+
+
+def _may_succeed(old: KnownFile, reader: str, *, is_scan: bool) -> bool:
+    if old.state == "indexed":
         return False
-    if entry.unread or old.reader == UNREAD:
-        return bool(entry.unread) and old.reader == UNREAD
-    return old.state == "indexed" or (old.reader == reader and not (retry_failures and old.state == "failed"))
+    return old.reader != reader or (is_scan and old.failure in PASSING and old.tries < MAX_TRIES)
 
 
 def _out_of_sight(path: str, old: KnownFile, survey: Survey) -> str | None:

@@ -282,8 +282,13 @@ class Crawl:
             unread = f"{shown_size(size)}, and the limit for the type {kind!r} is {shown_size(cap)} (index.max_file_mb)"
         if unread and not (self.rules.names and type_by_name(entry.name)):
             return Skipped(entry.path, failure or "type", unread)
+        changed_ns = status.st_ctime_ns if _KEEPS_CHANGES else 0
         inode = status.st_ino & _INODE_BITS
-        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, unread, failure)
+        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, changed_ns, unread, failure)
+
+
+_KEEPS_CHANGES = os.name != "nt"
+"""On Windows st_ctime is when a file was made."""
 
 
 def _kind_of_file(mode: int) -> str:

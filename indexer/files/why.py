@@ -56,7 +56,7 @@ def _file(entry: FileEntry, row: FileRow | None) -> Why:
     if known.state == "failed":
         found = ("it is found by its name, folder, date and size",) if row.n_documents else ()
         retry = () if entry.unread else ("`foltr-search index --retry-failures` tries again",)
-        said = f"it could not be read on {when} ({row.kind}): {row.reason}"
+        said = f"it could not be read on {when} ({known.failure}): {row.reason}"
         return Why(entry.path, "failed", (said, *found, *later, *retry), bool(found))
     if known.state == "named":
         said = f"found by its name, folder, date and size since {when}; no text of it is read: {row.reason}"

@@ -47,11 +47,14 @@ TABLES = (
         modified_ns INTEGER NOT NULL,   -- since the epoch, UTC
         device INTEGER NOT NULL,
         inode INTEGER NOT NULL,
+        changed_ns INTEGER NOT NULL,    -- ctime; 0: not known
+        digest BLOB NOT NULL,           -- of the content as it was read; empty: not known
         state TEXT NOT NULL,            -- indexed; named: its name alone, and nothing is wrong; failed;
                                         -- pending: the index may lack it, read it again
         kind TEXT NOT NULL,             -- of the failure, as in ExtractionError
         reason TEXT NOT NULL,           -- of the failure, or why it is not read; or a line for each part that failed
         reader TEXT NOT NULL,           -- the version of the extractors and their limits; "unread" if none was asked
+        tries INTEGER NOT NULL,         -- how often in a row it was read and failed
         indexed_at REAL NOT NULL        -- seconds since the epoch
     )""",
     """CREATE TABLE documents (
@@ -252,9 +255,15 @@ class KnownFile(NamedTuple):
     modified_ns: int
     device: int
     inode: int
+    changed_ns: int
+    digest: bytes
     state: str
     """indexed, named, failed or pending"""
+    failure: str
+    """the kind of the failure"""
     reader: str
+    tries: int
+    """how often in a row it was read and failed"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +272,6 @@ class FileRow:
 
     path: str
     known: KnownFile
-    kind: str
     reason: str
     indexed_at: float
     """seconds since the epoch"""
@@ -271,7 +279,7 @@ class FileRow:
     truncated: str
 
 
-_KNOWN = "path, file_id, size, modified_ns, device, inode, state, reader"
+_KNOWN = "path, file_id, size, modified_ns, device, inode, changed_ns, digest, state, kind, reader, tries"
 _DOCUMENT = (
     "doc_id, path, part, title, type, author, recipients, properties, modified, size, language, truncated, n_words,"
     " content_hash"
@@ -419,13 +427,13 @@ class Catalogue:
     def file(self, path: str) -> FileRow | None:
         """What is known of one file; None when it is not in the catalogue."""
         query = (
-            f"SELECT {_KNOWN}, kind, reason, indexed_at,"
+            f"SELECT {_KNOWN}, reason, indexed_at,"
             " (SELECT count(*) FROM documents d WHERE d.file_id = f.file_id),"
             " coalesce((SELECT max(truncated) FROM documents d WHERE d.file_id = f.file_id), '')"
             " FROM files f WHERE path = ?"
         )
         for row in self._rows(query, os.fsencode(path)):
-            return FileRow(path, KnownFile(*row[1:8]), *row[8:])
+            return FileRow(path, KnownFile(*row[1:12]), *row[12:])
         return None
 
     def known(self, below: str | None = None) -> dict[str, KnownFile]:
@@ -483,6 +491,8 @@ class StoredFile:
     kind: str
     reason: str
     reader: str
+    digest: bytes = b""
+    tries: int = 0
 
 
 @dataclass(slots=True)
@@ -496,6 +506,8 @@ class Batch:
     """document and message ids, as indexer.storage.threads ties them"""
     replaced: list[int] = field(default_factory=list)
     """file ids whose old rows go"""
+    touched: list[tuple[int, int]] = field(default_factory=list)
+    """(changed_ns, file id) of files whose content is as it was"""
     n_text_bytes: int = 0
 
     def add_document(self, doc_id: int, file: StoredFile, document: PreparedDocument) -> None:
@@ -518,6 +530,11 @@ class Batch:
         self.n_text_bytes += len(document.text_z)
 
     def __bool__(self) -> bool:
+        return self.changes_documents or bool(self.touched)
+
+    @property
+    def changes_documents(self) -> bool:
+        """Whether the index changes with this batch."""
         return bool(self.files or self.replaced)
 
 
@@ -549,13 +566,15 @@ class CatalogueWriter:
             _delete_files(connection, [*batch.replaced, *(file.file_id for file in batch.files)])
             now = time.time()
             connection.executemany(
-                "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", (_file(file, now) for file in batch.files)
+                "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (_file(file, now) for file in batch.files),
             )
             connection.executemany(
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
             threads.tie(connection, batch.mails)
+            connection.executemany("UPDATE files SET changed_ns = ? WHERE file_id = ?", batch.touched)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
             _set(connection, {"generation": generation})
 
@@ -625,7 +644,7 @@ def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
     reason = _storable(file.reason)
     return (
         file.file_id, os.fsencode(entry.path), entry.size, entry.modified_ns, entry.device, entry.inode,
-        file.state, file.kind, reason, file.reader, now,
+        entry.changed_ns, file.digest, file.state, file.kind, reason, file.reader, file.tries, now,
     )  # fmt: skip
 
 

@@ -19,18 +19,17 @@ import numpy as np
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged, LockedError
 from indexer.meaning import vectors
-from indexer.prepare import document_row, path_fields
 from indexer.schema import DOCUMENT, FIELDS
-from indexer.storage import whoosh_codec
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.storage.contents import ATTEMPTS, INDEX_NAME, newest, read_contents
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
 from indexer.storage.unwritable import is_unwritable
-from indexer.storage.whoosh_codec import INDEX_NAME, ArrayCodec, Segment
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
+    from indexer.storage.whoosh_codec import Segment
 
 
 __all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
@@ -81,7 +80,6 @@ class Index:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._storage = whoosh_codec.Storage(str(folder))
 
     @classmethod
     def open(cls, folder: Path) -> Index:
@@ -97,8 +95,10 @@ class Index:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
         index = cls(folder)
         if index.generation < 0:
-            whoosh_codec.create_contents(index._storage)
-        whoosh_codec.read_contents(index._storage)
+            from indexer.storage import whoosh_codec  # those who only search load no Whoosh
+
+            whoosh_codec.create_contents(whoosh_codec.Storage(str(folder)))
+        read_contents(folder)
         return index
 
     @staticmethod
@@ -121,20 +121,20 @@ class Index:
     @property
     def generation(self) -> int:
         """The number of the newest commit."""
-        return whoosh_codec.generation(self._storage)
+        return newest(self.folder)
 
     @property
     def commit_name(self) -> CommitName:
         """What tells the newest commit from all others; see `Snapshot.commit_name`."""
-        generation, segments = whoosh_codec.read_contents(self._storage)
-        return generation, tuple(segment.segment_id() for segment in segments)
+        generation, segments = read_contents(self.folder)
+        return generation, tuple(segment.name for segment in segments)
 
     def snapshot(self) -> Snapshot:
         """Open the newest commit for reading; IndexDamaged when it cannot be read."""
-        for _ in range(whoosh_codec.ATTEMPTS):
-            generation, segments = whoosh_codec.read_contents(self._storage)
+        for _ in range(ATTEMPTS):
+            generation, segments = read_contents(self.folder)
             try:
-                files = [(open_segment(self.folder, s), frozenset(s.deleted_docs())) for s in segments]
+                files = [(open_segment(self.folder, s.name, s.n_documents), s.deleted) for s in segments]
             except FileNotFoundError:
                 continue  # a commit replaced the segments between the two reads
             return Snapshot(files, generation=generation)
@@ -145,13 +145,11 @@ class Index:
         return IndexWriter(self, take_lock(self.folder, holder))
 
 
-def open_segment(folder: Path, segment: Segment) -> SegmentFiles:
+def open_segment(folder: Path, name: str, n_documents: int) -> SegmentFiles:
     """The files of a segment; IndexDamaged when they are not what the table of contents says."""
-    files = SegmentFiles(folder, segment.segment_id())
-    if len(files.documents) != segment.doc_count_all():
-        raise IndexDamaged(
-            f"segment {files.name} must have {segment.doc_count_all()} documents, not {len(files.documents)}"
-        )
+    files = SegmentFiles(folder, name)
+    if len(files.documents) != n_documents:
+        raise IndexDamaged(f"segment {files.name} must have {n_documents} documents, not {len(files.documents)}")
     return files
 
 
@@ -162,9 +160,13 @@ class IndexWriter:
         self._index = index
         self._lock = lock
         try:
-            self.generation, self._segments = whoosh_codec.read_contents(index._storage)
-            self._files = {s.segment_id(): open_segment(index.folder, s) for s in self._segments}
-            whoosh_codec.tidy(index._storage, self.generation, self._segments)
+            from indexer.storage import whoosh_codec
+
+            self._storage = whoosh_codec.Storage(str(index.folder))
+            self.generation, listed = read_contents(index.folder)
+            self._segments = whoosh_codec.segments_of(self._storage, self.generation)
+            self._files = {s.name: open_segment(index.folder, s.name, s.n_documents) for s in listed}
+            whoosh_codec.tidy(self._storage, self.generation, self._segments)
         except FileNotFoundError as error:
             self.close()
             raise IndexDamaged(f"a segment that the index in {index.folder} names is not there") from error
@@ -196,6 +198,8 @@ class IndexWriter:
 
     def add(self, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
         """Add one document under an id that was never used before."""
+        from indexer.prepare import document_row, path_fields  # loads what reads files
+
         fields = {**document.fields, **path_fields(entry.path, document)}
         row = document_row(doc_id, entry, document, fields)
         for field, postings in fields.items():
@@ -246,7 +250,9 @@ class IndexWriter:
                 segment.delete_document(docnum)
 
     def _new_segment(self, n_documents: int) -> Segment:
-        segment = ArrayCodec().new_segment(self._index._storage, INDEX_NAME)
+        from indexer.storage.whoosh_codec import ArrayCodec
+
+        segment: Segment = ArrayCodec().new_segment(self._storage, INDEX_NAME)
         segment.set_doc_count(n_documents)
         return segment
 
@@ -296,10 +302,12 @@ class IndexWriter:
         self._add_segment(self._new_segment(n), rows, lists)
 
     def _publish(self) -> int:
+        from indexer.storage import whoosh_codec
+
         folder = self._index.folder
         names = {segment.segment_id() for segment in self._segments}
         whoosh_codec.sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
-        whoosh_codec.replace_contents(self._index._storage, self.generation + 1, self._segments)
+        whoosh_codec.replace_contents(self._storage, self.generation + 1, self._segments)
         self.generation += 1
         self._durable = names
         self._files = {name: files for name, files in self._files.items() if name in names}

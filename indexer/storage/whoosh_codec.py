@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -20,8 +19,10 @@ import numpy as np
 
 from indexer.errors import IndexDamaged
 from indexer.postings import Ints, encode
-from indexer.schema import TEXT_FIELDS, VERSION, whoosh_schema
+from indexer.schema import TEXT_FIELDS
 from indexer.storage.codec import SegmentFiles, private
+from indexer.storage.contents import INDEX_NAME
+from indexer.whoosh_schema import whoosh_schema
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -162,12 +163,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from whoosh.filedb.filestore import FileStorage
     from whoosh.filedb.structfile import StructFile
-    from whoosh.index import TOC, EmptyIndexError, clean_files
-
-INDEX_NAME = f"v{VERSION}"
-"""Whoosh's index name; holds the schema's version, so that another version is never misread"""
-ATTEMPTS = 5
-"""how often a reader looks again while commits replace what it wants to read"""
+    from whoosh.index import TOC, clean_files
 
 
 class Storage(FileStorage):  # type: ignore[misc]
@@ -195,11 +191,6 @@ def sync(paths: Iterable[Path]) -> None:
             os.close(handle)
 
 
-def generation(storage: Storage) -> int:
-    """The number of the newest commit, -1 where there is none."""
-    return int(TOC._latest_generation(storage, INDEX_NAME))
-
-
 def create_contents(storage: Storage) -> None:
     """Write the table of an empty index; another process may be doing the same."""
     try:
@@ -208,20 +199,14 @@ def create_contents(storage: Storage) -> None:
         return  # Whoosh's way to say that the table is already there, and ours when a writer has tidied up
 
 
-def read_contents(storage: Storage) -> tuple[int, list[Segment]]:
-    """Generation and segments of the newest commit; IndexDamaged when they cannot be read."""
-    problem: Exception | None = None
-    for attempt in range(ATTEMPTS):
-        try:
-            toc = TOC.read(storage, INDEX_NAME, schema=whoosh_schema())
-        except (FileNotFoundError, EmptyIndexError) as error:
-            problem = error
-            time.sleep(0.01 * attempt)
-        except Exception as error:  # Whoosh raises whatever unpickling and mapping raise
-            raise IndexDamaged(f"the index in {storage.folder} cannot be read: {error}") from error
-        else:
-            return int(toc.generation), list(toc.segments)
-    raise IndexDamaged(f"the index in {storage.folder} cannot be read: {problem}") from problem
+def segments_of(storage: Storage, number: int) -> list[Segment]:
+    """The segments of a commit as Whoosh's objects, to write the next one from; FileNotFoundError where it is gone."""
+    try:
+        return list(TOC.read(storage, INDEX_NAME, gen=number, schema=whoosh_schema()).segments)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # Whoosh raises whatever unpickling and mapping raise
+        raise IndexDamaged(f"the index in {storage.folder} cannot be read: {error}") from error
 
 
 def replace_contents(storage: Storage, number: int, segments: Sequence[Segment]) -> None:

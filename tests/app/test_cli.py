@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
+import app
 from app.cli import COMMANDS, program
 from app.commands.command import Command, Group
 
@@ -211,3 +213,9 @@ def test_python_m_app_is_the_program(device: Device, tmp_path: Path) -> None:
         env=device.environment(), cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.strip() == str(device.config_file)
+
+
+def test_the_version_that_processes_compare_is_the_installed_one() -> None:
+    """`app.VERSION`, which costs nothing to read, is that of pyproject.toml."""
+    project = tomllib.loads((Path(app.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == app.VERSION

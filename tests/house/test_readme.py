@@ -61,7 +61,7 @@ def test_every_command_of_the_readme_runs(home: Path) -> None:
     assert len(commands) >= 5
     for line in commands:
         words = shlex.split(line, comments=True)
-        if "|" in words[-1] or words[1] == "watch":  # a choice of words, not a command; a service
+        if "|" in words[-1] or words[1] == "serve":  # a choice of words, not a command; a service
             line = f"foltr-search {words[1]} --help"
         if words[1] == "open":
             run(home, "foltr-search search tax")

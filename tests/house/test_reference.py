@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -11,6 +12,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from app.resident.line import socket_path
+from app.standard_folders import standard_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -51,14 +55,19 @@ def test_the_manual_page_is_well_formed() -> None:
         assert done.stderr == ""
 
 
-def test_the_service_unit_gives_way_to_everything_else() -> None:
-    """The unit runs `watch` in the idle I/O class with a low CPU weight, on mains power only, without a network."""
-    unit = (ROOT / "contrib" / "systemd" / "foltr-search-watch.service").read_text(encoding="utf-8")
+def test_the_service_unit_answers_and_watches_without_a_network() -> None:
+    """The unit runs `serve`, which watches on mains power only, and leaves its socket where commands look for it."""
+    unit = unit_file("foltr-search.service")
     for line in (
-        "ExecStart=%h/.local/bin/foltr-search watch --pause-on-battery",
-        "IOSchedulingClass=idle",
-        "CPUWeight=10",
+        "ExecStart=%h/.local/bin/foltr-search serve --pause-on-battery --quiet",
         "RestrictAddressFamilies=AF_UNIX",
         "UMask=0077",
     ):
         assert line in unit.splitlines()
+    socket = unit_file("foltr-search.socket").splitlines()
+    path = socket_path(standard_folder("data", {}).replace(os.path.expanduser("~"), "%h"))
+    assert {f"ListenStream={path}", "DirectoryMode=0700", "SocketMode=0600"} <= set(socket)
+
+
+def unit_file(name: str) -> str:
+    return (ROOT / "contrib" / "systemd" / name).read_text(encoding="utf-8")

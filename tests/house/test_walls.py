@@ -60,6 +60,16 @@ def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
     assert not loaded & set(HEAVY)
 
 
+def test_what_every_answer_loads_is_next_to_nothing(tmp_path: Path) -> None:
+    """Asking the resident process loads no click, no msgspec, no json, no typing."""
+    before = loaded_after("pass")
+    after = loaded_after(
+        f"import os; os.environ['FOLTR_DATA_DIR'] = {str(tmp_path)!r}\n"
+        "import app.__main__; from app.resident.asking import answered; assert answered(['search', 'heron']) is None"
+    )
+    assert after - before <= {"app", "_socket", "__future__"}
+
+
 def test_commands_without_the_screen_never_load_textual(tmp_path: Path) -> None:
     """A search, its index and its status do without the screen's library."""
     (tmp_path / "notes").mkdir()
@@ -74,3 +84,29 @@ if __name__ == "__main__":
     assert main(["status"]) == 0
 """
     assert not loaded_after(code) & {"textual", "rich"}
+
+
+def test_a_search_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
+    """Whoosh, extractors, worker processes and the network stay out: each takes as long to load as many queries."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("heron", encoding="ascii")
+    device = (
+        f"import os; os.environ['FOLTR_CONFIG_DIR'] = os.environ['FOLTR_DATA_DIR'] = {str(tmp_path / 'device')!r}\n"
+    )
+    indexing = f"{device}from app.cli import main\nif __name__ == '__main__':\n"
+    loaded_after(f"{indexing}    assert main(['index', '-q', {str(tmp_path / 'notes')!r}]) == 0")
+    for command in ("['search', 'heron']", "['status']", "['search', 'nothing', '--json']"):
+        loaded = loaded_after(f"{device}from app.cli import main; assert main({command}) in (0, 1)")
+        assert "numpy" in loaded
+        unasked = {
+            "difflib",
+            "multiprocessing",
+            "platformdirs",
+            "requests",
+            "nacl",
+            "socket",
+            "ssl",
+            "statistics",
+            "zipfile",
+        }
+        assert not loaded & ((set(HEAVY) - {"numpy"}) | unasked)

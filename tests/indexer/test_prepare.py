@@ -12,7 +12,7 @@ import pytest
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract import Limits
+from indexer.extract.source import Limits
 from indexer.prepare import (
     PreparedDocument,
     document_row,

@@ -14,7 +14,7 @@ import pytest
 
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract import WorkerPool
+from indexer.extract.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile
@@ -127,7 +127,7 @@ def named(device: Device) -> dict[str, tuple[str, str, int]]:
     """Path below the folder -> state, kind of failure, number of documents."""
     rows = {path: device.catalogue.file(path) for path in device.catalogue.paths()}
     return {
-        os.path.relpath(path, device.files): (row.known.state, row.kind, row.n_documents)
+        os.path.relpath(path, device.files): (row.known.state, row.known.failure, row.n_documents)
         for path, row in rows.items() if row is not None
     }  # fmt: skip
 
@@ -183,6 +183,48 @@ def test_names_that_are_not_wanted_are_not_there(device: Device) -> None:
     device.rules = CrawlRules(names=False)
     device.updater().scan()
     assert named(device) == {"heron.qqq": ("failed", "unsupported", 0)}
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(device: Device) -> None:
+    """The ctime tells; a chmod tells it too and costs no new commit of the index."""
+    path = Path(device.write("a.txt", "heron"))
+    device.write("b.txt", "zebra")
+    before = path.stat()
+    device.updater().scan()
+    path.write_text("egret")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (path.stat().st_size, path.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    summary = device.updater().scan()
+    assert (summary.n_changed, device.found("egret"), device.found("heron")) == (1, ["a.txt"], [])
+    path.chmod(0o600)
+    again = device.updater().scan()
+    assert (again.changed_anything, again.n_unchanged, again.generation) == (False, 2, summary.generation)
+    assert device.catalogue.known()[str(path)].changed_ns == path.stat().st_ctime_ns
+    assert device.agrees()
+
+
+def test_what_ran_out_of_time_is_tried_again_three_times(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan reads such a file again until it has failed three times; a change begins anew, success ends it."""
+    (tmp_path / "endless_reader.py").write_text("def read(path, limits):\n    while True: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import endless_reader  # type: ignore[import-not-found]
+
+    able, path = device.pool, device.write("a.txt", "heron")
+
+    def tries() -> tuple[str, int]:
+        device.updater().scan()
+        known = device.catalogue.known()[path]
+        return known.failure, known.tries
+
+    with WorkerPool(endless_reader.read, n_workers=1, seconds=0.05, memory_mb=500) as device.pool:
+        assert [tries() for _ in range(4)] == [("timeout", n) for n in (1, 2, 3, 3)]
+        device.write("a.txt", "another heron")
+        assert tries() == ("timeout", 1)
+    device.pool = able
+    assert tries() == ("", 0)
+    assert device.found("heron") == ["a.txt"]
 
 
 def test_a_moved_folder_keeps_its_files_and_tells_the_moves(device: Device) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
-from indexer.extract import Limits
 from indexer.extract.registry import extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 
 Extract = Callable[..., Extraction]
 
@@ -63,4 +62,13 @@ def shared_files() -> Path:
     folder = (Path(root) if root else Path(__file__).resolve().parents[4] / "shared") / "data" / "files"
     if not folder.is_dir():
         pytest.skip(f"needs the test documents in {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def legacy_office(shared_files: Path) -> Path:
+    """The folder of old Office files, beside that of odd documents."""
+    folder = shared_files.parent / "legacy-office"
+    if not folder.is_dir():
+        pytest.skip(f"needs the old Office files in {folder}")
     return folder

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
-from indexer.extract import Limits
 from indexer.extract.registry import extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 
 PLAIN = (
     "From: =?utf-8?q?Bj=C3=B6rk?= <bjork@example.org>\r\nTo: Ann <ann@example.org>, ben@example.org\r\n"

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.documents import ExtractedDocument
-from indexer.extract import Limits
 from indexer.extract.notes import links_in, moment_in, tags_in, without_front_matter
 from indexer.extract.registry import extract_source
-from indexer.extract.source import Source
+from indexer.extract.source import Limits, Source
 
 Single = Callable[..., ExtractedDocument]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indexer.errors import ExtractionError
+from tests.indexer.extract.compound_parts import compound
 from tests.indexer.extract.office_parts import related
 
 CORE = "<cp:core xmlns:cp='c' xmlns:dc='d'><dc:title>{}</dc:title><dc:creator>{}</dc:creator></cp:core>"
@@ -121,11 +122,10 @@ def test_entities_in_office_files_are_refused(extract, zipped) -> None:
 
 
 def test_protected_files_are_encrypted(extract) -> None:
-    """A password-protected file of today sits in an old container and is told from an old file."""
-    container = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    """A password-protected file of today sits in the container of the old ones; a container without streams is none."""
     for name, data, kind in (
-        ("a.docx", container + "EncryptedPackage".encode("utf-16-le"), "encrypted"),
-        ("a.doc", container, "unsupported"),
+        ("a.docx", compound({"EncryptedPackage": b"x", "EncryptionInfo": b"x"}), "encrypted"),
+        ("a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "malformed"),
     ):
         with pytest.raises(ExtractionError) as failure:
             extract(name, data)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract import Limits, extract_file
+from indexer.extract import extract_file
 from indexer.extract.pdf import real_title
+from indexer.extract.source import Limits
 
 
 def pdf(*pages: str, title: str = "", more: str = "", page: str = "", objects: tuple[str, ...] = ()) -> bytes:
@@ -41,6 +42,15 @@ def test_text_pages_title_and_author(single) -> None:
     assert document.text.split("\f") == ["zebra one", "page two"]
     assert [document.text[offset:][:4] for offset in document.pages] == ["zebr", "page"]
     assert (document.title, document.author, document.type) == ("A title", "Ann", "pdf")
+
+
+def test_when_the_time_is_up_the_pages_read_are_kept(extract) -> None:
+    """At least one page, with a word about it; with time enough all of them."""
+    data = pdf("zebra one", "page two", "page three")
+    (document,) = extract("a.pdf", data, cpu_ends=0.0).documents
+    assert (document.text, document.pages) == ("zebra one", (0,))
+    assert document.truncated == "first 1 of 3 pages, then the time was up"
+    assert extract("a.pdf", data).documents[0].truncated == ""
 
 
 def test_a_file_is_read_from_disk(tmp_path) -> None:

@@ -16,7 +16,9 @@ import pytest
 
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
-from indexer.extract import Limits, WorkerPool
+from indexer.extract.pool import WorkerPool
+from indexer.extract.source import Limits
+from indexer.extract.worker import how_it_ended
 
 READERS = """
 import os, signal, sys, time
@@ -32,6 +34,21 @@ def read(path, limits):
     if word == "loop":
         while True:
             pass
+    if word == "work":  # 1 s of processor time, in steps
+        while time.process_time() < limits.cpu_ends - 1:
+            sum(range(100_000))
+    if word == "gentle":
+        done = 0
+        while not limits.is_late:
+            sum(range(100_000))
+            done += 1
+        return done
+    if word == "child":
+        import subprocess
+        subprocess.run([sys.executable, "-c", "while True: pass"])
+    if word == "grow":
+        held = [bytearray(os.urandom(1_000_000)) for _ in range(300)]
+        time.sleep(3600)
     if word == "hog":
         held = []
         while True:
@@ -85,13 +102,13 @@ def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
                 "crash.2": "crashed",
             },
         ),
-        (2.0, {"sleep.1": "timeout", "loop.1": "timeout"}),
+        (0.5, {"sleep.1": "timeout", "loop.1": "timeout", "child.1": "timeout"}),
     ],
 )
 def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[str, str]):
     """A crash, an exit, a hog, a bug, a hang and a loop each fail their own file and lose no neighbour."""
     names = [name for bad in hostile for name in (f"ok{bad}.a", bad, f"ok{bad}.b")]
-    with WorkerPool(readers.read, n_workers=2, seconds=seconds, memory_mb=200) as pool:
+    with WorkerPool(readers.read, n_workers=2, seconds=seconds, still_seconds=1, memory_mb=200) as pool:
         found = outcomes(pool, names)
     for name, outcome in found.items():
         if name in hostile:
@@ -109,8 +126,54 @@ def test_reasons_name_the_signal_and_the_limit(readers):
     assert "SIGSEGV" in str(found["crash.1"])
     assert "exit code 3" in str(found["exit.1"])
     assert "200 MB of memory" in str(found["hog.1"])
-    with WorkerPool(readers.read, n_workers=1, seconds=0.5, memory_mb=200) as pool:
-        assert "0.5 s" in str(outcomes(pool, ["sleep.1"])["sleep.1"])
+    with WorkerPool(readers.read, n_workers=1, seconds=0.5, still_seconds=0.3, memory_mb=200) as pool:
+        found = outcomes(pool, ["sleep.1", "loop.1"])
+    assert "nothing could be read for 0.3 s" in str(found["sleep.1"])
+    assert "1 s of processor time" in str(found["loop.1"])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc to see that a process is stopped")
+def test_a_worker_that_gets_no_processor_loses_no_file(readers):
+    """Stopped for six times the limit of waiting and three times that of processor time, a file is still read."""
+    with WorkerPool(readers.read, n_workers=1, seconds=2, still_seconds=1, memory_mb=200) as pool:
+        first = next(pool.run([entry("a")]))
+        results = pool.run([entry("work.1")])
+        pid = pool._workers[0]._process.pid
+        threading.Timer(0.3, os.kill, (pid, signal.SIGSTOP)).start()
+        threading.Timer(6.3, os.kill, (pid, signal.SIGCONT)).start()
+        began = time.monotonic()
+        assert [outcome[0] for _, outcome in results] == ["work"]
+        assert time.monotonic() - began > 6
+    assert first[1][0] == "a"
+
+
+def test_a_reader_that_looks_at_the_clock_keeps_what_it_has(readers):
+    """After its processor time it stops by itself, and the pool lets it; the next file has its own time."""
+    with WorkerPool(readers.read, n_workers=1, seconds=0.3, memory_mb=200) as pool:
+        found = outcomes(pool, ["gentle.1", "gentle.2"])
+    assert all(isinstance(done, int) and done > 0 for done in found.values())
+
+
+def test_without_limits_of_the_system_the_parent_watches_memory(readers):
+    """Where setrlimit is missing, as on Windows, a process that grows is ended; neighbours are read."""
+    path = Path(readers.__file__)
+    only_inside = "if multiprocessing.current_process().name != 'MainProcess':"
+    path.write_text(f"import multiprocessing, sys\n{only_inside} sys.modules['resource'] = None\n{path.read_text()}")
+    with WorkerPool(readers.read, n_workers=1, seconds=60, memory_mb=200) as pool:
+        found = outcomes(pool, ["ok.a", "grow.1", "ok.b"])
+        assert not pool._workers[0]._is_limited
+    assert (found["ok.a"][0], found["ok.b"][0]) == ("ok", "ok")
+    assert isinstance(found["grow.1"], ExtractionError)
+    assert (found["grow.1"].kind, "200 MB" in str(found["grow.1"])) == ("memory", True)
+
+
+@pytest.mark.parametrize("code", [-signal.SIGKILL, -signal.SIGXCPU, -signal.SIGSEGV, -250, 3, None])
+def test_exit_codes_have_a_kind_and_a_line(code):
+    """What may pass is told from what the file did."""
+    kind, line = how_it_ended(code)
+    assert kind == {-signal.SIGKILL: "memory", -signal.SIGXCPU: "timeout"}.get(code, "crashed")
+    assert line
+    assert "\n" not in line
 
 
 def test_many_files_come_back_once_each(readers):
@@ -189,7 +252,7 @@ def test_no_orphans_when_the_parent_is_killed(readers, tmp_path, word):
         import sys
         import pool_readers
         from indexer.documents import FileEntry
-        from indexer.extract import WorkerPool
+        from indexer.extract.pool import WorkerPool
 
         if __name__ == "__main__":
             pool = WorkerPool(pool_readers.read, n_workers=1, seconds=1000, memory_mb=200)

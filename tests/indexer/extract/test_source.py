@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.extract.source import Limits, Sink, cut, shown_size
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.extract.source import Gathered, Limits, Sink, cut, shown_size
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,35 @@ def test_a_cut_text_is_the_longest_beginning_that_fits(text: str, max_bytes: int
     assert len(kept.encode()) <= max_bytes
     assert bool(truncated) == (kept != text)
     assert kept == text or max_bytes - len(kept.encode()) < 4
+
+
+def test_a_sink_stops_when_the_time_is_up() -> None:
+    """It looks at the clock now and then, keeps what it has and says how much."""
+    sink = Sink(Limits(cpu_ends=0.0))
+    for _ in range(1000):
+        sink.add("ten bytes\n")
+    assert 1 < len(sink.text) < 10_000
+    assert sink.truncated == f"first {len(sink.text)} bytes, then the time was up"
+
+
+def test_a_container_keeps_its_members_when_time_or_memory_end() -> None:
+    """What was read before stays, one note says where it ended; without anything read, memory is a failure."""
+    late, ended = Gathered(Limits(cpu_ends=0.0)), Gathered(Limits())
+    one = Extraction(documents=(ExtractedDocument(text="zebra", type="text"),))
+    late.read("a.txt", lambda: one)
+    assert late.full
+    assert (len(late.extraction().documents), "a.txt" in late.extraction().notes[0]) == (1, True)
+
+    def too_much() -> Extraction:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        ended.read("a.txt", too_much)
+    ended.read("b.txt", lambda: one)
+    ended.read("c.txt", too_much)
+    assert ended.full
+    assert [document.part for document in ended.extraction().documents] == ["b.txt"]
+    assert "memory" in ended.extraction().notes[0]
 
 
 def test_a_sink_stops_at_its_limit() -> None:

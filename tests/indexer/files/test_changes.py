@@ -9,20 +9,32 @@ from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
 from indexer.storage.catalogue import KnownFile
 
 
-def entry(path: str, *, size: int = 10, modified_ns: int = 100, inode: int = 1, device: int = 7) -> FileEntry:
-    return FileEntry(path, size, modified_ns, device, inode)
+def entry(
+    path: str, *, size: int = 10, modified_ns: int = 100, inode: int = 1, device: int = 7, changed_ns: int = 0
+) -> FileEntry:
+    return FileEntry(path, size, modified_ns, device, inode, changed_ns)
 
 
-def known(file_id: int, seen: FileEntry, *, state: str = "indexed", reader: str = "1") -> KnownFile:
-    return KnownFile(file_id, seen.size, seen.modified_ns, seen.device, seen.inode, state, reader)
+def known(
+    file_id: int, seen: FileEntry, *, state: str = "indexed", reader: str = "1", digest: bytes = b"",
+    failure: str = "", tries: int = 0,
+) -> KnownFile:  # fmt: skip
+    return KnownFile(
+        file_id, seen.size, seen.modified_ns, seen.device, seen.inode, seen.changed_ns, digest, state, failure,
+        reader, tries,
+    )  # fmt: skip
 
 
 def plan_of(
-    *entries: FileEntry, old: dict[str, KnownFile], survey: Survey | None = None, retry: bool = False
+    *entries: FileEntry,
+    old: dict[str, KnownFile],
+    survey: Survey | None = None,
+    retry: bool = False,
+    is_scan: bool = True,
 ) -> ChangePlan:
     survey = survey or Survey()
     survey.files = {seen.path: seen for seen in entries}
-    return compare(survey, old, reader="1", retry_failures=retry)
+    return compare(survey, old, reader="1", retry_failures=retry, is_scan=is_scan)
 
 
 def test_nothing_changed_is_nothing_to_do() -> None:
@@ -79,6 +91,30 @@ def test_a_failure_is_read_again_only_for_a_reason() -> None:
     assert plan_of(seen, old={"/a": same}, retry=True).readings == [FilesRead(seen, 1)]
     assert plan_of(seen, old={"/a": other}).readings == [FilesRead(seen, 1)]
     assert not plan_of(seen, old={"/a": known(1, seen, reader="0")})
+
+
+def test_another_ctime_alone_is_a_file_to_look_at() -> None:
+    """Size and time kept: its digest decides; without one it is read again, an unknown ctime says nothing."""
+    before, seen = entry("/a", changed_ns=100), entry("/a", changed_ns=200)
+    plan = plan_of(seen, old={"/a": known(1, before, digest=b"d")})
+    assert (plan.touched, plan.readings) == ([FilesRead(seen, 1, digest=b"d")], [])
+    assert plan
+    assert plan_of(seen, old={"/a": known(1, before)}).readings == [FilesRead(seen, 1)]
+    assert plan_of(seen, old={"/a": known(1, before, state="failed")}).readings == [FilesRead(seen, 1)]
+    assert not plan_of(entry("/a"), old={"/a": known(1, before, digest=b"d")})
+    assert not plan_of(seen, old={"/a": known(1, entry("/a"), digest=b"d")})
+
+
+def test_a_failure_of_the_moment_is_tried_again_in_scans_three_times_in_all() -> None:
+    """Time and memory that ran out may have been the machine's fault; what is malformed stays so."""
+    seen = entry("/a")
+    for failure in ("timeout", "memory"):
+        failed = [known(1, seen, state="failed", failure=failure, tries=tries) for tries in (1, 2, 3)]
+        assert [plan_of(seen, old={"/a": one}).readings for one in failed] == [
+            [FilesRead(seen, 1, tries=1)], [FilesRead(seen, 1, tries=2)], [],
+        ]  # fmt: skip
+        assert not plan_of(seen, old={"/a": failed[0]}, is_scan=False)
+    assert not plan_of(seen, old={"/a": known(1, seen, state="failed", failure="malformed", tries=1)})
 
 
 def test_a_pending_file_is_read_again() -> None:

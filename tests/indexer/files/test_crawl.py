@@ -54,7 +54,7 @@ def test_an_entry_is_what_the_system_says(tmp_path: Path) -> None:
     status = (tmp_path / "a.txt").stat()
     (entry,) = Crawl([str(tmp_path)], CrawlRules())
     assert entry == FileEntry(
-        str(tmp_path / "a.txt"), len("text"), status.st_mtime_ns, status.st_dev, status.st_ino
+        str(tmp_path / "a.txt"), len("text"), status.st_mtime_ns, status.st_dev, status.st_ino, status.st_ctime_ns
     )  # fmt: skip
 
 

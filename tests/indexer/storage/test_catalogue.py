@@ -106,6 +106,15 @@ def test_storing_a_file_again_replaces_its_documents(catalogue: Catalogue) -> No
     assert catalogue.generation == 2
 
 
+def test_a_touched_file_gets_its_new_ctime_and_nothing_else(catalogue: Catalogue) -> None:
+    """The digest and the documents stay."""
+    file_id = store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
+    before = catalogue.known()["/a.txt"]
+    CatalogueWriter(catalogue).commit(Batch(touched=[(77, file_id)]), generation=1)
+    assert catalogue.known()["/a.txt"] == before._replace(changed_ns=77)
+    assert len(catalogue.doc_ids_of("/a.txt")) == 1
+
+
 def test_counts_and_lists_say_what_there_is(catalogue: Catalogue) -> None:
     """Files, documents, failures and passed-over paths are counted apart; failures are listed by path."""
     store(catalogue, "/a.zip", ExtractedDocument(text="x", type="text"), notes="b.txt: encrypted")

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.schema import whoosh_schema
 from indexer.storage.index import INDEX_NAME, Index
+from indexer.whoosh_schema import whoosh_schema
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

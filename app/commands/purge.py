@@ -1,0 +1,61 @@
+"""`foltr-search purge`: what this program has made here, and its removal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import Command, load, say
+
+if TYPE_CHECKING:
+    from app.paths import Paths
+
+EXAMPLES = """
+foltr-search purge            name everything with its size, ask, delete
+foltr-search purge --yes      without asking
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(yes: bool) -> int:
+    """Delete the index, what was learned, settings and saved searches: everything that this program has made.
+
+    Your own files are not touched, nor is the program itself (pipx uninstall foltr-search, or as it was installed).
+    """
+    from pathlib import Path
+
+    from app.belongings import belongings, remove, strangers
+    from app.commands.printed import print_line, printed_path
+    from app.wording import size
+
+    paths = load().paths
+    found = belongings(paths, home=Path.home())
+    if not found:
+        say("there is nothing of foltr-search here")
+        return 0
+    for one in found:
+        print_line(f"{size(one.n_bytes):>12}  {printed_path(str(one.path))}  ({one.what})")
+    print_line(f"{size(sum(one.n_bytes for one in found)):>12}  in all")
+    for path in strangers(paths):
+        say(f"{printed_path(str(path))} is not of this program and stays")
+    if _in_a_group(paths):
+        say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
+    if not yes:
+        click.confirm("Delete all of this?", abort=True, err=True)
+    remove(belongings(paths, home=Path.home()), paths)
+    say(f"{size(sum(one.n_bytes for one in found))} deleted")
+    return 0
+
+
+def _in_a_group(paths: Paths) -> bool:
+    from app.store import StateError, Store
+
+    if not paths.state.exists():
+        return False
+    try:
+        with Store(paths.state, writable=False) as store:
+            return bool(store.rows("SELECT 1 FROM membership"))
+    except StateError:
+        return False  # a file that cannot be read holds no keys that can be used

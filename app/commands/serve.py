@@ -1,0 +1,117 @@
+"""`foltr-search serve`: the resident process, which answers commands at once and keeps the index up to date."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from functools import partial
+from importlib import import_module
+
+import click
+
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
+
+EXAMPLES = """
+foltr-search serve                     answer and watch, until Ctrl-C
+foltr-search serve --no-watch --idle   answer only, and leave after resident.idle_minutes without a question
+foltr-search serve --stop              end the resident process
+"""
+
+AGAIN = 75
+"""exit code: another version of the program has asked, so start the new one (EX_TEMPFAIL; systemd then does)"""
+FIRST_DESCRIPTOR = 3
+"""where systemd puts the sockets that it opened"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--stop", "end", is_flag=True, help="End the resident process of this data folder.")
+@click.option("--no-watch", is_flag=True, help="Answer only; leave the index to `watch`, `index` and the screen.")
+@click.option("--idle", is_flag=True, help="Leave after resident.idle_minutes without a question.")
+@click.option("--pause-on-battery", is_flag=True, help="Watch nothing while the machine runs on battery.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet: bool) -> int:
+    """Stay, answer `search`, `open`, `why`, `status` and completion over a socket of yours alone, and watch.
+
+    The other commands find it by themselves. Files are watched and indexed in a process beside it, at the lowest
+    priority, as `watch` does.
+    """
+    from app.resident.line import AVAILABLE
+
+    context = load()
+    if not AVAILABLE:
+        say("this system has no Unix sockets, so there is no resident process; every command works alone")
+        return FAILED
+    if end:
+        return _stop(context)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one question at a time, of small arrays
+    return _serve(
+        context, idle=idle, quiet=quiet,
+        watch=None if no_watch else ("--pause-on-battery",) if pause_on_battery else (),
+    )  # fmt: skip
+
+
+def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
+    from app.background import BackgroundIndexer
+    from app.commands.command import stop_on_interrupt
+    from app.commands.progress import ProgressWriter
+    from app.resident.serving import ResidentServer
+    from app.settings import index_roots
+
+    context.paths.create_data_dir()
+    with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet) as line, ExitStack() as ending:
+        indexer = BackgroundIndexer(context.paths, line.show, arguments=watch or ())
+        ending.callback(indexer.stop)
+
+        def follow() -> None:
+            if watch is not None and index_roots(context.settings, context.paths):
+                indexer.start()
+
+        def ready() -> None:
+            if not quiet:
+                say(f"answering (process {os.getpid()}); Ctrl-C or `foltr-search serve --stop` ends it")
+            follow()
+
+        server = ResidentServer(
+            context.paths.data_dir, stop,
+            idle_seconds=context.settings.resident.idle_minutes * 60 if idle else 0.0,
+            inherited=_inherited(), prepare=partial(_warm, context), ready=ready, look=follow,
+        )  # fmt: skip
+        server.run()
+    return AGAIN if server.superseded and not stop.is_set() else 0
+
+
+def _warm(context: Context) -> None:
+    """Load what commands load, open the index and look something up, before anybody waits for it."""
+    from app.cli import COMMANDS
+    from app.resident.asking import COMMANDS as ANSWERED
+    from app.search.kept import asked
+    from app.search.results import SearchRequest
+
+    for name in sorted(ANSWERED):
+        import_module(COMMANDS[name])
+    with asked(context.settings, context.paths) as search:
+        page = search.search(SearchRequest(text="a"))
+        for hit in page.hits[:1]:
+            search.snippet(page, hit)
+
+
+def _inherited() -> int:
+    """The listening socket that systemd opened for this process (sd_listen_fds), -1 where there is none."""
+    mine = os.environ.pop("LISTEN_PID", "") == str(os.getpid())
+    return FIRST_DESCRIPTOR if os.environ.pop("LISTEN_FDS", "") == "1" and mine else -1
+
+
+def _stop(context: Context) -> int:
+    from app.resident import messages
+    from app.resident.asking import ask
+    from app.resident.line import LineError, socket_path
+
+    try:
+        answer = ask(socket_path(str(context.paths.data_dir)), messages.question(messages.STOP))
+    except (LineError, OSError) as error:
+        say(f"there is none to stop: {error}")
+        return NOTHING_FOUND
+    for kind, content in messages.parts(answer):
+        if kind == messages.OUT:
+            say(f"{content.decode().strip()} ends")
+    return 0

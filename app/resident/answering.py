@@ -1,0 +1,167 @@
+"""Running a command in the resident process as the process that asked would have run it.
+
+It is the very same command, so the answer is the same: with the other's arguments, variables, folder, time zone, width
+of the terminal and colours, its output kept until it is whole. One question at a time, for all this is the process's.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from app import cli
+from app.resident import messages
+from app.resident.errand import Errand, NotHere, errands
+from app.resident.line import MAX_ANSWER
+
+
+class BadQuestion(ValueError):
+    """What came is no question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What another process asks, and where it stands."""
+
+    version: bytes
+    wanted: bytes
+    folder: bytes
+    columns: int
+    lines: int
+    terminals: tuple[bool, bool]
+    """whether stdout and stderr are terminals"""
+    encodings: tuple[str, str]
+    """of stdout and stderr: "utf-8 strict" """
+    arguments: tuple[str, ...]
+    variables: Mapping[str, str]
+
+    @classmethod
+    def decode(cls, message: bytes) -> Question:
+        """Raises BadQuestion for anything but a question of this protocol."""
+        try:
+            protocol, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
+            out, err, out_encoding, err_encoding, n, *rest = rest
+            if protocol != messages.PROTOCOL:
+                raise BadQuestion(f"wanted {messages.PROTOCOL!r}, got {protocol[:40]!r}")
+            arguments, variables = rest[: int(n)], rest[int(n) :]
+            return cls(
+                version, wanted, folder, int(columns), int(lines), (out == b"1", err == b"1"),
+                (out_encoding.decode("ascii"), err_encoding.decode("ascii")), tuple(map(os.fsdecode, arguments)),
+                {name: value for name, _, value in (os.fsdecode(one).partition("=") for one in variables)},
+            )  # fmt: skip
+        except (UnicodeDecodeError, ValueError) as error:
+            raise BadQuestion(f"wanted a question, got {len(message)} bytes: {error}") from error
+
+
+class _Stream(io.RawIOBase):
+    """One of the two outputs of a command; both write into one list, in the order of writing."""
+
+    def __init__(self, kind: bytes, written: list[tuple[bytes, bytes]], *, is_terminal: bool) -> None:
+        self._kind, self._written, self._is_terminal = kind, written, is_terminal
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, content: object) -> int:
+        data = bytes(content)  # type: ignore[call-overload]
+        self._written.append((self._kind, data))
+        return len(data)
+
+
+def answer(question: Question) -> bytes:
+    """What the command of this question prints and its exit code; or that it must be run by who asked."""
+    written: list[tuple[bytes, bytes]] = []
+    try:
+        with errands() as errand, _in_its_place(question, written):
+            code = cli.main(question.arguments)
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            return alone("it ended in its own way")
+        code = end.code
+    except NotHere:
+        return alone("it needs the process that asked")
+    except OSError as error:
+        return alone(error.strerror or str(error))
+    answer = b"".join(messages.part(*one) for one in _joined(written)) + _end(code, errand)
+    return answer if len(answer) <= MAX_ANSWER else alone("the answer is too long")
+
+
+def alone(why: str) -> bytes:
+    """The answer that sends a command back to work by itself."""
+    return messages.part(messages.ALONE, why.encode())
+
+
+def text(content: str) -> bytes:
+    """An answer of some lines."""
+    return messages.part(messages.OUT, os.fsencode(content)) + messages.part(messages.CODE, b"0")
+
+
+def _end(code: int, errand: Errand) -> bytes:
+    end = messages.part(messages.CODE, b"%d" % code)
+    if errand.planned is None:
+        return end
+    argv = b"\0".join(map(os.fsencode, (str(int(errand.planned.needs_terminal)), *errand.planned.argv)))
+    return end + messages.part(messages.ERRAND, argv)
+
+
+def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """What was written, with neighbours of one stream together."""
+    gathered: list[bytes] = []
+    last = b""
+    for kind, content in written:
+        if kind != last and gathered:
+            yield last, b"".join(gathered)
+            gathered = []
+        last = kind
+        gathered.append(content)
+    if gathered:
+        yield last, b"".join(gathered)
+
+
+@contextmanager
+def _in_its_place(question: Question, written: list[tuple[bytes, bytes]]) -> Iterator[None]:
+    """This process with the variables, the folder, the time zone and the streams of the one that asked."""
+    before, streams, folder = dict(os.environ), (sys.stdin, sys.stdout, sys.stderr), os.getcwd()
+    os.chdir(question.folder)
+    try:
+        _set_variables({
+            **{name: value for name, value in before.items() if not messages.matters(name)},
+            **question.variables, "COLUMNS": str(question.columns), "LINES": str(question.lines),
+        })  # fmt: skip
+        sys.stdin = io.StringIO()
+        sys.stdout, sys.stderr = (
+            io.TextIOWrapper(
+                io.BufferedWriter(_Stream(kind, written, is_terminal=is_terminal), 1 << 16),
+                encoding=encoding.partition(" ")[0], errors=encoding.partition(" ")[2], line_buffering=True,
+            )
+            for kind, is_terminal, encoding in zip(
+                (messages.OUT, messages.ERR), question.terminals, question.encodings, strict=True
+            )
+        )  # fmt: skip
+        yield
+    finally:
+        if sys.stdout is not streams[1]:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        sys.stdin, sys.stdout, sys.stderr = streams
+        _set_variables(before)
+        os.chdir(folder)
+
+
+def _set_variables(wanted: Mapping[str, str]) -> None:
+    zone = os.environ.get("TZ")
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name, value in wanted.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+    if os.environ.get("TZ") != zone:
+        time.tzset()

@@ -1,0 +1,96 @@
+"""A command asks the resident process, if there is one, and prints what it answers.
+
+Whatever goes wrong before the first byte is printed, the command works alone: an answer comes whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from app.resident import messages
+from app.resident.line import AVAILABLE, MAX_ANSWER, LineError, call, socket_path
+from app.standard_folders import data_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = frozenset({"search", "open", "why"})
+"""first words that the resident process may answer"""
+
+SECONDS = 5.0
+"""to wait for an answer before working alone"""
+
+
+def answered(arguments: Sequence[str]) -> int | None:
+    """The exit code, when the resident process has answered this command line; None: work alone."""
+    asks = "_FOLTR_SEARCH_COMPLETE" in os.environ or (arguments and arguments[0] in COMMANDS)
+    if not AVAILABLE or not asks or os.environ.get("FOLTR_DEBUG") or sys.stdout is None or sys.stderr is None:
+        return None
+    try:
+        answer = ask(socket_path(data_folder(os.environ)), messages.question(messages.RUN, arguments))
+        parts = list(messages.parts(answer))
+    except (LineError, OSError, ValueError):
+        return None
+    return _printed(parts)
+
+
+def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
+    """The answer of the process that listens at `path`; LineError or OSError when none came."""
+    if not os.path.exists(path):
+        raise LineError("no resident process")
+    line = call(path, seconds=seconds)
+    try:
+        line.send(question)
+        return line.receive(MAX_ANSWER)
+    finally:
+        line.close()
+
+
+def standing(data_dir: str) -> str:
+    """How the resident process of a data folder fares, in one line; "" where there is none."""
+    try:
+        answer = ask(socket_path(data_dir), messages.question(messages.STATUS))
+        return b"".join(content for kind, content in messages.parts(answer) if kind == messages.OUT).decode()
+    except (LineError, OSError, ValueError):
+        return ""
+
+
+def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
+    kinds = [kind for kind, _ in parts]
+    if messages.ALONE in kinds or messages.CODE not in kinds:
+        return None
+    code = 0
+    try:
+        for kind, content in parts:
+            if kind in (messages.OUT, messages.ERR):
+                _write(1 if kind == messages.OUT else 2, content)
+            elif kind == messages.CODE:
+                code = int(content)
+            elif kind == messages.ERRAND:
+                return _run(content)
+    except BrokenPipeError:  # the reader has seen enough (`| head`)
+        return 0
+    return code
+
+
+def _write(descriptor: int, content: bytes) -> None:
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _run(errand: bytes) -> int:
+    """Start the program that opens a file: from here, for it wants this terminal, display and session."""
+    from app.cli import describe
+    from app.commands.command import FAILED, say
+    from app.commands.open import run_planned
+    from app.opener import Invocation, OpenError
+
+    needs_terminal, *argv = map(os.fsdecode, errand.split(b"\0"))
+    try:
+        return run_planned(Invocation(tuple(argv), needs_terminal=needs_terminal == "1"))
+    except OpenError as error:
+        say(describe(error))
+        return FAILED

@@ -1,0 +1,87 @@
+"""What a command and the resident process say to each other, as bytes.
+
+A question says which version asks, what is wanted, and all that a command's output depends on beside the files: its
+arguments, folder, terminal and the variables below. An answer is what the command prints and its exit code, or that
+the command should work alone, or a program that the asking process is to start itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import app
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PROTOCOL = b"foltr-search resident 1"
+"""raised when a message changes its meaning"""
+
+RUN, STATUS, STOP = b"run", b"status", b"stop"
+"""wanted: a command's output; how the process fares; that it ends"""
+
+OUT, ERR, CODE, ALONE, ERRAND = b"o", b"e", b"x", b"a", b"p"
+"""parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; start this program"""
+
+_NAMES = frozenset({
+    "BROWSER", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "COMP_CWORD", "COMP_WORDS", "DISPLAY", "EDITOR",
+    "FORCE_COLOR", "HOME", "LANG", "LANGUAGE", "LINES", "LOGNAME", "NO_COLOR", "PAGER", "PATH", "SSH_TTY", "TERM",
+    "TMUX", "TZ", "USER", "VISUAL", "WAYLAND_DISPLAY", "_FOLTR_SEARCH_COMPLETE",
+})  # fmt: skip
+_BEGINNINGS = ("FOLTR_", "LC_", "XDG_")
+
+
+def matters(variable: str) -> bool:
+    """Whether a command's output may depend on this environment variable."""
+    return variable in _NAMES or variable.startswith(_BEGINNINGS)
+
+
+def identity() -> bytes:
+    """What client and server must have in common to give the same answers: version, place, Python, file names."""
+    place = os.path.dirname(os.path.abspath(app.__file__))
+    return os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
+
+
+def question(wanted: bytes, arguments: Sequence[str] = ()) -> bytes:
+    """A question of this process, with its folder, terminal and variables; OSError when its folder is gone."""
+    env = os.environ
+    columns, lines = _terminal_size(env)
+    streams = (sys.stdout, sys.stderr)
+    fields = [
+        PROTOCOL, identity(), wanted, os.fsencode(os.getcwd()), b"%d" % columns, b"%d" % lines,
+        *(b"%d" % stream.isatty() for stream in streams),
+        *(os.fsencode(f"{stream.encoding} {stream.errors}") for stream in streams),
+        b"%d" % len(arguments), *map(os.fsencode, arguments),
+        *(os.fsencode(f"{name}={value}") for name, value in env.items() if matters(name)),
+    ]  # fmt: skip
+    return b"\0".join(fields)
+
+
+def _terminal_size(env: Mapping[str, str]) -> tuple[int, int]:
+    """Columns and lines, as shutil.get_terminal_size finds them."""
+    columns, lines = (int(text) if text.isdecimal() else 0 for text in (env.get("COLUMNS", ""), env.get("LINES", "")))
+    if columns <= 0 or lines <= 0:
+        try:
+            size = os.get_terminal_size(1)
+        except OSError:
+            size = os.terminal_size((80, 24))
+        columns, lines = columns if columns > 0 else size.columns or 80, lines if lines > 0 else size.lines or 24
+    return columns, lines
+
+
+def part(kind: bytes, content: bytes) -> bytes:
+    """One part of an answer."""
+    return kind + len(content).to_bytes(4, "big") + content
+
+
+def parts(answer: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The parts of an answer, in order; ValueError when it is none."""
+    place = 0
+    while place < len(answer):
+        end = place + 5 + int.from_bytes(answer[place + 1 : place + 5], "big")
+        if end > len(answer):
+            raise ValueError("an answer that ends early")
+        yield answer[place : place + 1], answer[place + 5 : end]
+        place = end

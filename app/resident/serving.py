@@ -1,0 +1,224 @@
+"""The resident process: it takes calls one after another, answers them, and leaves when it is asked to or idle.
+
+One thread and no child for a question: a search that stays open answers quicker than a copy of this process could be
+made, and what is the process's own (variables, folder, streams) is exchanged around each question. No caller can hold
+it up: questions must come, and answers must be taken, within seconds, and neither may be large.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from threading import Event
+
+import app
+from app.resident import answering, messages
+from app.resident.answering import BadQuestion, Question
+from app.resident.line import MAX_QUESTION, LocalLine, LocalListener, socket_path
+from app.search.kept import keep_searches
+from foltr.errors import FoltrError
+from indexer.storage.file_lock import FileLock
+
+QUESTION_SECONDS = 2.0
+"""for a whole question to come"""
+TAKING_SECONDS = 10.0
+"""without a byte taken of an answer"""
+MAX_CALLERS = 32
+"""at once; those beyond it are sent away, and work alone"""
+LOOK_SECONDS = 30.0
+"""between two looks at whether the socket still stands"""
+LOCK_FILE = "lock"
+
+
+class AlreadyServed(FoltrError):
+    """Another process answers for this data folder; the message names it."""
+
+
+def take_place(data_dir: Path) -> FileLock:
+    """The lock of the one resident process of a data folder; it goes with the process, however that ends.
+
+    Raises AlreadyServed when another process holds it.
+    """
+    folder = Path(socket_path(str(data_dir))).parent
+    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.chmod(0o700)
+    lock = FileLock(folder / LOCK_FILE)
+    if not lock.take():
+        who = lock.read() or "it has just started"
+        lock.close()
+        raise AlreadyServed(f"a resident process answers already ({who})")
+    lock.write(f"process {os.getpid()}")
+    return lock
+
+
+@dataclass(slots=True)
+class _Caller:
+    """One connection: what came of its question, what is left of its answer."""
+
+    line: LocalLine
+    deadline: float
+    came: bytearray = field(default_factory=bytearray)
+    to_send: memoryview | None = None
+
+
+@dataclass(slots=True)
+class ResidentServer:
+    """Answers calls until `stop` is set, or nobody has called for `idle_seconds` (0: for ever)."""
+
+    data_dir: Path
+    stop: Event
+    idle_seconds: float = 0.0
+    inherited: int = -1
+    """a listening socket that systemd opened"""
+    prepare: Callable[[], None] = lambda: None
+    """called once before the first call is taken: what is read then need not be read while somebody waits"""
+    ready: Callable[[], None] = lambda: None
+    """called once when calls are taken"""
+    look: Callable[[], None] = lambda: None
+    """called from time to time"""
+    n_answered: int = 0
+    started: float = field(default_factory=time.time)
+    superseded: bool = False
+    """another version of the program has asked"""
+    _callers: dict[int, _Caller] = field(default_factory=dict)
+    _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
+    _last: float = field(default_factory=time.monotonic)
+
+    def run(self) -> None:
+        """Listen and answer; raises AlreadyServed when another process does, OSError when it cannot listen."""
+        lock = take_place(self.data_dir)
+        kept = keep_searches()
+        try:
+            self.prepare()
+            listener = LocalListener(socket_path(str(self.data_dir)), inherited=self.inherited)
+            try:
+                self._selector.register(listener, selectors.EVENT_READ)
+                self.ready()
+                with _woken_by_signals(self._selector):
+                    self._loop(listener)
+            finally:
+                listener.close()
+        finally:
+            for caller in list(self._callers.values()):
+                self._hang_up(caller)
+            self._selector.close()
+            kept.close()
+            lock.close()
+
+    def _loop(self, listener: LocalListener) -> None:
+        looked = self._last = time.monotonic()
+        while not self.stop.is_set() and not self._may_leave():
+            for key, _ in self._selector.select(self._patience()):
+                if key.fileobj is listener:
+                    self._take(listener)
+                elif key.fd in self._callers:
+                    self._turn(self._callers[key.fd])
+            now = time.monotonic()
+            for caller in [one for one in self._callers.values() if now > one.deadline]:
+                self._hang_up(caller)
+            if now - looked > LOOK_SECONDS:
+                looked = now
+                self.look()
+                if not listener.stands:
+                    return
+
+    def _patience(self) -> float:
+        """How long to wait for the next event."""
+        until = [LOOK_SECONDS, *(caller.deadline - time.monotonic() for caller in self._callers.values())]
+        if self.idle_seconds:
+            until.append(self._last + self.idle_seconds - time.monotonic())
+        return max(min(until), 0.0) + 0.01
+
+    def _may_leave(self) -> bool:
+        idle = self.idle_seconds and time.monotonic() - self._last >= self.idle_seconds
+        return not self._callers and bool(idle or self.superseded)
+
+    def _take(self, listener: LocalListener) -> None:
+        while (line := listener.accept()) is not None:
+            if len(self._callers) >= MAX_CALLERS:
+                line.close()
+                continue
+            self._callers[line.fileno()] = _Caller(line, time.monotonic() + QUESTION_SECONDS)
+            self._selector.register(line, selectors.EVENT_READ)
+
+    def _turn(self, caller: _Caller) -> None:
+        try:
+            if caller.to_send is None:
+                self._hear(caller)
+            if caller.to_send is not None:
+                self._tell(caller)
+        except (BlockingIOError, InterruptedError):
+            return
+        except (OSError, BadQuestion):
+            self._hang_up(caller)
+
+    def _hear(self, caller: _Caller) -> None:
+        content = caller.line.connection.recv(1 << 16)
+        if not content:
+            raise BadQuestion("it ended early")
+        caller.came += content
+        length = int.from_bytes(caller.came[:4], "big")
+        if len(caller.came) < 4:
+            return
+        if length > MAX_QUESTION or len(caller.came) > length + 4:
+            raise BadQuestion(f"wanted at most {MAX_QUESTION} bytes, got {length}")
+        if len(caller.came) == length + 4:
+            answer = self._answer(Question.decode(bytes(caller.came[4:])))
+            caller.to_send = memoryview(len(answer).to_bytes(4, "big") + answer)
+            caller.deadline = time.monotonic() + TAKING_SECONDS
+            self._selector.modify(caller.line, selectors.EVENT_WRITE)
+
+    def _tell(self, caller: _Caller) -> None:
+        assert caller.to_send is not None
+        n_sent = caller.line.connection.send(caller.to_send)
+        caller.to_send = caller.to_send[n_sent:]
+        caller.deadline = time.monotonic() + TAKING_SECONDS
+        if not caller.to_send:
+            self._hang_up(caller)
+
+    def _hang_up(self, caller: _Caller) -> None:
+        with suppress(KeyError):
+            self._selector.unregister(caller.line)
+        self._callers.pop(caller.line.fileno(), None)
+        caller.line.close()
+
+    def _answer(self, question: Question) -> bytes:
+        if question.wanted == messages.STOP:
+            self.stop.set()
+            return answering.text(f"process {os.getpid()}\n")
+        if question.wanted == messages.STATUS:
+            return answering.text(self._status())
+        if question.version != messages.identity():
+            self.superseded = True
+            return answering.alone("another version of the program")
+        self._last = time.monotonic()
+        self.n_answered += 1
+        return answering.answer(question)
+
+    def _status(self) -> str:
+        since = datetime.fromtimestamp(self.started).strftime("%Y-%m-%d %H:%M")
+        leaves = f", leaves after {self.idle_seconds / 60:g} idle minutes" if self.idle_seconds else ""
+        return f"process {os.getpid()} since {since}, version {app.VERSION}, {self.n_answered:,} answered{leaves}"
+
+
+@contextmanager
+def _woken_by_signals(selector: selectors.BaseSelector) -> Iterator[None]:
+    """Within the block a signal ends the wait for events, so that what its handler asked for is seen at once."""
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    selector.register(heard, selectors.EVENT_READ)
+    before = signal.set_wakeup_fd(told)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        selector.unregister(heard)
+        os.close(heard)
+        os.close(told)

@@ -1,0 +1,118 @@
+"""The table of contents, read without Whoosh: which segments make the newest commit.
+
+The file `_v3_17.toc` is Whoosh's own: sizes of C types, a byte-order mark, versions, the pickled schema (passed over),
+the commit's number, and the pickled segments. Those who only search read it here, for loading Whoosh takes as long as
+twenty queries; those who write use Whoosh (`indexer.storage.whoosh_codec`). Of the pickle nothing is made but
+segments and sets, whatever it names.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from indexer.errors import IndexDamaged
+from indexer.schema import VERSION
+
+INDEX_NAME = f"v{VERSION}"
+"""Whoosh's index name; holds the schema's version, so that another version is never misread"""
+ATTEMPTS = 5
+"""how often a reader looks again while commits replace what it wants to read"""
+SEGMENT = ("indexer.whoosh_codec", "Segment")
+"""the class that the pickle names"""
+_NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
+_BYTE_ORDER, _FORMAT = -12345, -111
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSegment:
+    """A segment as the table names it."""
+
+    name: str
+    n_documents: int
+    deleted: frozenset[int]
+
+
+class _Pickled:
+    """Takes the state of a pickled segment."""
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == SEGMENT:
+            return _Pickled
+        if module in ("builtins", "__builtin__") and name == "set":
+            return set
+        raise pickle.UnpicklingError(f"wanted segments, got {module}.{name}")
+
+
+def newest(folder: Path) -> int:
+    """The number of the newest commit, -1 where there is none."""
+    return max((int(match[1]) for name in os.listdir(folder) if (match := _NAME.fullmatch(name))), default=-1)
+
+
+def read_contents(folder: Path) -> tuple[int, list[ListedSegment]]:
+    """Number and segments of the newest commit; IndexDamaged when they cannot be read."""
+    problem: Exception | None = None
+    for attempt in range(ATTEMPTS):
+        try:
+            number = newest(folder)
+            content = (folder / f"_{INDEX_NAME}_{number}.toc").read_bytes()
+            return number, _segments(content, number)
+        except FileNotFoundError as error:
+            problem = error
+            time.sleep(0.01 * attempt)
+        except Exception as error:  # unpickling raises anything
+            raise IndexDamaged(f"the index in {folder} cannot be read: {error}") from error
+    raise IndexDamaged(f"the index in {folder} cannot be read: {problem}") from problem
+
+
+def _segments(content: bytes, number: int) -> list[ListedSegment]:
+    stream = io.BytesIO(content)
+    for _ in range(3):
+        _varint(stream)
+    marks = (_int(stream), _int(stream))
+    if marks != (_BYTE_ORDER, _FORMAT):
+        raise ValueError(f"wanted a table of contents that begins with {(_BYTE_ORDER, _FORMAT)}, got {marks}")
+    for _ in range(3):
+        _varint(stream)
+    stream.seek(_varint(stream), os.SEEK_CUR)
+    found = _int(stream)
+    if found != number:
+        raise ValueError(f"wanted commit {number}, got {found}")
+    _int(stream)
+    return [_listed(vars(one)) for one in _Unpickler(stream).load()]
+
+
+def _listed(state: dict[str, Any]) -> ListedSegment:
+    return ListedSegment(
+        f"{state['indexname']}_{state['segid']}", int(state["_doccount"]), frozenset(state["_deleted"] or ())
+    )
+
+
+def _int(stream: io.BytesIO) -> int:
+    return int.from_bytes(_exactly(stream, 4), "big", signed=True)
+
+
+def _varint(stream: io.BytesIO) -> int:
+    """Seven bits a byte, the lowest first; the last byte has its highest bit clear."""
+    number = shift = 0
+    while True:
+        byte = _exactly(stream, 1)[0]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number
+        shift += 7
+
+
+def _exactly(stream: io.BytesIO, n_bytes: int) -> bytes:
+    found = stream.read(n_bytes)
+    if len(found) < n_bytes:
+        raise ValueError("it ends early")
+    return found

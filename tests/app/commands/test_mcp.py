@@ -1,0 +1,102 @@
+"""The Model Context Protocol server, asked by the official client over a real process's pipes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.app.commands.picking import model
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+TOOLS = {"search", "fetch", "why"}
+
+
+def parameters(device: Device, *folders: Path) -> Any:
+    arguments = ["-m", "app", "mcp", *map(str, folders)]
+    return mcp.StdioServerParameters(
+        command=sys.executable, args=arguments, env=device.environment(), cwd=str(device.home)
+    )
+
+
+def answer_of(result: Any) -> dict[str, Any]:
+    assert not result.is_error, result
+    read: dict[str, Any] = json.loads(result.content[0].text)
+    return read
+
+
+async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
+    """In the folder that was named; what it may see is said at the start, and no tool changes anything."""
+    device.index()
+    birds = device.notes / "birds"
+    before = model(device)
+    async with mcp.Client(parameters(device, birds)) as client:
+        assert str(birds) in client.instructions
+        assert "untrusted" in client.instructions
+        listed = (await client.list_tools()).tools
+        assert {tool.name for tool in listed} == TOOLS
+        assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in listed)
+        found = answer_of(await client.call_tool("search", {"query": "heron", "limit": 5}))
+        assert {Path(one["path"]).name for one in found["results"]} == {"heron.txt", "list.txt"}
+        assert "never instructions" in found["note"]
+        text = answer_of(await client.call_tool("fetch", {"id": found["results"][0]["id"]}))
+        assert "heron" in text["text"].lower()
+        assert answer_of(await client.call_tool("why", {"path": str(birds / "heron.txt")}))["status"] == "indexed"
+        for name, arguments in (
+            ("search", {"query": "x" * 2000}),
+            ("fetch", {"id": "424242"}),
+            ("why", {"path": str(device.notes / "tax" / "invoice.html")}),
+        ):
+            refused = await client.call_tool(name, arguments)
+            assert refused.is_error
+            assert "Traceback" not in refused.content[0].text
+            assert "invoice" not in refused.content[0].text
+        outside = answer_of(await client.call_tool("search", {"query": f"boat OR dir:{device.notes}/tax"}))
+        assert outside["results"] == []
+    assert model(device) == before
+    assert device.run("open", "1").stderr.startswith("foltr-search: there is no last search")
+
+
+async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None:
+    """The server looks for a newer commit before each answer."""
+    device.index()
+    async with mcp.Client(parameters(device, device.notes)) as client:
+        assert answer_of(await client.call_tool("search", {"query": "platypus"}))["results"] == []
+        (device.notes / "new.txt").write_text("A platypus.\n")
+        device.index()
+        found = answer_of(await client.call_tool("search", {"query": "platypus"}))["results"]
+        assert [Path(one["path"]).name for one in found] == ["new.txt"]
+
+
+def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Device) -> None:
+    """Without a folder, or with one that is none, it is one line and exit code 2; at the end of the pipe it ends."""
+    device.index()
+    for arguments, says in (
+        ((), "name the folders that an agent may see"),
+        (("/no/such",), "/no/such: wanted a folder"),
+    ):
+        done = device.run("mcp", *arguments)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert says in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    ended = device.run("mcp", str(device.notes / "birds"))
+    assert ended.returncode == 0, ended.stderr
+    assert f"an agent may read 3 indexed files in {device.notes / 'birds'}; nothing else" in ended.stderr
+
+
+def test_without_the_extra_it_says_how_to_get_it(device: Device) -> None:
+    """One line."""
+    script = "import sys; sys.modules['mcp'] = None; from app.cli import main; sys.exit(main(['mcp', sys.argv[1]]))"
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(device.notes)], env=device.environment(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "pip install 'foltr-search[mcp]'" in done.stderr

@@ -1,0 +1,34 @@
+"""`purge` from the outside: it names, asks, and deletes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def purge(device: Device, answer: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "app", "purge"], env=device.environment(), cwd=device.home, input=answer, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+
+
+def test_it_asks_and_deletes(device: Device) -> None:
+    """Each thing with its size; "n" keeps all, "y" and --yes do it; then all can begin anew."""
+    device.index()
+    kept = purge(device, "n\n")
+    assert kept.returncode == 130
+    assert str(device.data_dir / "state.sqlite") in kept.stdout or str(device.data_dir / "roots.json") in kept.stdout
+    assert device.data_dir.is_dir()
+    done = purge(device, "y\n")
+    assert done.returncode == 0, done.stderr
+    assert not device.data_dir.exists()
+    assert "there is nothing of foltr-search here" in device.run("purge").stderr
+    device.index()
+    assert device.run("search", "heron").returncode == 0
+    assert device.run("purge", "--yes").returncode == 0
+    assert not device.data_dir.exists()

@@ -1,0 +1,49 @@
+"""What is said over the line."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.resident import messages
+from app.resident.answering import BadQuestion, Question
+
+
+def test_a_question_arrives_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arguments that no encoding has, blanks, an empty one; of the variables those that matter, and no other."""
+    monkeypatch.setenv("COLUMNS", "91")
+    monkeypatch.setenv("LINES", "none")
+    monkeypatch.setenv("FOLTR_INDEX__WORKERS", "a=b")
+    monkeypatch.setenv("SECRET_TOKEN", "no business of the other's")
+    arguments = ("search", "", "a b", "caf\udce9", "-x")
+    asked = Question.decode(messages.question(messages.RUN, arguments))
+    assert (asked.arguments, asked.wanted, asked.version) == (arguments, b"run", messages.identity())
+    assert (asked.columns, asked.lines) == (91, 24)
+    assert asked.variables["FOLTR_INDEX__WORKERS"] == "a=b"
+    assert "SECRET_TOKEN" not in asked.variables
+    assert all(messages.matters(name) for name in asked.variables)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"x",
+        messages.PROTOCOL,
+        b"\0" * 20,
+        b"foltr-search resident 2" + b"\0" * 20,
+        messages.PROTOCOL + b"\0x" * 20,
+    ],
+)
+def test_what_is_no_question_is_refused(message: bytes) -> None:
+    """Too few fields, another protocol, words where numbers belong."""
+    with pytest.raises(BadQuestion, match="wanted"):
+        Question.decode(message)
+
+
+def test_the_parts_of_an_answer() -> None:
+    """In their order, of any content; an answer that ends early is none."""
+    made = [(messages.OUT, b"\0\n" * 5), (messages.ERR, b""), (messages.OUT, b"x" * 70_000), (messages.CODE, b"1")]
+    answer = b"".join(messages.part(*one) for one in made)
+    assert list(messages.parts(answer)) == made
+    with pytest.raises(ValueError, match="early"):
+        list(messages.parts(answer[:-1]))

@@ -1,0 +1,371 @@
+"""The resident process from outside: the same answers, and what it survives."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.resident import messages
+from app.resident.line import MAX_QUESTION, socket_path
+from app.resident.serving import MAX_CALLERS
+from tests.app.resident.conftest import PATIENCE, dial, serving
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+WORDS = (
+    "heron", "fish", "kingfisher", "tax", "street", "boat", "rental", "river", "count", "heorn", "wat*", "-fish",
+    '"grey heron"', "type:text", "dir:~/notes/birds", "name:invoice", "20", "OR egret", "(stork", "ext:py",
+)  # fmt: skip
+QUERIES = [f"{one} {other}" for one, other in itertools.product(WORDS, WORDS)][::2]
+
+ASKER = """
+import json, sys
+from app import cli
+from app.resident.asking import answered
+ask = cli.main if sys.argv[1] == "alone" else answered
+for query in json.loads(sys.argv[2]):
+    code = ask(["search", "--json", "--explain", "--", *query.split()])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    assert code is not None, query
+    print(query, code, flush=True)
+"""
+
+
+def until(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def n_answered(device: Device) -> int:
+    found = re.search(r"([\d,]+) answered", json.loads(device.run("status", "--json").stdout)["resident"])
+    assert found is not None
+    return int(found[1])
+
+
+def asked(device: Device, how: str) -> tuple[bytes, bytes]:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKER, how, json.dumps(QUERIES)],
+        env=device.environment(), cwd=device.home, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout, done.stderr
+
+
+def test_two_hundred_queries_have_the_same_answers_with_and_without_it(device: Device) -> None:
+    """Byte for byte: results, explanations, diagnostics and exit codes, after something was learned."""
+    device.index()
+    for query in ("heron", "fish river"):
+        assert device.run("search", query).returncode == 0
+        assert device.run("open", "2", "--print").returncode == 0
+    assert len(QUERIES) == 200
+    alone = asked(device, "alone")
+    with serving(device):
+        assert asked(device, "resident") == alone
+    assert alone[0].count(b'"rank"') > 300
+
+
+COMMAND_LINES = (
+    ("search", "heron"),
+    ("search", "heron", "--paths0"),
+    ("search", "heron", "--color", "always", "--explain"),
+    ("search", "heron", "--set", "search.page_size=1"),
+    ("search", "heron", "--set", "search.page_size=none"),
+    ("search", "--no-such-option", "heron"),
+    ("search", "nowhere-to-be-found"),
+    ("search", "heron 5 -n"),
+    ("search", "--help"),
+    ("why", "notes/birds/heron.txt", "notes/none"),
+    ("open", "1", "--print"),
+    ("open", "99"),
+)
+
+
+def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
+    """Output, diagnostics and exit code of real processes, with their own folder, variables and settings."""
+    device.index()
+
+    def outcomes() -> list[tuple[str, str, int]]:
+        fixed = {"COLUMNS": "70", "TZ": "Asia/Tokyo", "FOLTR_LEARNING__ENABLED": "no"}  # what is opened changes nothing
+        done = [device.run(*words, env=fixed) for words in COMMAND_LINES]
+        done += [device.run("search", "fish", cwd=device.notes, env={"FOLTR_SEARCH__PAGE_SIZE": "2"})]
+        done += [device.run(env={"_FOLTR_SEARCH_COMPLETE": "bash_complete", "COMP_WORDS": "x hist", "COMP_CWORD": "1"})]
+        return [(one.stdout, one.stderr, one.returncode) for one in done]
+
+    alone = outcomes()
+    with serving(device):
+        for words, answer, wanted in zip((*COMMAND_LINES, "variables", "completion"), outcomes(), alone, strict=True):
+            assert answer == wanted, words
+        assert n_answered(device) == len(alone)
+
+
+def test_the_next_answer_sees_what_was_committed(resident: Device) -> None:
+    """A file that any process has indexed is found by the next question; so is an index that was made anew."""
+    (resident.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
+    assert resident.run("search", "bittern").returncode == 1
+    resident.index()
+    assert "bittern.txt" in resident.run("search", "bittern").stdout
+    (resident.notes / "bittern.txt").unlink()
+    assert resident.run("index", "--rebuild").returncode == 0
+    assert resident.run("search", "bittern").returncode == 1
+    assert resident.run("search", "heron").returncode == 0
+
+
+def test_what_was_opened_is_learned_whoever_answers(resident: Device) -> None:
+    """The last page and its picks are in the state file: asked here, opened alone, and the other way round."""
+    assert resident.run("search", "fish").returncode == 0
+    assert resident.run("open", "1", "--print", env={"FOLTR_DEBUG": "1"}).returncode == 0
+    assert resident.run("search", "heron", env={"FOLTR_DEBUG": "1"}).returncode == 0
+    assert resident.run("open", "2", "--print").returncode == 0
+    assert resident.run("search", "egret").returncode == 0
+    assert "2 results opened" in resident.run("stats").stdout
+
+
+def test_a_viewer_runs_in_the_process_that_asked(resident: Device, tmp_path: Path) -> None:
+    """It has that process's folder and streams; its exit code and a program that is missing are told alike."""
+    resident.run("search", "heron")
+    place = tmp_path / "here"
+    place.mkdir()
+    shown = resident.run("open", "1", "--with", "editor", env={"EDITOR": "sh -c 'pwd; cat \"$0\"'"}, cwd=place)
+    first, *rest = shown.stdout.splitlines()
+    assert (first, shown.returncode) == (str(place), 0)
+    assert "heron" in "\n".join(rest).lower()
+    failed = resident.run("open", "1", "--with", "editor", env={"EDITOR": "false"})
+    assert (failed.returncode, failed.stderr) == (2, "foltr-search: false ended with exit code 1\n")
+    missing = resident.run("open", "1", "--with", "editor", env={"EDITOR": "no-such-editor"})
+    assert (missing.returncode, missing.stderr.count("\n")) == (2, 1)
+    assert "cannot start no-such-editor" in missing.stderr
+    converted = resident.run("search", "boat")
+    assert "invoice.html" in converted.stdout
+    paged = resident.run("open", "1", "--with", "pager", env={"PAGER": "cat"})
+    assert "Boat rental: 120 euros" in paged.stdout  # the extracted text: this the asking process does alone
+    assert "<p>" not in paged.stdout
+
+
+def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None:
+    """Killed between and during questions: every command still answers, and the next process takes the place."""
+    device.index()
+    wanted = device.run("search", "heron").stdout
+    with serving(device) as first:
+        assert device.run("open", "1", "--print").returncode == 0
+        os.kill(first.pid, signal.SIGSTOP)  # it has taken the question and will never answer it
+        asker = subprocess.Popen(
+            [sys.executable, "-m", "app", "search", "heron"],
+            env=device.environment(), cwd=device.home, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        first.kill()
+        assert asker.communicate(timeout=PATIENCE)[0] == wanted
+        assert asker.returncode == 0
+    assert Path(socket_path(str(device.data_dir))).exists()
+    assert device.run("search", "heron").stdout == wanted
+    with serving(device):
+        before = n_answered(device)
+        assert device.run("search", "heron").stdout == wanted
+        assert n_answered(device) == before + 1
+    assert "1 result opened" in device.run("stats").stdout
+
+
+def test_there_is_one_for_a_data_folder_and_it_can_be_stopped(resident: Device) -> None:
+    """A second one names the first; `--stop` ends it and takes the socket away; then there is none."""
+    second = resident.run("serve", "--no-watch")
+    assert second.returncode == 2
+    assert re.fullmatch(r"foltr-search: a resident process answers already \(process \d+\)\n", second.stderr)
+    assert "answered" in resident.run("status").stdout
+    assert " resident:" in resident.run("doctor").stdout
+    assert resident.run("serve", "--stop").returncode == 0
+    until(lambda: not os.path.exists(socket_path(str(resident.data_dir))))
+    assert "resident:     none" in resident.run("status").stdout
+    assert resident.run("serve", "--stop").returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_good_order(device: Device, number: int) -> None:
+    """The socket goes, and the exit code is 0."""
+    with serving(device) as process:
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 0
+    assert not os.path.exists(socket_path(str(device.data_dir)))
+
+
+def test_it_leaves_when_idle(device: Device) -> None:
+    """After resident.idle_minutes without a question, and not for those who only ask how it fares."""
+    with serving(device, "--no-watch", "--idle", FOLTR_RESIDENT__IDLE_MINUTES="0.02") as process:
+        assert process.wait(PATIENCE) == 0
+
+
+def test_on_demand_the_first_search_starts_one_that_answers_the_next(device: Device) -> None:
+    """Only where the setting says so; it answers alone, watches nothing, and ends with `--stop`."""
+    device.index()
+    env = {"FOLTR_RESIDENT__START": "on demand"}
+    assert device.run("search", "heron").returncode == 0
+    assert not os.path.exists(socket_path(str(device.data_dir)))
+    first = device.run("search", "heron", env=env)
+    until(lambda: os.path.exists(socket_path(str(device.data_dir))))
+    try:
+        until(lambda: "answered" in device.run("status").stdout)
+        assert device.run("search", "heron", env=env).stdout == first.stdout
+        assert n_answered(device) == 1
+        assert "writer:       none" in device.run("status").stdout
+    finally:
+        assert device.run("serve", "--stop").returncode == 0
+
+
+def test_it_watches_too(device: Device) -> None:
+    """A file that appears is found without another command, and the watching process ends with it."""
+    device.index()
+    with serving(device, "--set", "index.workers=1"):
+        (device.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
+        until(lambda: device.run("search", "bittern").returncode == 0)
+        assert device.run("index", str(device.notes)).returncode == 0  # beside it
+        assert device.run("serve", "--stop").returncode == 0
+    until(lambda: "writer:       none" in device.run("status").stdout)
+
+
+def test_another_version_works_alone_and_the_old_one_leaves(resident: Device, tmp_path: Path) -> None:
+    """The program of another place answers by itself, and the resident process makes room for it."""
+    other = tmp_path / "other"
+    other.mkdir()
+    root = Path(__file__).resolve().parents[3]
+    for name in ("app", "foltr", "indexer"):
+        subprocess.run(["cp", "-r", str(root / name), str(other / name)], check=True)
+    (other / "app" / "__init__.py").write_text('"""The device, newer."""\n\nVERSION = "0.1.1"\n', encoding="ascii")
+    done = resident.run("search", "heron", env={"PYTHONPATH": str(other)}, cwd=other)
+    assert done.returncode == 0
+    assert "heron.txt" in done.stdout
+    until(lambda: not os.path.exists(socket_path(str(resident.data_dir))))
+
+
+def test_garbage_is_hung_up_on(resident: Device) -> None:
+    """Lengths beyond the limit, wrong magic, missing fields, too much: each ends the connection, none the process."""
+
+    def message(content: bytes) -> bytes:
+        return len(content).to_bytes(4, "big") + content
+
+    bad = (
+        os.urandom(64), b"GET / HTTP/1.1\r\n\r\n", (MAX_QUESTION + 1).to_bytes(4, "big"), message(b""),
+        message(b"\0" * 50), message(b"foltr-search resident 1\0" * 20),
+        message(b"foltr-search resident 1" + b"\0x" * 11),
+        message(b"x") + b"y",
+    )  # fmt: skip
+    for content in bad:
+        with dial(resident) as caller:
+            caller.sendall(content)
+            assert read_to_end(caller) == b""
+    assert resident.run("search", "heron").returncode == 0
+
+
+def test_half_a_question_waits_in_vain(resident: Device) -> None:
+    """A caller who never ends its question is hung up on, and holds nobody up meanwhile."""
+    with dial(resident) as slow, dial(resident) as silent:
+        slow.sendall(b"\0\0\1\0foltr")
+        before = n_answered(resident)
+        assert resident.run("search", "heron").returncode == 0
+        assert n_answered(resident) == before + 1
+        assert read_to_end(slow) == read_to_end(silent) == b""
+
+
+def test_a_hundred_callers_are_too_many(resident: Device) -> None:
+    """Those beyond the limit are sent away or not let in; a command meanwhile is answered all the same."""
+    callers: list[socket.socket] = []
+    try:
+        for _ in range(100):
+            with suppress(BlockingIOError):  # the system's own queue is full
+                callers.append(dial(resident))
+        assert sum(not is_closed(caller) for caller in callers) <= MAX_CALLERS
+        done = resident.run("search", "heron")
+        assert (done.returncode, "heron.txt" in done.stdout) == (0, True)
+    finally:
+        for caller in callers:
+            caller.close()
+    until(lambda: "answered" in resident.run("status").stdout)
+
+
+def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
+    """An answer larger than what the system keeps for it waits for its reader, and the next question does not."""
+    n_paths = 20_000
+    fields = [
+        messages.PROTOCOL, messages.identity(), messages.RUN, b"/", b"80", b"24", b"0", b"0", b"utf-8 strict",
+        b"utf-8 strict", b"%d" % (n_paths + 1), b"why", *[b"/nowhere"] * n_paths,
+        *(f"{name}={value}".encode() for name, value in resident.environment().items()),
+    ]  # fmt: skip
+    question = b"\0".join(fields)
+    with dial(resident) as lazy:
+        lazy.sendall(len(question).to_bytes(4, "big") + question)
+        lazy.recv(1, socket.MSG_PEEK)
+        before = n_answered(resident)
+        assert resident.run("search", "heron").returncode == 0
+        assert n_answered(resident) == before + 1
+        answer = read_to_end(lazy)[4:]
+    kinds = [kind for kind, _ in messages.parts(answer)]
+    assert (kinds[-1], len(answer) > 1_000_000) == (messages.CODE, True)
+
+
+def test_nobody_else_can_reach_it(resident: Device) -> None:
+    """The folder is 0700 and the socket 0600, whatever the umask was."""
+    path = Path(socket_path(str(resident.data_dir)))
+    assert (path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be somebody else")
+def test_another_user_is_hung_up_on(resident: Device) -> None:
+    """Even where the modes were opened by hand, a caller of another user gets nothing."""
+    code = f"""
+import os, socket
+caller = socket.socket(socket.AF_UNIX)
+os.setuid(65534)
+caller.connect({socket_path(str(resident.data_dir))!r})
+caller.sendall(b"x" * 100)
+print(caller.recv(10))
+"""
+    path = Path(socket_path(str(resident.data_dir)))
+    refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "PermissionError" in refused.stderr
+    folders = [path.parent, *path.parents][: len(path.parts) - 1]
+    before = {folder: folder.stat().st_mode for folder in (*folders, path)}
+    try:
+        for place, mode in before.items():
+            place.chmod(mode | 0o077 if place == path else mode | 0o011)
+        opened = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert opened.stdout == "b''\n" or "Broken pipe" in opened.stderr or "reset" in opened.stderr
+        assert "PermissionError" not in opened.stderr
+    finally:
+        for place, mode in before.items():
+            place.chmod(mode & 0o7777)
+
+
+def read_to_end(caller: socket.socket) -> bytes:
+    """All that comes until the other end hangs up, however it does."""
+    found = b""
+    try:
+        while part := caller.recv(1 << 16):
+            found += part
+    except ConnectionResetError:
+        pass
+    return found
+
+
+def is_closed(caller: socket.socket) -> bool:
+    """Whether the other end has hung up on a caller that said nothing yet."""
+    caller.settimeout(0.5)
+    try:
+        return caller.recv(1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionResetError:
+        return True

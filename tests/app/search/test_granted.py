@@ -1,0 +1,204 @@
+"""What an agent may see: folders that were named, whatever it asks."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.indexing import update_index
+from app.paths import Paths
+from app.search.granted import MAX_QUERY, MAX_TEXT, Granted, RefusedError
+from app.settings import IndexSettings, MeaningSettings, Settings
+
+if TYPE_CHECKING:
+    from typing import Any
+
+SECRET = "quokka"
+"""a word of documents outside"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An index over a folder that is shown, one whose name begins like it, and links between them."""
+    home = tmp_path_factory.mktemp("home").resolve()
+    inside, beside = home / "work" / "b", home / "work" / "bc"
+    for folder in (inside / "deep", beside):
+        folder.mkdir(parents=True)
+    (inside / "plan.txt").write_text("The plan of the pangolin project.\n")
+    (inside / "deep" / "copy.txt").write_text("A copy about the pangolin that lies in two places.\n")
+    (beside / "copy of it.txt").write_text("A copy about the pangolin that lies in two places.\n")
+    (beside / "secret.txt").write_text(f"The {SECRET} and the pangolin are secret.\n")
+    (inside / "leads out.txt").symlink_to(beside / "secret.txt")
+    (inside / "out").symlink_to(beside)
+    (inside / "long.txt").write_text("okapi\u202e\U000e0041 line\n" * 3000)
+    (home / "link to b").symlink_to(inside)
+    settings = Settings(
+        index=IndexSettings(roots=[str(home)], workers=1, follow_symlinks=True), meaning=MeaningSettings(enabled=False)
+    )
+    update_index(settings, paths_of(home), holder="test")
+    return home
+
+
+def paths_of(home: Path) -> Paths:
+    return Paths(config_dir=home.parent / "config", data_dir=home.parent / "data")
+
+
+def granted_on(home: Path, *folders: str) -> Granted:
+    settings = Settings(meaning=MeaningSettings(enabled=False), index=IndexSettings(roots=[str(home)]))
+    return Granted(settings, paths_of(home), [str(home / folder) for folder in folders])
+
+
+@pytest.fixture
+def granted(home: Path) -> Iterator[Granted]:
+    one = granted_on(home, "work/b")
+    yield one
+    one.close()
+
+
+def found(granted: Granted, query: str) -> set[str]:
+    return {Path(result["path"]).name for result in granted.search(query, 50)["results"]}
+
+
+def test_only_documents_below_the_folder_are_found(granted: Granted, home: Path) -> None:
+    """Not those of a folder whose name begins like it, not what a link leads to, and no copy that lies elsewhere."""
+    answer = granted.search("pangolin", 50)
+    assert {result["path"] for result in answer["results"]} == {
+        str(home / "work/b/plan.txt"), str(home / "work/b/deep/copy.txt"),
+    }  # fmt: skip
+    assert [result["same_text"] for result in answer["results"]] == [[], []]
+    assert "/bc/" not in json.dumps(answer)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        SECRET, f"pangolin OR {SECRET}", f"NOT nothing OR dir:{{home}}/work/bc {SECRET}", "dir:{home}/work/bc",
+        "dir:{home}/work/b/../bc", "(pangolin) OR (dir:bc)", f'name:secret OR "{SECRET} and"', f"{SECRET[:4]}*",
+        f"path:bc {SECRET}", "type:text NOT pangolin", f"quoka OR {SECRET}s", f"@all {SECRET}", "-zzz",
+    ],
+)  # fmt: skip
+def test_no_operator_reaches_further(granted: Granted, home: Path, query: str) -> None:
+    """Nothing of an answer tells of the document outside: no path, no word, no correction, no number."""
+    answer = granted.search(query.replace("{home}", str(home)), 50)
+    shown = json.dumps([answer["results"], answer["not_understood"]])
+    assert SECRET not in shown
+    assert "secret.txt" not in shown
+    assert "/bc/" not in shown
+    assert {Path(result["path"]).name for result in answer["results"]} <= {"plan.txt", "copy.txt", "long.txt"}
+
+
+def test_a_correction_from_outside_is_not_made(granted: Granted) -> None:
+    """The word stands in the whole index's vocabulary, of which an agent learns nothing."""
+    assert set(granted.search("quoka")) == {"note", "results", "not_understood"}
+    assert found(granted, "quoka") == set()
+
+
+def test_ids_of_documents_outside_are_as_unknown_as_any(granted: Granted, home: Path) -> None:
+    """`fetch` gives the same line for them and for a number that there is not."""
+    beside = granted_on(home, "work/bc")
+    (outside,) = [result["id"] for result in beside.search(SECRET)["results"]]
+    assert SECRET in beside.fetch(outside)["text"]
+    beside.close()
+    messages = set()
+    for id in (outside, "999999", "-1", "x", "", "9" * 30):
+        with pytest.raises(RefusedError) as refused:
+            granted.fetch(id)
+        messages.add(str(refused.value))
+    assert messages == {"no document with this id may be seen; `search` gives ids"}
+
+
+def test_a_text_comes_in_parts_without_hidden_signs(granted: Granted) -> None:
+    """At most MAX_TEXT characters, from any offset; directions and tags that nobody sees are blanks."""
+    (result,) = granted.search("okapi")["results"]
+    parts: list[str] = []
+    offset: int | None = 0
+    while offset is not None:
+        answer: dict[str, Any] = granted.fetch(result["id"], offset)
+        assert len(answer["text"]) <= MAX_TEXT
+        parts.append(answer["text"])
+        offset = answer["next_offset"]
+    assert "".join(parts).strip() == ("okapi   line\n" * 3000).strip()
+    assert len(parts) == 1 + (len("okapi   line\n") * 3000 - 1) // MAX_TEXT
+    with pytest.raises(RefusedError, match="wanted an offset"):
+        granted.fetch(result["id"], 10**9)
+
+
+def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> None:
+    """Elsewhere it says the same whether or not there is a file; rules of other folders are not told."""
+    assert granted.why(str(home / "work/b/plan.txt"))["status"] == "indexed"
+    assert granted.why(str(home / "work/b/none.txt"))["status"] == "missing"
+    messages = set()
+    for path in ("work/bc/secret.txt", "work/bc/none.txt", "work/b/../bc/secret.txt", "work/b/out/secret.txt", "work"):
+        with pytest.raises(RefusedError) as refused:
+            granted.why(str(home / path))
+        messages.add(str(refused.value))
+    for path in ("plan.txt", "", "a\0b"):
+        with pytest.raises(RefusedError):
+            granted.why(path)
+    assert messages == {"wanted an absolute path below the folders that may be seen"}
+    (home / "work/b/.gitignore").write_text("*.log\n")
+    (home / "work/b/x.log").write_text("x")
+    answer = granted.why(str(home / "work/b/x.log"))
+    assert (answer["status"], answer["lines"]) == ("skipped", ["it is passed over (ignored)"])
+
+
+def test_folders_are_taken_with_their_links_resolved(home: Path) -> None:
+    """A link to a folder is that folder; several are one sight, and each counts its files."""
+    one = granted_on(home, "link to b")
+    both = granted_on(home, "work/b", "work/bc")
+    try:
+        assert one.folders == (str(home / "work/b"),)
+        assert found(one, "pangolin") == {"plan.txt", "copy.txt"}
+        assert len(found(both, SECRET)) == 1
+        assert found(one, SECRET) == set()
+        assert both.n_files > one.n_files == 3
+    finally:
+        one.close()
+        both.close()
+
+
+def test_a_file_that_becomes_a_link_outwards_is_gone(tmp_path: Path) -> None:
+    """The text that was indexed is shown no more when its path leads elsewhere now."""
+    home = tmp_path.resolve() / "home"
+    (home / "in").mkdir(parents=True)
+    (home / "in" / "a.txt").write_text("numbat\n")
+    (home / "out.txt").write_text("numbat\n")
+    settings = Settings(index=IndexSettings(roots=[str(home)], workers=1), meaning=MeaningSettings(enabled=False))
+    update_index(settings, paths_of(home), holder="test")
+    one = Granted(settings, paths_of(home), [str(home / "in")])
+    try:
+        (result,) = one.search("numbat")["results"]
+        (home / "in" / "a.txt").unlink()
+        (home / "in" / "a.txt").symlink_to(home / "out.txt")
+        assert one.search("numbat")["results"] == []
+        with pytest.raises(RefusedError):
+            one.fetch(result["id"])
+    finally:
+        one.close()
+
+
+def test_requests_are_bounded_and_folders_must_be_there(granted: Granted, home: Path) -> None:
+    """Each refusal says what was wanted."""
+    for query, limit in (("", 10), (" ", 10), ("x" * (MAX_QUERY + 1), 10), ("x", 0), ("x", 51)):
+        with pytest.raises(RefusedError, match="wanted"):
+            granted.search(query, limit)
+    with pytest.raises(RefusedError, match="wanted a folder"):
+        granted_on(home, "work/b/plan.txt")
+    with pytest.raises(RefusedError, match="got none"):
+        granted_on(home)
+
+
+def test_nothing_of_it_is_remembered(granted: Granted, home: Path) -> None:
+    """No pick, no page that `open` would speak of, no past query."""
+    (result, *_) = granted.search("pangolin")["results"]
+    granted.fetch(result["id"])
+    with closing(sqlite3.connect(paths_of(home).state)) as state:
+        tables = [name for (name,) in state.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        counts = {name: state.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+    assert {name: n for name, n in counts.items() if n and name not in ("sqlite_sequence",)}.keys() <= {"meta", "keyed"}

@@ -1,0 +1,52 @@
+"""Searches that stay open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.paths import Paths
+from app.search import kept
+from app.search.kept import KeptSearches, asked
+from app.search.results import SearchRequest
+from app.settings import SearchSettings, Settings
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path / "config", tmp_path / "data")
+
+
+def test_one_is_kept_for_each_settings(paths: Paths) -> None:
+    """The same settings get the same search; others one of their own; the least recently asked go first."""
+    keeper = KeptSearches()
+    settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, kept.MAX_KEPT + 2)]
+    searches = []
+    for one in settings:
+        searches.append(keeper.take(one, paths))
+        keeper.give(searches[-1], one, paths)
+    assert keeper.take(msgspec.structs.replace(settings[-1]), paths) is searches[-1]
+    assert keeper.take(settings[0], paths) is not searches[0]
+    keeper.close()
+
+
+def test_files_that_were_made_anew_are_opened_anew(paths: Paths) -> None:
+    """A state file that was moved away and made again is another."""
+    keeper, settings = KeptSearches(), Settings()
+    first = keeper.take(settings, paths)
+    keeper.give(first, settings, paths)
+    paths.state.rename(paths.data_dir / "away")
+    second = keeper.take(settings, paths)
+    assert second is not first
+    assert second.store.path.exists()
+    second.close()
+
+
+def test_without_a_keeper_a_search_is_closed_after_its_command(paths: Paths) -> None:
+    """It cannot be asked again; one that failed never can."""
+    with asked(Settings(), paths) as search:
+        assert search.search(SearchRequest(text="heron")).hits == ()
+    with pytest.raises(Exception, match="closed"):
+        search.search(SearchRequest(text="heron"))

@@ -1,0 +1,75 @@
+"""What the program has made, and nothing else, is named and removed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.belongings import InUseError, belongings, remove, strangers
+from app.paths import Paths
+from indexer.storage.index import Index
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def paths_of(device: Device) -> Paths:
+    return Paths(config_dir=device.config_file.parent, data_dir=device.data_dir)
+
+
+def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None:
+    """Indexing, searching, opening and saving leave no file that the program does not know as its own."""
+    device.index()
+    device.run("search", "fish")
+    device.run("open", "1", "--print")
+    device.run("saved", "add", "a", "fish")
+    device.config_file.write_text("[screen]\npreview = true\n")
+    paths = paths_of(device)
+    assert strangers(paths) == []
+    found = belongings(paths, home=device.home)
+    assert {one.path.name for one in found} >= {
+        "catalogue.sqlite", "state.sqlite", "key", "roots.json", "config.toml", "searches.toml", "writer.lock",
+    }  # fmt: skip
+    assert sum(one.n_bytes for one in found) == sum(
+        path.stat().st_size
+        for folder in (paths.data_dir, paths.config_dir)
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
+    remove(found, paths)
+    assert not paths.data_dir.exists()
+    assert not paths.config_dir.exists()
+    assert len([path for path in device.notes.rglob("*") if path.is_file()]) == 6
+
+
+def test_what_is_not_its_own_stays(device: Device) -> None:
+    """Files of other names, their folders, and units of other programs; its own unit and the link to it go."""
+    device.index()
+    paths = paths_of(device)
+    others = [paths.index / "mine.txt", paths.data_dir / "catalogue.sqlite.bak", paths.config_dir / "notes"]
+    for path in others:
+        path.write_text("mine")
+    units = device.home / ".config" / "systemd" / "user"
+    (units / "default.target.wants").mkdir(parents=True)
+    own, other = units / "foltr-search-watch.service", units / "other.service"
+    own.write_text("[Unit]\n")
+    other.write_text("[Unit]\n")
+    link = units / "default.target.wants" / own.name
+    link.symlink_to(own)
+    assert strangers(paths) == sorted(others, key=others.index)
+    remove(belongings(paths, home=device.home), paths)
+    assert all(path.read_text() == "mine" for path in others)
+    assert [path.exists() or path.is_symlink() for path in (own, link, other)] == [False, False, True]
+    assert belongings(paths, home=device.home) == []
+
+
+def test_nothing_is_removed_while_somebody_writes(device: Device) -> None:
+    """The message names the process."""
+    device.index()
+    paths = paths_of(device)
+    found = belongings(paths, home=device.home)
+    with Index.open(paths.index).writer("the watcher"), pytest.raises(InUseError, match=r"the watcher \(process \d+"):
+        remove(found, paths)
+    assert all(Path(one.path).exists() for one in found)

@@ -1,0 +1,30 @@
+"""The folders when nobody says otherwise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from app.standard_folders import NAME, data_folder, standard_folder
+
+
+@pytest.mark.parametrize("value", [None, "", "  ", "/elsewhere", "/elsewhere/"])
+def test_they_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    """As platformdirs finds them, whatever the variables of the XDG base directories hold."""
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        if value is None:
+            monkeypatch.delenv(variable, raising=False)
+        else:
+            monkeypatch.setenv(variable, value)
+    wanted = platformdirs.user_config_path(NAME, appauthor=False), platformdirs.user_data_path(NAME, appauthor=False)
+    assert tuple(Path(standard_folder(kind, os.environ)) for kind in ("config", "data")) == wanted
+
+
+def test_the_data_folder_may_be_chosen() -> None:
+    """FOLTR_DATA_DIR, with ~ and relative to the present folder."""
+    assert data_folder({"FOLTR_DATA_DIR": "~/x"}) == os.path.expanduser("~/x")
+    assert data_folder({"FOLTR_DATA_DIR": "x"}) == os.path.join(os.getcwd(), "x")
+    assert data_folder({"FOLTR_DATA_DIR": ""}) == standard_folder("data", {})

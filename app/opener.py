@@ -74,6 +74,10 @@ class OpenError(Exception):
     """A file could not be handed to a program; the message says what is missing and how to set it."""
 
 
+class NoDisplayError(OpenError):
+    """There is no graphical display to show a file on that needs one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """A program about to be started."""
@@ -165,7 +169,9 @@ def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str,
         start = file.read(4096)
     if b"\0" in start or start.startswith(b"%PDF"):
         name = display_path(Path(target.path).name)
-        raise OpenError(f"{name}: there is no graphical display to open it on; set open.opener to a terminal program")
+        raise NoDisplayError(
+            f"{name}: there is no graphical display to open it on; set open.opener to a terminal program"
+        )
     has_editor = bool(settings.open.editor or env.get("VISUAL") or env.get("EDITOR"))
     return (_plan_editor if has_editor else _plan_pager)(target, settings, env)
 

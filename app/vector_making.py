@@ -16,7 +16,7 @@ from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, vectors
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
-from indexer.progress import OnProgress, Phase, Progress, remaining_seconds
+from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
 from indexer.storage.catalogue import Catalogue
 from indexer.update import disk_errors
 
@@ -84,8 +84,8 @@ class Making:
             return None
         if self._done_before < 0:
             self._began, self._done_before = now, maker.n_done
-        n_done = maker.n_done - self._done_before
-        return remaining_seconds(now - self._began, n_done, maker.n_total - self._done_before)
+        texts = WorkDone(maker.n_done - self._done_before, maker.n_total - self._done_before)
+        return remaining_seconds(now - self._began, texts, texts)
 
     def _report(self, phase: Phase, **values: Any) -> None:
         self._on_progress(Progress(phase=phase, generation=self._catalogue.generation, **values))

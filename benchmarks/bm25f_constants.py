@@ -54,7 +54,9 @@ def measure(library: Library) -> dict[Constants, float]:
 def _by_query(library: Library) -> Iterator[Iterator[float]]:
     catalogue = Catalogue.open(library.paths.catalogue)
     reading = Reader(library.paths.index, catalogue).reading
-    numbers = reading.snapshot.numbers
+    snapshot = reading.snapshot
+    living = np.flatnonzero(snapshot.alive)
+    numbers = dict(zip(snapshot.documents["doc_id"][living].tolist(), living.tolist(), strict=True))
     number_of = {library.files[row.path]: numbers[i] for i, row in catalogue.documents(sorted(numbers)).items()}
     catalogue.close()
     for name, text in library.collection.queries.items():

@@ -17,10 +17,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.paths import Paths
 from benchmarks import load
 from benchmarks.processes import run
-from benchmarks.speed import PROGRAM, answering, command, heading, read_queries, row
+from benchmarks.speed import PROGRAM, answering, command, heading, own_folders, read_queries, row
 
 WORDS = 150
 """words of each short file, about a long paragraph"""
@@ -38,8 +37,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="foltr-large-") as temporary:
         files = Path(temporary) / "files"
         n = write_pieces(options.corpus, files, options.n)
-        paths = Paths(Path(temporary) / "config", Path(temporary) / "data")
-        env = {"FOLTR_CONFIG_DIR": str(paths.config_dir), "FOLTR_DATA_DIR": str(paths.data_dir)}
+        paths, env = own_folders(Path(temporary))
         full = run((*PROGRAM, "index", str(files)), env)
         row("documents", f"{n:,}")
         row("full index, CPU-s", f"{full.cpu:.0f}")

@@ -42,6 +42,8 @@ from indexer.meaning.encoder import SHIPPED
 from indexer.meaning.nearest import Nearest
 from indexer.meaning.vectors import VectorWriter
 from indexer.retrieval.features import NAMES
+from indexer.schema import DOCUMENT
+from indexer.storage.columns import Columns
 from indexer.storage.index import Index
 
 ALL = (*collections.NAMES, *collections.NEWER)
@@ -272,8 +274,9 @@ def nearest_ms(n_passages: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         Index.open(Path(folder))
         snapshot = Index.open(Path(folder)).snapshot()
-        snapshot.documents = np.zeros(n_passages // 2, dtype=snapshot.documents.dtype)
-        snapshot.documents["content"] = np.arange(n_passages // 2)
+        columns = {name: np.zeros(n_passages // 2, dtype=DOCUMENT[name]) for name in DOCUMENT.names or ()}
+        columns["content"] = np.arange(n_passages // 2)
+        snapshot.documents = Columns([columns], [n_passages // 2])
         nearest = Nearest(records, snapshot)
     alive, vector = np.ones(n_passages // 2, dtype=bool), rng.standard_normal(384).astype(np.float32)
     nearest.to(vector).best(alive, 100, -1.0)

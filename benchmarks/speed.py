@@ -47,8 +47,7 @@ def main() -> None:
     heading()
     with tempfile.TemporaryDirectory(prefix="foltr-speed-") as temporary:
         folder = options.keep or Path(temporary)
-        paths = Paths(folder / "config", folder / "data")
-        env = {"FOLTR_CONFIG_DIR": str(paths.config_dir), "FOLTR_DATA_DIR": str(paths.data_dir)}
+        paths, env = own_folders(folder)
         indexing(options.corpus, paths, env, runs=options.runs)
         following(options.corpus, paths, env)
         queries = read_queries(options.queries, options.titles)
@@ -56,6 +55,14 @@ def main() -> None:
             answering(paths, queries)
         command(env, queries[0] if queries else "test", runs=options.runs)
     print(f"\n{load.since(start)}")
+
+
+def own_folders(folder: Path) -> tuple[Paths, dict[str, str]]:
+    """Folders of a program of its own below `folder`, and the environment that names them; no vectors are made."""
+    paths = Paths(folder / "config", folder / "data")
+    paths.config_dir.mkdir(parents=True, exist_ok=True)
+    (paths.config_dir / "config.toml").write_text("[meaning]\nenabled = false\n")
+    return paths, {"FOLTR_CONFIG_DIR": str(paths.config_dir), "FOLTR_DATA_DIR": str(paths.data_dir)}
 
 
 def read_queries(tsv: Path | None, titles: Path | None) -> list[str]:

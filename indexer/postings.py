@@ -6,7 +6,9 @@ first, the high bit set on all but the last byte of a number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -23,7 +25,8 @@ Mask = npt.NDArray[np.bool_]
 """`[n_numbers]` over the document numbers of a snapshot"""
 Rows = npt.NDArray[np.void]
 """`[n_docs]` what the index keeps of each document (indexer.schema.DOCUMENT)"""
-
+Column = npt.NDArray[Any]
+"""`[n_docs]` one of the numbers kept of each document, `[n_docs, n]` where it is several"""
 Vectors = npt.NDArray[np.float32]
 """`[n, n_numbers]` what texts mean, each of length 1"""
 
@@ -48,18 +51,20 @@ EMPTY = FieldPostings("", b"", b"", b"", 0)
 
 
 def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int) -> FieldPostings:
-    """Group occurrences (terms [n], positions [n]) by term."""
+    """Group occurrences (terms [n], positions [n], both below 2^31) by term."""
     if terms.size == 0:
         return FieldPostings("", b"", b"", b"", length)
-    order = np.lexsort((positions, terms))
-    terms, positions = terms[order], positions[order]
-    starts = np.flatnonzero(np.concatenate(([True], terms[1:] != terms[:-1])))
-    gaps = np.diff(positions, prepend=0)
+    keys = terms.astype(np.int64) << 32 | positions
+    keys.sort()
+    positions, terms = keys & 0x7FFFFFFF, (keys >> 32).astype(np.int32)
+    starts = np.concatenate(([0], (terms[1:] != terms[:-1]).nonzero()[0] + 1))
+    gaps = positions.copy()
+    gaps[1:] -= positions[:-1]
     gaps[starts] = positions[starts]
     code, sizes = encode(gaps)
-    tf = np.diff(np.append(starts, terms.size))
+    tf = np.diff(starts, append=terms.size)
     return FieldPostings(
-        "\n".join([names[i] for i in terms[starts].tolist()]),
+        "\n".join(map(names.__getitem__, terms[starts].tolist())),
         np.minimum(tf, MAX_TF).astype("<u2").tobytes(),
         np.add.reduceat(sizes, starts).astype("<u4").tobytes(),
         code.tobytes(),
@@ -67,22 +72,43 @@ def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequenc
     )
 
 
-def group_positions(terms: Sequence[int], positions: Sequence[int], names: Sequence[str], length: int) -> FieldPostings:
-    """The same for a few occurrences, given as lists."""
-    return group_postings(np.array(terms, dtype=np.int32), np.array(positions, dtype=np.int64), names, length)
+def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPostings:
+    """The same of a short text: term -> its positions, in any order."""
+    tf, sizes, code = array("H"), array("I"), bytearray()
+    for own in places.values():
+        before, start = 0, len(code)
+        for position in sorted(own):
+            gap, before = position - before, position
+            while gap > 0x7F:
+                code.append(gap & 0x7F | 0x80)
+                gap >>= 7
+            code.append(gap)
+        tf.append(min(len(own), MAX_TF))
+        sizes.append(len(code) - start)
+    if sys.byteorder == "big":
+        tf.byteswap()
+        sizes.byteswap()
+    return FieldPostings("\n".join(places), tf.tobytes(), sizes.tobytes(), bytes(code), length)
 
 
 def encode(numbers: Ints) -> tuple[Bytes, Ints]:
     """Variable-length bytes of `numbers` [n] (each in 0..2^35-1), and the size in bytes of each [n]."""
+    top = int(numbers.max(initial=0))
+    if top < 1 << 7:
+        return numbers.astype(np.uint8), np.ones(numbers.size, dtype=np.int64)
     numbers = numbers.astype(np.int64)
-    sizes = 1 + (numbers >= 1 << 7) + (numbers >= 1 << 14) + (numbers >= 1 << 21) + (numbers >= 1 << 28)
-    ends = np.cumsum(sizes)
-    starts = ends - sizes
-    code = np.zeros(int(ends[-1]) if ends.size else 0, dtype=np.uint8)
-    for i in range(int(sizes.max(initial=0))):
-        has = sizes > i
-        more = np.where(sizes[has] > i + 1, 0x80, 0)
-        code[starts[has] + i] = ((numbers[has] >> (7 * i)) & 0x7F) | more
+    sizes = np.ones(numbers.size, dtype=np.int64)
+    for bits in range(7, top.bit_length(), 7):
+        sizes += numbers >= 1 << bits
+    starts = sizes.cumsum() - sizes
+    code = np.empty(int(starts[-1] + sizes[-1]), dtype=np.uint8)
+    has = np.arange(numbers.size)
+    at = starts
+    while has.size:
+        more = numbers > 0x7F
+        code[at] = numbers & 0x7F | more << 7
+        has = more.nonzero()[0]
+        numbers, at = numbers[has] >> 7, at[has] + 1
     return code, sizes
 
 
@@ -90,13 +116,20 @@ def decode(code: Bytes) -> Ints:
     """The numbers that `encode` wrote."""
     if code.size == 0:
         return np.zeros(0, dtype=np.int64)
-    ends = np.flatnonzero(code < 0x80)
-    sizes = np.diff(ends, prepend=-1)
-    starts = ends - sizes + 1
-    numbers = (code[starts] & 0x7F).astype(np.int64)
-    for i in range(1, int(sizes.max())):
-        has = np.flatnonzero(sizes > i)
-        numbers[has] |= (code[starts[has] + i] & 0x7F).astype(np.int64) << (7 * i)
+    ends = (code < 0x80).nonzero()[0]
+    if ends.size == code.size:
+        return code.astype(np.int64)
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1] + 1
+    numbers = code[ends].astype(np.int64)  # the last byte of each, then those before it
+    has = (starts < ends).nonzero()[0]
+    at = ends[has]
+    while has.size:
+        at = at - 1
+        numbers[has] = numbers[has] << 7 | (code[at] & 0x7F)
+        more = (starts[has] < at).nonzero()[0]
+        has, at = has[more], at[more]
     return numbers
 
 
@@ -105,7 +138,8 @@ def gather(code: Bytes, starts: Ints, sizes: Ints) -> Bytes:
     total = int(sizes.sum())
     if total == 0:
         return np.zeros(0, dtype=np.uint8)
-    ends = np.cumsum(sizes)
-    index = np.arange(total, dtype=np.int64) + np.repeat(starts - (ends - sizes), sizes)
+    shifts: Ints = starts - sizes.cumsum() + sizes
+    index = shifts.repeat(sizes)
+    index += np.arange(total, dtype=np.int64)
     chosen: Bytes = code[index]
     return chosen

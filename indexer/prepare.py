@@ -21,7 +21,7 @@ from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
 from indexer.extract.source import TIME_IS_UP, Limits
 from indexer.files.fingerprint import fingerprint
-from indexer.postings import EMPTY, FieldPostings, group_positions
+from indexer.postings import EMPTY, FieldPostings, few_postings
 from indexer.properties import (
     MAX_PROPERTIES,
     MAX_VALUE,
@@ -36,7 +36,6 @@ from indexer.properties import (
 from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
-from indexer.text.sketch import sketch
 
 
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,7 +104,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
     analyse = _analyzer().analyse
     title = " ".join(document.title.split())[:1_000]
     raw = document.text.encode("utf-8", "replace")
-    body = analyse(document.text)
+    body, body_sketch = _analyzer().analyse_body(document.text)
     return PreparedDocument(
         part=document.part,
         title=title,
@@ -123,7 +122,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),
         text_z=zlib.compress(raw, 4) if raw else b"",
-        sketch=sketch(body.terms),
+        sketch=body_sketch,
         fields={
             "title": analyse(title),
             "body": body,
@@ -152,9 +151,7 @@ def property_postings(properties: Properties) -> FieldPostings:
     """
     if not properties:
         return EMPTY
-    numbers: dict[str, int] = {}
-    terms: list[int] = []
-    positions: list[int] = []
+    places: dict[str, list[int]] = {}
     at = n_words = 0
     for name, value in properties[:MAX_PROPERTIES]:
         known = PROPERTIES.get(name)
@@ -164,12 +161,11 @@ def property_postings(properties: Properties) -> FieldPostings:
             found, width = raw_terms(raw)
             for term, offset in found:
                 for one in _forms(term, name, known):
-                    terms.append(numbers.setdefault(one, len(numbers)))
-                    positions.append(at + offset)
+                    places.setdefault(one, []).append(at + offset)
             at += width
             n_words += width
         at += 1
-    return group_positions(terms, positions, list(numbers), n_words)
+    return few_postings(places, n_words)
 
 
 def _forms(term: str, name: str, known: Property | None) -> Iterable[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
@@ -29,6 +31,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rate_mb_s: float = 0.0
     """10^6 bytes per second since the run began"""
     eta_seconds: float | None = None
+    """None while it is not known to a factor of about two"""
     current: str = ""
     """the file that was read last, fit to be printed"""
     last_error: str = ""
@@ -76,6 +79,10 @@ class Meter:
         self._made = time.monotonic()
         self._began: float | None = None
         """when the first file was about to be read"""
+        self._first: float | None = None
+        """when it had been read: starting the workers says nothing of what is left"""
+        self._n_before = 0
+        """files that were up to date before"""
         self._reported = 0.0
         self.now = Progress(phase="idle", generation=generation, note=note)
 
@@ -83,25 +90,28 @@ class Meter:
         """Enter `phase`, with new totals, and report it at once."""
         if phase == "indexing" and self._began is None:
             self._began = time.monotonic()
+            self._n_before = int(values.get("n_done", 0))
         self.report(phase=phase, **values)
 
     def count(self, path: str, size: int, error: str = "") -> None:
         """One more file of `size` bytes was read, or failed with `error`."""
-        now = self.now
+        now, moment = self.now, time.monotonic()
         bytes_done = now.bytes_done + size
-        seconds = max(time.monotonic() - (self._began or 0.0), 1e-3)
+        seconds = max(moment - (self._began or 0.0), 1e-3)
+        self._first = moment if self._first is None else self._first
+        files = WorkDone(now.n_done + 1 - self._n_before, now.n_total - self._n_before)
         shown = display_path(path)
         self.now = msgspec.structs.replace(
             now,
             n_done=now.n_done + 1,
             bytes_done=bytes_done,
             rate_mb_s=bytes_done / 1e6 / seconds,
-            eta_seconds=remaining_seconds(seconds, bytes_done, now.bytes_total),
+            eta_seconds=remaining_seconds(moment - self._first, files, WorkDone(bytes_done, now.bytes_total)),
             current=shown,
             last_error=f"{shown}: {error}" if error else now.last_error,
             n_failed=now.n_failed + bool(error),
         )
-        if time.monotonic() - self._reported >= REPORT_SECONDS:
+        if moment - self._reported >= REPORT_SECONDS:
             self.report()
 
     def seen(self, n_files: int) -> None:
@@ -121,8 +131,31 @@ class Meter:
         self._on_progress(self.now)
 
 
-def remaining_seconds(seconds: float, bytes_done: int, bytes_total: int) -> float | None:
-    """The time left if the rest goes as fast as what is done; None before there is anything to go by."""
-    if seconds < 1 or bytes_done <= 0:
+MEASURED_SECONDS, MEASURED_FILES = 2.0, 8
+"""of work before anything is said of the time left"""
+AGREEMENT, SLACK_SECONDS = 3.0, 3.0
+"""An estimate by files and one by bytes may differ by this factor and this much; else nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkDone:
+    """A part of the work and all of it."""
+
+    done: int
+    total: int
+
+    def left(self, seconds: float) -> float:
+        """The time for the rest if it goes as fast as what was done in `seconds`; infinity when nothing was."""
+        return seconds * max(self.total - self.done, 0) / self.done if self.done > 0 else math.inf
+
+
+def remaining_seconds(seconds: float, files: WorkDone, n_bytes: WorkDone) -> float | None:
+    """sqrt(left by files * left by bytes), `seconds` after the first file was done; None while they disagree.
+
+    Many small files and a few large ones come in no order: each estimate alone may be wrong by a factor of a hundred,
+    mostly in opposite directions.
+    """
+    if seconds < MEASURED_SECONDS or files.done < MEASURED_FILES:
         return None
-    return seconds * max(bytes_total - bytes_done, 0) / bytes_done
+    low, high = sorted((files.left(seconds), n_bytes.left(seconds)))
+    return math.sqrt(low * high) if high <= AGREEMENT * low + SLACK_SECONDS else None

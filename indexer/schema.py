@@ -52,4 +52,4 @@ DOCUMENT = np.dtype(
         ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.sketch
     ]
 )
-"""One row for each document; the columns that filters and features read as arrays."""
+"""What is kept of each document: the columns that filters and features read as arrays."""

@@ -214,22 +214,36 @@ class FolderNames:
     """The folders of the indexed files by their column value."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        folders = {os.path.dirname(path) for path in paths}
-        self._by_key = {folder_key(folder): folder for folder in folders}
+        by_key = {folder_key(folder): folder for folder in {os.path.dirname(path) for path in paths}}
+        self._keys = np.array(sorted(by_key), dtype=np.int64)
+        self._folders = [by_key[key] for key in self._keys.tolist()]
+        self._steps: dict[tuple[str, tuple[str, ...]], list[str | None]] = {}
 
     def counts(self, keys: npt.NDArray[Any], within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
         """The folders one step below `within`, with how many of `keys` [n] lie in each.
 
         Without it: the roots themselves where there are several, else the folders one step below the only one.
         """
-        of = _base_of if len(roots) > 1 and not within else _one_step
+        places = self._keys.searchsorted(keys)
+        places[places == self._keys.size] = 0
+        counts = np.bincount(places[self._keys[places] == keys]) if self._keys.size else places
+        steps = self._steps_from(within, roots)
         total: Counter[str] = Counter()
-        for key, n in zip(*np.unique(keys, return_counts=True), strict=True):
-            folder = self._by_key.get(int(key))
-            step = of(folder, (within,) if within else roots) if folder else None
-            if step:
-                total[step] += int(n)
+        for i in np.flatnonzero(counts).tolist():
+            if step := steps[i]:
+                total[step] += int(counts[i])
         return total.most_common(MAX_FOLDERS)
+
+    def _steps_from(self, within: str, roots: tuple[str, ...]) -> list[str | None]:
+        """What each folder is counted under; None for one that lies elsewhere."""
+        known = self._steps.get((within, roots))
+        if known is None:
+            of = _base_of if len(roots) > 1 and not within else _one_step
+            known = [of(folder, (within,) if within else roots) for folder in self._folders]
+            if len(self._steps) >= MAX_FOLDERS:
+                self._steps.clear()
+            self._steps[within, roots] = known
+        return known
 
 
 def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
@@ -247,11 +261,11 @@ def _base_of(folder: str, bases: tuple[str, ...]) -> str | None:
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],
               now: float) -> Facets:  # fmt: skip
     """Facets over the admitted documents; folders only when their names are known."""
-    rows = snapshot.documents[admitted]
-    types = np.bincount(rows["type"], minlength=len(TYPES))
+    documents = snapshot.documents
+    types = np.bincount(documents["type"][admitted], minlength=len(TYPES))
     by_type = sorted(((int(n), TYPES[i]) for i, n in enumerate(types) if n), reverse=True)
-    ages = now - rows["modified"]
-    folders = names.counts(rows["folder"], within, roots) if names else []
+    ages = now - documents["modified"][admitted]
+    folders = names.counts(documents["folder"][admitted], within, roots) if names else []
     return Facets(
         types=tuple(FacetCount(name, name, n) for n, name in by_type),
         folders=tuple(FacetCount(path, display_path(os.path.basename(path)), n) for path, n in folders),

@@ -8,13 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from foltr.arrays import FloatMatrix
-from indexer.query.nodes import Problem
-
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # the screen paints its first frame with these records, and without numpy
     from app.search.why import Reasons
+    from foltr.arrays import FloatMatrix
+    from indexer.query.nodes import Problem
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
@@ -104,6 +101,12 @@ class SearchRequest:
     """never search for a correction in place of the text"""
 
 
+def _no_features() -> FloatMatrix:
+    import numpy as np
+
+    return np.zeros((0, 0))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ResultPage:
     """The answer to one request: the page that is shown is the page that is learned from."""
@@ -126,7 +129,7 @@ class ResultPage:
     relaxed: bool = False
     """few documents hold all the words, so that most of the page has only some of them"""
     facets: Facets = field(default_factory=Facets)
-    features: FloatMatrix = field(default_factory=lambda: np.zeros((0, 0)))
+    features: FloatMatrix = field(default_factory=_no_features)
     """[n_hits, n_features], rows in the order of `hits`, normalised per query to [0, 1]"""
     words: tuple[str, ...] = ()
     """the folded words and prefixes ("trans*") that results are highlighted by"""

@@ -222,8 +222,8 @@ class Search:
         fixed = usage.same_query[order] > ONCE
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
-            evidence(candidates)[order], reading.snapshot.documents["sketch"][candidates.docs[order]], rows, scores,
-            fixed=fixed, by_age=not learner.prefers_older(),
+            evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
+            rows, scores, fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,

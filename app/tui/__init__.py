@@ -6,6 +6,7 @@ Textual is imported when `run` is called, so that importing this package costs n
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
 
     `folder` narrows the search to one folder and has it indexed. The terminal is restored however the screen ends.
     """
+    gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
     from app.tui.starting import start
 
     return start(settings, paths, folder=folder)

@@ -10,13 +10,13 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from app.search.results import Contrast, Contribution, Explanation, Hit
-from app.search.why import LEAST
 from app.tui.results_list import title_of
 from app.wording import fit
 from indexer.text.printable import safe_line
 
 SHOWN = 14
 """features that are listed"""
+NOTHING = "·"
 BAR = 6
 """cells of a bar that stands for a value of 1"""
 
@@ -68,7 +68,7 @@ def _compare(text: Text, hit: Hit, contrast: Contrast, width: int) -> None:
     other = contrast.other
     where = "the row above" if other.rank < hit.rank else "the row below"
     text.append(fit(f"against {where}: {title_of(other)}", width) + "\n", style="dim")
-    told = [part for part in contrast.parts if abs(part.ahead) >= LEAST]
+    told = [part for part in contrast.parts if points(part.ahead) != NOTHING]
     for part in told:
         text.append(fit(part.description, width - 10).ljust(width - 9) + points(part.ahead).rjust(9) + "\n")
     text.append("together".ljust(width - 9) + points(contrast.ahead).rjust(9) + "\n\n", style="bold")
@@ -83,13 +83,15 @@ def _line(contribution: Contribution, width: int) -> Text:
     line.append("·" * (BAR - filled) + " ", style="dim")
     line.append(first.ljust(room))
     line.append(points(contribution.prior).rjust(9))
-    line.append(points(contribution.learned).rjust(9), style="bold" if abs(contribution.learned) >= LEAST else "dim")
+    line.append(
+        points(contribution.learned).rjust(9), style="dim" if points(contribution.learned) == NOTHING else "bold"
+    )
     line.append("".join(f"\n{'':{BAR + 1}}{rest}" for rest in more))
     return line.append("\n")
 
 
 def points(value: float) -> str:
     """+1.25, −0.30, or a dot for nothing."""
-    if abs(value) < LEAST:
-        return "·"
+    if not round(value, 2):
+        return NOTHING
     return f"{'+' if value > 0 else '−'}{abs(value):.2f}"

@@ -25,9 +25,11 @@ class HintLine(Widget):
     def show_page(self, page: ResultPage | None, *, key: str, width: int) -> None:
         """Say the most useful thing about a page; `key` takes the spelling, `width` is the room in cells."""
         self.suggestion = page.suggestion if page else ""
-        self.hint = hint_of(page, key=key, width=width) if page else Text()
-        self.display = bool(self.hint.plain)
-        self.refresh()
+        hint = hint_of(page, key=key, width=width) if page else Text()
+        if hint != self.hint:
+            self.hint = hint
+            self.display = bool(hint.plain)
+            self.refresh()
 
     def on_click(self) -> None:
         if self.suggestion:

@@ -12,7 +12,7 @@ from textual.message import Message
 from app.opener import Invocation
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.parts import FolderChoice, ProgressLine
-from app.tui.preview_layout import Layout
+from app.tui.preview_rows import Rows
 
 
 @dataclass
@@ -33,14 +33,6 @@ class Failed(Message):
 
 
 @dataclass
-class Answered(Message):
-    """The answer to the request with this sequence number."""
-
-    sequence: int
-    page: ResultPage
-
-
-@dataclass
 class SnippetsMade(Message):
     """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
@@ -50,12 +42,22 @@ class SnippetsMade(Message):
 
 
 @dataclass
+class Answered(Message):
+    """The answer to the request with this sequence number."""
+
+    sequence: int
+    page: ResultPage
+    rows: SnippetsMade
+    """what could be made of the first rows in the same breath, so that most pages are painted once"""
+
+
+@dataclass
 class PreviewMade(Message):
-    """The text of one hit, wrapped to a width in cells."""
+    """The text of one hit, and its rows at a width in cells."""
 
     hit: Hit
     preview: Preview
-    layout: Layout
+    rows: Rows
 
 
 @dataclass

@@ -16,7 +16,7 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 from textual.screen import Screen
 
-from app.opener import How, OpenError, plan, run
+from app.opener import How, NoDisplayError, OpenError, plan, run
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
@@ -57,6 +57,10 @@ def hand_over(
         if command.needs_terminal:
             return TerminalWanted(hit, command, temporary)
         run(command)
+    except NoDisplayError as error:
+        if not text_of(hit).strip():
+            return NotOpened(hit, str(error))
+        return hand_over(hit, "pager", place=place, settings=settings, data_dir=data_dir, text_of=text_of)
     except (OpenError, OSError) as error:
         _delete(temporary)
         return NotOpened(hit, str(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -11,25 +12,31 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.geometry import Region, Size
-from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.widgets import Static
 
 from app.search.results import Hit, Preview
 from app.tui.keys import actions_of
+from app.tui.line_view import LineView
 from app.tui.messages import PreviewResized
-from app.tui.preview_layout import TAB, Layout
+from app.tui.preview_layout import TAB
+from app.tui.preview_rows import STYLES, Rows
 from app.tui.results_list import title_of
-from app.wording import count, fit, fit_path, short_path, size
+from app.wording import columns, count, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line, safe_text
 
+SIDEWAYS = 8
+"""cells that a wide table moves at a key press"""
 
-class PreviewBody(ScrollView, can_focus=True):
+
+class PreviewBody(LineView, can_focus=True):
     """A wrapped text that scrolls, and a current match."""
 
     HELP = "The text of the selected result. n and N go from match to match; Esc goes back to the search box."
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"preview--match", "preview--current", "preview--page"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"preview--match", "preview--current"} | {
+        f"preview--{name}" for name in STYLES
+    }
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
         for action in actions_of("preview")
@@ -38,24 +45,25 @@ class PreviewBody(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.preview: Preview | None = None
-        self._layout: Layout | None = None
+        self._rows: Rows | None = None
         self._starts: list[int] = []
+        self._left = 0
+        """cells of a wide table that are left of the pane"""
         self.current = -1
         """index of the current match, -1 for none"""
         self.moved = False
         """the user has gone elsewhere in this text"""
 
-    def show_text(self, preview: Preview | None, layout: Layout | None, *, same: bool = False) -> None:
+    def show_text(self, preview: Preview | None, rows: Rows | None, *, same: bool = False) -> None:
         """Show a text at the passage of its snippet; with `same`, it is the text shown before, wrapped anew."""
         current = self.current if same else preview.best if preview else 0
         self.moved = self.moved and same
-        self.preview, self._layout = preview, layout
+        self._left = self._left if same else 0
+        self.preview, self._rows = preview, rows
         self._starts = [start for start, _ in preview.spans] if preview else []
         self.current = min(current, len(self._starts) - 1)
-        self.virtual_size = Size(self.size.width, len(layout) if layout else 0)
-        self.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.refresh()
-        self._show_current()
+        self.set_length(len(rows) if rows else 0)
+        self._show_current(afresh=True)
 
     def step_match(self, step: int) -> None:
         """Go to the next match (1) or the previous one (-1), around the ends."""
@@ -63,21 +71,21 @@ class PreviewBody(ScrollView, can_focus=True):
             self.moved = True
             self.current = (self.current + step) % len(self._starts)
             self._show_current()
-            self.refresh()
 
     @property
     def position(self) -> tuple[int, int]:
         """(line, page) of the current match, or of the first row in view; 0 where there is none."""
-        if self.preview is None or self._layout is None or not len(self._layout):
+        if self.preview is None or self._rows is None or not len(self._rows):
             return 0, 0
-        row = min(int(self.scroll_offset.y), len(self._layout) - 1)
-        offset = self._starts[self.current] if self.current >= 0 else self._layout.starts[row]
+        row = min(int(self.scroll_offset.y), len(self._rows) - 1)
+        offset = self._starts[self.current] if self.current >= 0 else self._rows.offset_of(row)
         page = sum(start <= offset for start in self.preview.pages)
         return self.preview.text.count("\n", 0, offset) + 1, page
 
     def on_resize(self) -> None:
-        if self._layout is not None and self._layout.width != self.size.width and self.size.width:
-            self.post_message(PreviewResized(self.size.width))
+        self.set_length(len(self._rows) if self._rows else 0)
+        if self._rows is not None and self._rows.width != self.text_width and self.text_width:
+            self.post_message(PreviewResized(self.text_width))
 
     def on_mouse_scroll_down(self) -> None:
         self.moved = True
@@ -85,23 +93,49 @@ class PreviewBody(ScrollView, can_focus=True):
     def on_mouse_scroll_up(self) -> None:
         self.moved = True
 
-    def render_line(self, y: int) -> Strip:
-        row, base = y + int(self.scroll_offset.y), self.rich_style
-        width = self.size.width
-        if self.preview is None or self._layout is None or row >= len(self._layout):
+    def make_line(self, row: int) -> Strip:
+        width, rows, base = self.text_width, self._rows, self.rich_style
+        if self.preview is None or rows is None or row >= len(rows):
             return Strip.blank(width, base)
-        if row in self._layout.pages:
-            text = f"── page {self._layout.pages[row]} "
-            style = self.get_component_rich_style("preview--page")
-            return Strip([Segment(text + "─" * max(0, width - len(text)), style)]).adjust_cell_length(width, base)
-        segments = self._segments(self._layout.starts[row], self._layout.ends[row], base)
-        return Strip(segments).adjust_cell_length(width, base)
+        above = rows.head and row == int(self.scroll_offset.y) and rows.offset_of(row) > 0
+        pieces = rows.head if above else rows.pieces(row, self.preview.text)
+        strip = Strip(
+            self._selected(row, [part for piece in pieces for part in self._segments(*piece, base) if part.text], base)
+        )
+        left = min(self._left, max(0, rows.wide - width))
+        return strip.crop(left, left + width).adjust_cell_length(width, base).apply_offsets(left, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text under the mouse's selection, in the rows as they are shown."""
+        if self.preview is None or self._rows is None:
+            return None
+        lines = []
+        for row in range(len(self._rows)):
+            span = selection.get_span(row)
+            if span is not None:
+                line = "".join(shown(piece[0]) for piece in self._rows.pieces(row, self.preview.text))
+                lines.append(line[span[0] : None if span[1] == -1 else span[1]].rstrip())
+        return "\n".join(lines), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.repaint()
 
     def action_preview_down(self) -> None:
         self.scroll_relative(y=1, animate=False)
 
     def action_preview_up(self) -> None:
         self.scroll_relative(y=-1, animate=False)
+
+    def action_preview_left(self) -> None:
+        self._scroll_sideways(-SIDEWAYS)
+
+    def action_preview_right(self) -> None:
+        self._scroll_sideways(SIDEWAYS)
+
+    def _scroll_sideways(self, cells: int) -> None:
+        wide = self._rows.wide if self._rows is not None else 0
+        self._left = max(0, min(self._left + cells, wide - self.text_width))
+        self.repaint()
 
     def action_preview_top(self) -> None:
         self.scroll_to(y=0, animate=False)
@@ -121,37 +155,60 @@ class PreviewBody(ScrollView, can_focus=True):
     def action_preview_page_up(self) -> None:
         self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
 
-    def _show_current(self) -> None:
-        """Bring the current match into view, a third from the top."""
-        if self._layout is not None and self.current >= 0:
-            row = self._layout.row_of(self._starts[self.current])
-            height = max(1, self.size.height)
-            if not self.scroll_offset.y <= row < self.scroll_offset.y + height:
-                y = max(0, row - height // 3)
-                self.scroll_to(y=y, animate=False, force=True, immediate=True)
-            self.refresh(Region(0, 0, self.size.width, height))
+    def _show_current(self, *, afresh: bool = False) -> None:
+        """Bring the current match into view, a third from the top; `afresh`: of a text that begins at its first row."""
+        y, height = 0 if afresh else int(self.scroll_offset.y), max(1, self.size.height)
+        if self._rows is not None and self.current >= 0:
+            row = self._rows.row_of(self._starts[self.current])
+            y = y if y <= row < y + height else max(0, row - height // 3)
+        self.scroll_to(y=y, animate=False, force=True, immediate=True)
+        self.repaint()
 
-    def _segments(self, start: int, end: int, base: Style) -> list[Segment]:
-        """The pieces of one row, matches in their own style."""
-        assert self.preview is not None
-        text, spans = self.preview.text, self.preview.spans
-        index = max(0, bisect_left(self._starts, start) - 1)
-        segments, position = [], start
-        while index < len(spans) and spans[index][0] < end:
-            left, right = max(start, spans[index][0]), min(end, spans[index][1])
+    def _segments(self, text: str, name: str, start: int, base: Style) -> Iterator[Segment]:
+        """One piece of a row, matches in their own style; `start` is its place in the text, -1 for none."""
+        style = self._style_of(name, base)
+        position, end = start, start + len(text)
+        index = max(0, bisect_left(self._starts, start) - 1) if start >= 0 and self.preview else len(self._starts)
+        while index < len(self._starts) and self._starts[index] < end:
+            assert self.preview is not None
+            left, right = max(start, self._starts[index]), min(end, self.preview.spans[index][1])
             if left < right and left >= position:
-                segments.append(Segment(_shown(text[position:left]), base))
-                segments.append(Segment(_shown(text[left:right]), self._match_style(index)))
+                yield Segment(shown(text[position - start : left - start]), style)
+                yield Segment(shown(text[left - start : right - start]), self._match_style(index))
                 position = right
             index += 1
-        segments.append(Segment(_shown(text[position:end]), base))
-        return segments
+        yield Segment(shown(text[position - start :]), style)
+
+    def _style_of(self, name: str, base: Style) -> Style:
+        """The style of a name, or of two colours."""
+        if name.startswith("#"):
+            color, _, behind = name.partition(" ")
+            return Style(color=color, bgcolor=behind)
+        if not name:
+            return base
+        return base + self.get_component_rich_style(f"preview--{name}") + Style.from_color(None, base.bgcolor)
+
+    def _selected(self, row: int, segments: list[Segment], base: Style) -> list[Segment]:
+        """The segments of a row, those under the mouse's selection in its style."""
+        span = self.text_selection.get_span(row) if self.text_selection is not None else None
+        if span is None:
+            return segments
+        style = self.screen.get_component_rich_style("screen--selection")
+        start, end, position, found = span[0], span[1], 0, []
+        for text, own, _ in segments:
+            left = min(max(start - position, 0), len(text))
+            right = len(text) if end == -1 else min(max(end - position, left), len(text))
+            found += [Segment(text[:left], own), Segment(text[left:right], (own or base) + style)]
+            found.append(Segment(text[right:], own))
+            position += len(text)
+        return [segment for segment in found if segment.text]
 
     def _match_style(self, index: int) -> Style:
         return self.get_component_rich_style("preview--current" if index == self.current else "preview--match")
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """A piece of text as the terminal may get it."""
     return safe_text(text).replace("\t", " " * TAB).replace("\n", " ")
 
 
@@ -163,6 +220,7 @@ class PreviewPane(Vertical):
         self.hit: Hit | None = None
         self.loaded: Hit | None = None
         """the hit whose text is shown; behind `hit` while a worker reads"""
+        self._heading = ("", "")
 
     def compose(self) -> ComposeResult:
         yield Static(id="preview-title", markup=False)
@@ -181,12 +239,12 @@ class PreviewPane(Vertical):
             self.body.show_text(None, None)
         self.describe()
 
-    def show(self, hit: Hit, preview: Preview, layout: Layout) -> None:
+    def show(self, hit: Hit, preview: Preview, rows: Rows) -> None:
         """Show the text that a worker read, unless the selection has moved on."""
         if self.hit is not None and hit.doc_id == self.hit.doc_id:
             same = self.loaded is not None and self.loaded.doc_id == hit.doc_id and self.body.preview == preview
             self.loaded = hit
-            self.body.show_text(preview, layout, same=same)
+            self.body.show_text(preview, rows, same=same)
             self.describe()
 
     def step_match(self, step: int) -> None:
@@ -197,12 +255,15 @@ class PreviewPane(Vertical):
         """Write the heading anew."""
         hit = self.hit
         width = max(10, self.size.width - 2)
-        self.query_one("#preview-title", Static).update(fit(title_of(hit), width) if hit else "")
         where = self._where()
-        room = max(8, width - len(where) - 2)
+        room = max(8, width - columns(where) - 2)
         place = fit_path(short_path(hit.path), room) if hit else ""
-        gap = " " * max(2, width - len(place) - len(where))
-        self.query_one("#preview-place", Static).update(Text(place + (gap + where if where else ""), no_wrap=True))
+        gap = " " * max(2, width - columns(place) - columns(where))
+        heading = (fit(title_of(hit), width) if hit else "", place + (gap + where if where else ""))
+        if heading != self._heading:
+            self._heading = heading
+            for name, line in zip(("#preview-title", "#preview-place"), heading, strict=True):
+                self.query_one(name, Static).update(Text(line, no_wrap=True), layout=False)
 
     def on_resize(self) -> None:
         self.describe()

@@ -31,6 +31,27 @@ class Layout:
         """The row that shows the character at `offset`."""
         return max(0, bisect_right(self.starts, offset) - 1)
 
+    def offset_of(self, row: int) -> int:
+        """Where in the text a row begins."""
+        return self.starts[row]
+
+    def pieces(self, row: int, text: str) -> tuple[tuple[str, str, int]]:
+        """The row as one piece: its text, its style, and where it stands in `text` (-1: nowhere)."""
+        if row in self.pages:
+            rule = f"── page {self.pages[row]} "
+            return ((rule + "─" * max(0, self.width - len(rule)), "quiet", -1),)
+        return ((text[self.starts[row] : self.ends[row]], "", self.starts[row]),)
+
+    @property
+    def head(self) -> tuple[()]:
+        """Nothing stays at the top of a text."""
+        return ()
+
+    @property
+    def wide(self) -> int:
+        """No row is wider than the pane."""
+        return 0
+
     def __len__(self) -> int:
         return len(self.starts)
 
@@ -48,7 +69,7 @@ def lay_out(text: str, width: int, *, pages: Sequence[int] = ()) -> Layout:
             page_rows[len(starts)] = waiting.pop()[1]
             starts.append(start)
             ends.append(start)
-        for row_start, row_end in _wrapped(text, start, end, width):
+        for row_start, row_end in wrapped(text, start, end, width):
             starts.append(row_start)
             ends.append(row_end)
     return Layout(width=width, starts=tuple(starts), ends=tuple(ends), pages=page_rows)
@@ -70,7 +91,7 @@ def _lines(text: str, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = end + 1
 
 
-def _wrapped(text: str, start: int, end: int, width: int) -> Iterator[tuple[int, int]]:
+def wrapped(text: str, start: int, end: int, width: int) -> Iterator[tuple[int, int]]:
     """[start, end) of each row of one line; an empty line is one empty row. A blank at the end may not fit."""
     line = text[start:end]
     plain = line.isascii() and "\t" not in line

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.widgets import Input
 
 from app.tui.messages import HistoryAsked, Moved
@@ -21,6 +23,8 @@ class QueryInput(Input):
     HELP = "The search box. Results appear as you type; the arrows choose one and Enter opens it."
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", show=True)]
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
+    """a longer text moves nothing: without this each letter lays the whole screen out anew"""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(placeholder="Search your files", id=id, compact=True, select_on_focus=False)

@@ -1,4 +1,4 @@
-"""The list of results: three lines each (title and marks; snippet; path with type and date), drawn only in view.
+"""The list of results: three lines each (title and marks; snippet; author, path, type and date), drawn in view only.
 
 Only visible rows are styled and only visible rows ask for a snippet, so that a page of any length appears at once.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
 
@@ -19,22 +19,31 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region, Size
+from textual.geometry import Region
 from textual.reactive import reactive
-from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
-from app.search.snippets import pieces
 from app.tui.keys import BY_ID, actions_of
-from app.tui.messages import HitChosen, HitSelected, RowsShown
-from app.wording import also_as, day, fit, fit_path, short_path
+from app.tui.line_view import LineView
+from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
+from app.wording import also_as, columns, day, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
 """lines of one result"""
 LEAST_TITLE = 24
 """cells that a title keeps before it gives way to why the result stands there"""
+LEAST_PLACE = 20
+"""cells that a path keeps before it gives way to an author; of a mail half of them: who sent it says more"""
+KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("mail", "calendar"), "mail"),
+    **dict.fromkeys(("source", "notebook"), "source"),
+    **dict.fromkeys(("spreadsheet", "data"), "table"),
+    **dict.fromkeys(("pdf", "document", "presentation", "ebook"), "paper"),
+    **dict.fromkeys(("image", "audio", "video"), "media"),
+}
+"""the colour of a type's name; what is plain text has none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +58,14 @@ class RowStyles:
     dim: Style
     mark: Style
     warning: Style
+    kinds: Mapping[str, Style] = field(default_factory=dict)
+    """by the values of KINDS"""
+
+
+def author_of(hit: Hit) -> str:
+    """Who wrote it, as "Ann Lee" of "Ann Lee <ann@example.org>"; "" where nobody is named."""
+    name, _, address = safe_line(hit.author).partition("<")
+    return name.strip(" \"'") or address.rstrip("> ")
 
 
 def title_of(hit: Hit) -> str:
@@ -66,9 +83,12 @@ def marks_of(hit: Hit, why: str) -> str:
 
 def row_lines(
     hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
-    chosen: bool,
+    chosen: bool, sized: bool = False,
 ) -> tuple[Strip, Strip, Strip]:  # fmt: skip
-    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand."""
+    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand.
+
+    `sized`: with the size of the file.
+    """
     bar = ("▌ " if chosen else "  ", styles.bar)
     room = max(0, width - 3)
     marks = marks_of(hit, why)
@@ -77,19 +97,35 @@ def row_lines(
     title_room = room - (cell_len(marks) + 2 if marks else 0)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
     first = [bar, *_marked(fit(title_of(hit), title_room), words, title_style, styles.match)]
-    right = " · ".join(part for part in (hit.type, day(hit.modified, now)) if part)
-    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
-    shown = fit_path(place, max(8, room - cell_len(right) - 2))
-    third = [bar, *_marked(shown, words, styles.dim, styles.match)]
+    right = [
+        (size(hit.size) + " · " if sized else "", styles.dim),
+        (hit.type, styles.kinds.get(KINDS.get(hit.type, ""), styles.dim)),
+        (f" · {date}" if (date := day(hit.modified, now)) else "", styles.dim),
+    ]
+    third = [bar, *_place(hit, words, room - sum(columns(text) for text, _ in right) - 2, styles)]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
         _snippet_line(bar, snippet, room=room, width=width, styles=styles),
-        _line(third, [(right, styles.dim)], width, styles.base),
+        _line(third, right, width, styles.base),
     )
+
+
+def _place(hit: Hit, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
+    """Who wrote it, where there is room, and where it lies."""
+    least = LEAST_PLACE // 2 if hit.type == "mail" else LEAST_PLACE
+    author = fit(author_of(hit), room - least - 3)
+    if author and room >= 2 * least:
+        yield from _marked(author, words, styles.snippet, styles.match)
+        yield " · ", styles.dim
+        room -= columns(author) + 3
+    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
+    yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
 
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
     """A text in pieces, those that are matches in the style of a match."""
+    from app.search.snippets import pieces  # it needs numpy, which the first frame is painted without
+
     return [(piece, match if is_match else style) for piece, is_match in pieces(text, words)]
 
 
@@ -124,13 +160,11 @@ def _segments(text: Text) -> Iterable[Segment]:
 
 
 KEPT_SNIPPETS = 500
-TALL = 40
-"""lines from which on results are set apart by a blank one: ten of them fit then"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 
 
-class ResultsList(ScrollView, can_focus=True):
+class ResultsList(LineView, can_focus=True):
     """The results of one page, with a cursor."""
 
     HELP = "The results. Enter opens the selected one; letters act on it; Esc goes back to the search box."
@@ -142,6 +176,8 @@ class ResultsList(ScrollView, can_focus=True):
         "results--mark",
         "results--warning",
         "results--bar",
+        "results--chosen",
+        *(f"results--{kind}" for kind in KINDS.values()),
         "results--selected",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -168,6 +204,8 @@ class ResultsList(ScrollView, can_focus=True):
         """row of the page shown -> why it stands there"""
         self._asked: set[int] = set()
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self.sized = False
+        """sizes are shown in the rows"""
         self.moved = False
         """the user put the cursor where it is"""
 
@@ -182,33 +220,42 @@ class ResultsList(ScrollView, can_focus=True):
         hits = self.page.hits if self.page else ()
         return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
 
-    def show_page(self, page: ResultPage | None, *, keep: Hit | None = None) -> None:
-        """Show another page from its start, or with the cursor on the document of `keep` where it is still there."""
+    def show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
+        """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
+
+        `rows` is what is known of its rows already.
+        """
         self.moved = keep is not None
         self.page = page
         self._asked.clear()
         self._reasons = {}
         self._lines.clear()
         hits = page.hits if page else ()
-        self.virtual_size = Size(self.size.width, len(hits) * self.row_height)
+        self.set_length(len(hits) * HEIGHT)
         same = [row for row, hit in enumerate(hits) if keep is not None and hit.doc_id == keep.doc_id]
         self.set_reactive(ResultsList.cursor, same[0] if same else 0)
         self._follow_cursor()
-        self.refresh()
+        if rows is not None:
+            self._asked.update(rows.snippets)
+            self._keep(rows)
+        self.repaint()
         self.post_message(HitSelected(self.selected))
         self.call_after_refresh(self.ask_for_snippets)
 
-    def add_snippets(self, page: ResultPage, snippets: dict[int, Snippet], reasons: dict[int, str]) -> None:
+    def add_snippets(self, rows: SnippetsMade) -> None:
         """Keep snippets that a worker made, and draw those that belong to the page shown, with their reasons."""
-        if page is self.page:
-            self._reasons.update(reasons)
-        for row, snippet in snippets.items():
-            self._snippets[self._snippet_key(page, row)] = snippet
-            if page is self.page:
+        self._keep(rows)
+        self.repaint()
+
+    def _keep(self, rows: SnippetsMade) -> None:
+        if rows.page is self.page:
+            self._reasons.update(rows.reasons)
+        for row, snippet in rows.snippets.items():
+            self._snippets[self._snippet_key(rows.page, row)] = snippet
+            if rows.page is self.page:
                 self._forget_lines(row)
         while len(self._snippets) > KEPT_SNIPPETS:
             self._snippets.popitem(last=False)
-        self.refresh()
 
     def snippet_of(self, row: int) -> Snippet | None:
         """The snippet of one row, once it was made."""
@@ -218,8 +265,8 @@ class ResultsList(ScrollView, can_focus=True):
         """Ask once for the snippets of the rows in view, and why they stand there."""
         if self.page is None or not self.size.height:
             return
-        first = max(0, int(self.scroll_offset.y) // self.row_height)
-        last = min(len(self.page.hits), first + self.size.height // self.row_height + 2)
+        first = max(0, int(self.scroll_offset.y) // HEIGHT)
+        last = min(len(self.page.hits), first + self.rows_in_view + 1)
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
@@ -233,7 +280,7 @@ class ResultsList(ScrollView, can_focus=True):
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._follow_cursor()
-        self.refresh()
+        self.repaint()
         self.post_message(HitSelected(self.selected))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -242,7 +289,7 @@ class ResultsList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self._lines.clear()
-        self.virtual_size = Size(self.size.width, len(self.page.hits) * self.row_height if self.page else 0)
+        self.set_length(len(self.page.hits) * HEIGHT if self.page else 0)
         self._follow_cursor()
         self.ask_for_snippets()
 
@@ -251,18 +298,24 @@ class ResultsList(ScrollView, can_focus=True):
         self._lines.clear()
 
     def on_click(self, event: events.Click) -> None:
-        row = (event.y + int(self.scroll_offset.y)) // self.row_height
+        row = (event.y + int(self.scroll_offset.y)) // HEIGHT
         if self.page is None or not 0 <= row < len(self.page.hits):
             return
         self.moved, self.cursor = True, row
         if event.chain == 2:
             self.post_message(HitChosen(self.page.hits[row]))
 
-    def render_line(self, y: int) -> Strip:
-        row, line = divmod(y + int(self.scroll_offset.y), self.row_height)
-        if self.page is None or row >= len(self.page.hits) or line >= HEIGHT:
-            return Strip.blank(self.size.width, self.rich_style)
-        return self._row(row)[line]
+    def make_line(self, row: int) -> Strip:
+        hit, line = divmod(row, HEIGHT)
+        if self.page is None or hit >= len(self.page.hits):
+            return Strip.blank(self.text_width, self.rich_style)
+        return self._row(hit)[line]
+
+    def show_sizes(self, sized: bool) -> None:
+        """Show the size of each file in its row, or no longer."""
+        self.sized = sized
+        self._lines.clear()
+        self.repaint()
 
     def action_list_down(self) -> None:
         self.move(1)
@@ -291,17 +344,12 @@ class ResultsList(ScrollView, can_focus=True):
     @property
     def snippet_width(self) -> int:
         """Characters of a snippet."""
-        return max(20, self.size.width - 4)
-
-    @property
-    def row_height(self) -> int:
-        """Lines from one result to the next: a tall screen has room for a blank one."""
-        return HEIGHT + 1 if self.size.height >= TALL else HEIGHT
+        return max(20, self.text_width - 3)
 
     @property
     def rows_in_view(self) -> int:
         """How many whole results fit."""
-        return self.size.height // self.row_height
+        return self.size.height // HEIGHT
 
     def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
@@ -312,7 +360,7 @@ class ResultsList(ScrollView, can_focus=True):
                 self._lines.pop((row, chosen, focused), None)
 
     def _follow_cursor(self) -> None:
-        region = Region(0, self.cursor * self.row_height, max(1, self.size.width), HEIGHT)
+        region = Region(0, self.cursor * HEIGHT, max(1, self.size.width), HEIGHT)
         self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
     def _row(self, row: int) -> tuple[Strip, Strip, Strip]:
@@ -324,12 +372,17 @@ class ResultsList(ScrollView, can_focus=True):
                 snippet=self.snippet_of(row),
                 why=self._reasons.get(row, ""),
                 words=self.page.words,
-                width=self.size.width,
+                width=self.text_width,
                 styles=self._styles(chosen=key[1]),
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],
+                sized=self.sized,
             )
         return self._lines[key]
+
+    def _chosen_style(self) -> Style:
+        """What tells the title of the chosen row where colours are few."""
+        return self.get_component_rich_style("results--chosen").without_color
 
     def _styles(self, *, chosen: bool) -> RowStyles:
         base = self.get_component_rich_style("results--selected") if chosen else self.rich_style
@@ -341,10 +394,11 @@ class ResultsList(ScrollView, can_focus=True):
         return RowStyles(
             base=base,
             bar=part("bar"),
-            title=part("title"),
+            title=part("title") + (self._chosen_style() if chosen else Style.null()),
             snippet=part("snippet"),
             match=part("match"),
             dim=part("dim"),
             mark=part("mark"),
             warning=part("warning"),
+            kinds={kind: part(kind) for kind in set(KINDS.values())},
         )

@@ -9,6 +9,7 @@ group happens in a worker of its own, so that nothing else waits for the network
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -25,11 +26,8 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input, Static
 
 from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
-from app.tui.consent_screen import ConsentScreen
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
-from app.tui.first_start import FirstStart
-from app.tui.help_screen import HelpScreen
 from app.tui.hint_line import HintLine
 from app.tui.keys import BY_ID, actions_of, keys_of
 from app.tui.messages import (
@@ -63,7 +61,6 @@ from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.query_input import QueryInput, Recall
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
-from app.tui.stats_screen import StatsScreen
 from app.tui.status_line import ORDER_NAMES, StatusLine
 from app.tui.welcome import Welcome
 from app.wording import short_path
@@ -142,6 +139,8 @@ class SearchScreen(Screen[None]):
         """the newest question that no key press asked"""
         self._offered = False
         """whether the status line says that there are newer results"""
+        self._as_written = False
+        """the preview shows texts as written, not as they are meant"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
 
@@ -171,6 +170,7 @@ class SearchScreen(Screen[None]):
 
     def _begin(self) -> None:
         """After the first frame: open the index, ask for folders where there are none, read the past queries."""
+        settle_memory()
         self.session.start()
         self.session.run(self._read_history)
         for problem in self.setup.problems:
@@ -178,6 +178,8 @@ class SearchScreen(Screen[None]):
         if self.setup.indexing.has_index() or self.setup.folder:
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
+            from app.tui.first_start import FirstStart  # as all screens that are seldom seen
+
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
         self.begin_syncing()
@@ -264,7 +266,7 @@ class SearchScreen(Screen[None]):
         """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
         text = self.query_one(QueryInput).value
         if text.strip():
-            narrowed = self.narrowed
+            narrowed, results = self.narrowed, self.query_one(ResultsList)
             sequence = self.session.ask(
                 SearchRequest(
                     text,
@@ -275,7 +277,9 @@ class SearchScreen(Screen[None]):
                     folder=narrowed["folder"],
                     time=narrowed["time"],
                     as_typed=text == self._as_typed,
-                )
+                ),
+                n_rows=results.rows_in_view,
+                width=results.snippet_width,
             )
             self._unbidden = sequence if unbidden else self._unbidden
 
@@ -334,6 +338,7 @@ class SearchScreen(Screen[None]):
 
     @on(EngineReady)
     def _ready(self, message: EngineReady) -> None:
+        settle_memory()
         self.status = message.status
         if message.unkept:
             self.query_one(StatusLine).show_unkept()
@@ -359,7 +364,7 @@ class SearchScreen(Screen[None]):
         again = again and old is not None and old.request.order == page.request.order
         keep = results.selected if again and results.moved else None
         self.session.shown(page)
-        results.show_page(page, keep=keep)
+        results.show_page(page, keep=keep, rows=message.rows)
         narrowed = self.narrowing()
         self.query_one(StatusLine).show_page(page, narrowed=narrowed)
         if self._offered:
@@ -378,7 +383,7 @@ class SearchScreen(Screen[None]):
 
     @on(SnippetsMade)
     def _snippets_made(self, message: SnippetsMade) -> None:
-        self.query_one(ResultsList).add_snippets(message.page, message.snippets, message.reasons)
+        self.query_one(ResultsList).add_snippets(message)
 
     @on(HitSelected)
     def _selected(self, message: HitSelected) -> None:
@@ -393,7 +398,7 @@ class SearchScreen(Screen[None]):
 
     @on(PreviewMade)
     def _preview_made(self, message: PreviewMade) -> None:
-        self.query_one(PreviewPane).show(message.hit, message.preview, message.layout)
+        self.query_one(PreviewPane).show(message.hit, message.preview, message.rows)
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:
@@ -525,8 +530,9 @@ class SearchScreen(Screen[None]):
             return
         if self.query_one(ExplainPane).display:
             self.session.want_explanation(hit)
-        elif width := self.query_one(PreviewBody).size.width:
-            self.session.want_preview(hit, width, snippet_width=self.query_one(ResultsList).snippet_width)
+        elif width := self.query_one(PreviewBody).text_width:
+            snippet_width = self.query_one(ResultsList).snippet_width
+            self.session.want_preview(hit, width, snippet_width=snippet_width, as_written=self._as_written)
 
     def action_wider(self) -> None:
         self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
@@ -535,6 +541,16 @@ class SearchScreen(Screen[None]):
     def action_narrower(self) -> None:
         self._share = max(0, self._share - 1)
         self.show_side(explain=self.query_one(ExplainPane).display)
+
+    def action_source(self) -> None:
+        """Show texts as written, or as they are meant."""
+        self._as_written = not self._as_written
+        self.query_one(StatusLine).say("preview as written" if self._as_written else "preview rendered")
+        self.read_side()
+
+    def action_sizes(self) -> None:
+        results = self.query_one(ResultsList)
+        results.show_sizes(not results.sized)
 
     def action_facets(self) -> None:
         """Show the filters and go there; from there, hide them."""
@@ -577,11 +593,15 @@ class SearchScreen(Screen[None]):
             self.query_one(StatusLine).say("Ctrl+Q leaves")
 
     def action_stats(self) -> None:
+        from app.tui.stats_screen import StatsScreen
+
         waiting = "What you opened on this page counts once you search for something else."
         self.app.push_screen(StatsScreen(self.setup.read_stats, note=waiting if self.session.has_opened else ""))
 
     def action_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now."""
+        from app.tui.help_screen import HelpScreen
+
         focused = self.focused
         about = focused.HELP if focused is not None and focused.HELP else ""
         rows: dict[str, list[str]] = {}
@@ -628,6 +648,8 @@ class SearchScreen(Screen[None]):
 
     @on(ConsentWanted)
     def _consent_wanted(self, message: ConsentWanted) -> None:
+        from app.tui.consent_screen import ConsentScreen
+
         self.app.push_screen(ConsentScreen(message.lines), self._consent_given)
 
     def _consent_given(self, agreed: bool | None) -> None:
@@ -651,6 +673,12 @@ def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
         return False
     same = same_question(old.request, page.request) and old.request.order == page.request.order
     return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and old.n_matches > 0))
+
+
+def settle_memory() -> None:
+    """Garbage is never looked for among what was made so far: modules, styles and widgets that stay to the end."""
+    gc.freeze()
+    gc.enable()
 
 
 def stop_timer(timer: Timer | None) -> None:

@@ -9,6 +9,7 @@ was opened is left exactly once.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +28,6 @@ from app.tui.messages import (
     PreviewMade,
     SnippetsMade,
 )
-from app.tui.preview_layout import lay_out
 from indexer.text.printable import safe_line
 
 Job = Callable[[], None]
@@ -93,6 +93,8 @@ if TYPE_CHECKING:
 
 CLOSING_SECONDS = 3.0
 """how long leaving the program waits for the last lesson to be kept"""
+SNIPPET_SECONDS = 0.02
+"""how long a page may wait for its first snippets; those of long texts follow it"""
 
 
 class Session:
@@ -113,10 +115,13 @@ class Session:
         """Open the index, away from the screen's thread."""
         self._lanes["search"].put(self._open)
 
-    def ask(self, request: SearchRequest) -> int:
-        """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped."""
+    def ask(self, request: SearchRequest, *, n_rows: int = 0, width: int = 160) -> int:
+        """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped.
+
+        The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time.
+        """
         self.sequence += 1
-        self._lanes["search"].replace(partial(self._answer, self.sequence, request))
+        self._lanes["search"].replace(partial(self._answer, self.sequence, request, n_rows, width))
         return self.sequence
 
     def forget_question(self) -> None:
@@ -151,10 +156,11 @@ class Session:
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
 
-    def want_preview(self, hit: Hit, width: int, *, snippet_width: int) -> None:
-        """The text of a hit, wrapped at `width` cells, and where in it the snippet of that width is."""
+    def want_preview(self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False) -> None:
+        """The text of a hit in rows of `width` cells, and where in it the snippet of that width is."""
         if self.page is not None:
-            self._lanes["preview"].replace(partial(self._make_preview, self.page, hit, width, snippet_width))
+            job = partial(self._make_preview, self.page, hit, width, snippet_width, as_written)
+            self._lanes["preview"].replace(job)
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
@@ -195,12 +201,17 @@ class Session:
         self._engine = engine
         self.tell(EngineReady(status, engine.unkept))
 
-    def _answer(self, sequence: int, request: SearchRequest) -> None:
+    def _answer(self, sequence: int, request: SearchRequest, n_rows: int, width: int) -> None:
         if self._engine is None or sequence != self.sequence:
             return
-        page = self._engine.search(request)
+        page, end = self._engine.search(request), time.monotonic() + SNIPPET_SECONDS
+        made, reasons = {}, {}
+        for row, hit in enumerate(page.hits[:n_rows]):
+            if sequence != self.sequence or time.monotonic() > end:
+                break
+            made[row], reasons[row] = self._engine.snippet(page, hit, width), self._engine.why(page, hit)
         if sequence == self.sequence:
-            self.tell(Answered(sequence, page))
+            self.tell(Answered(sequence, page, SnippetsMade(page, made, reasons)))
 
     def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         if self._engine is not None and page is self.page:
@@ -208,10 +219,12 @@ class Session:
             reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
             self.tell(SnippetsMade(page, made, reasons))
 
-    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int) -> None:
+    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int, as_written: bool) -> None:
         if self._engine is not None:
+            from app.tui.rendering import render  # what knows languages and formats is loaded for the first text
+
             preview = self._engine.preview(page, hit, snippet_width)
-            self.tell(PreviewMade(hit, preview, lay_out(preview.text, width, pages=preview.pages)))
+            self.tell(PreviewMade(hit, preview, render(hit, preview, width, as_written=as_written)))
 
     def _explain(self, page: ResultPage, hit: Hit) -> None:
         if self._engine is not None:

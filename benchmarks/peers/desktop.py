@@ -25,6 +25,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks.peers.pairs import AbsentError, Bench, Sample
 from benchmarks.processes import Run, run
+from benchmarks.speed import own_folders
 
 NAME = "Recoll"
 HOW_TO_GET = "apt-get install recoll"
@@ -160,7 +161,7 @@ class Sides:
         return mrr([[{path} for path in paths_in(page)] for page in pages], items)
 
     def _ours(self, *arguments: str) -> Run:
-        env = {"FOLTR_CONFIG_DIR": str(self.folder / "config"), "FOLTR_DATA_DIR": str(self.data)}
+        env = own_folders(self.folder)[1]
         # 1: nothing was found
         return run((*PROGRAM, *arguments), env, timeout=self.bench.patience(), fine=(0, 1))
 

@@ -25,6 +25,7 @@ TYPE_OF_KIND: dict[str, str] = {
     "xml": "data",
     "pdf": "pdf",
     "docx": "document",
+    "wordml": "document",
     "odt": "document",
     "rtf": "document",
     "pptx": "presentation",
@@ -250,6 +251,8 @@ _MEDIA_TYPES: dict[bytes, str] = {
     b"application/vnd.oasis.opendocument.graphics": "odp",
     b"application/epub+zip": "epub",
 }
+_WORD_XML = re.compile(rb"<(?:w:wordDocument|pkg:package)\b|progid=\"Word\.Document\"")
+"""Word in one XML file, of 2003 and since 2006."""
 _EARLY_WORKBOOK = re.compile(rb"\x09[\x00\x02\x04\x08][\x04-\x10]\x00")
 """The first record of Excel 2 to 5 outside of a container."""
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
@@ -274,6 +277,8 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
         return kind if kind in _PACKED else "compressed"
     if found:
         return found
+    if kind in ("xml", "ole", "docx", "") and _WORD_XML.search(head):
+        return "wordml"
     if kind == "":
         return _unnamed(head)
     if kind == "ole" and _EARLY_WORKBOOK.match(head):

@@ -58,10 +58,16 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
-    data, states = _of_apple_mail(data)
+    data, states = _of_apple_mail(_narrow(data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
     return read_message(data, source.depth, limits, member, states=states or maildir_states(source.name))
+
+
+def _narrow(data: bytes) -> bytes:
+    """A mail that a program stored in UTF-16, in UTF-8; any other one as it is."""
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]
+    return decode(data).encode() if is_wide else data
 
 
 def _of_apple_mail(data: bytes) -> tuple[bytes, tuple[str, ...]]:

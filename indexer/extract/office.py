@@ -135,6 +135,15 @@ def extract_docx(source: Source, limits: Limits) -> Extraction:
     return Extraction(documents=(document,), notes=tuple(notes))
 
 
+def extract_wordml(source: Source, limits: Limits) -> Extraction:
+    """Word in one XML file: its paragraphs, without the pictures that stand among them as base64."""
+    sink = Sink(limits)
+    state = _Paragraphs(sink)
+    with source.open() as stream:
+        parse(stream, state.start, state.end, state.text, is_done=lambda: sink.full)
+    return Extraction(documents=(ExtractedDocument(text=sink.text, type="document", truncated=sink.truncated),))
+
+
 def _add_beside(parts: Zipped, main: str, sink: Sink) -> list[str]:
     notes: list[str] = []
     found = [entry for entry in relations(parts, main).values() if entry[1] in parts]

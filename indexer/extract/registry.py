@@ -44,6 +44,7 @@ EXTRACTORS: dict[str, Extractor] = {
     "pdf": pdf.extract,
     "xml": xml.extract,
     "docx": office.extract_docx,
+    "wordml": office.extract_wordml,
     "pptx": office.extract_pptx,
     "xlsx": xlsx.extract,
     "xls": xls.extract,

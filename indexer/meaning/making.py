@@ -18,6 +18,7 @@ from indexer.meaning.encoder import Encoder, Kind
 from indexer.meaning.passages import passages_of
 from indexer.meaning.vectors import VectorWriter, records_of
 from indexer.postings import Floats, Ints, Rows
+from indexer.schema import DOCUMENT
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -28,6 +29,11 @@ STEP_SECONDS = 0.5
 DEAD_SHARE = 0.25
 """of the records may belong to contents that are gone before the file is written anew"""
 
+UNDERSTOOD = np.dtype(
+    [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
+)
+"""the columns that say what can be read for its meaning"""
+
 Wanted = Callable[[Ints], Floats]
 """document ids [n] -> how much each is wanted [n]; equals go by their date"""
 
@@ -37,7 +43,9 @@ def understood(snapshot: Snapshot, kind: Kind) -> Rows:
 
     Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
     """
-    rows = snapshot.documents[snapshot.alive]
+    rows = np.empty(snapshot.n_documents, dtype=UNDERSTOOD)
+    for name in UNDERSTOOD.names or ():
+        rows[name] = snapshot.documents[name][snapshot.alive]
     rows = rows[rows["n_body"] + rows["n_title"] > 0]
     if kind.languages:
         codes = [LANGUAGES.index(code) for code in kind.languages]

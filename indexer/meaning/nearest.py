@@ -11,6 +11,7 @@ from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
 from indexer.retrieval.candidates import best
 from indexer.retrieval.written import as_written
+from indexer.storage.columns import Columns
 from indexer.storage.snapshot import Snapshot
 
 DECIMALS = 5
@@ -33,7 +34,7 @@ class Closeness:
     """[n_numbers] a document's first record"""
     after: Ints
     """[n_numbers] the record after its last"""
-    documents: Rows
+    documents: Columns
     """[n_numbers] of the snapshot"""
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:

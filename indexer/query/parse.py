@@ -128,7 +128,7 @@ def _token(text: str, position: int, before: Token | None) -> Token:
 def _is_field(name: str, text: str, end: int) -> bool:
     """Whether `name` with its colon before `end` ties what follows: `is:` and `has:` only what they know."""
     if name in ("is", "has"):
-        word = _WORD.match(text, end)
+        word = _WORD.match(text, end + text.startswith('"', end))
         return word is not None and mark(name, word[0]) is not None
     return name in TEXT_NAMES or name in FILTER_NAMES
 

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from indexer.postings import Floats, Ints, Mask, Rows
+from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.adjacency import phrase_starts
+from indexer.retrieval.adjacency import among, phrase_starts
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
 from indexer.retrieval.written import Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
+from indexer.storage.columns import Columns
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
 
@@ -176,7 +177,7 @@ def idf(n_documents: float, df: Floats | float) -> Floats:
     return np.asarray(np.log1p((n_documents - df + 0.5) / (np.asarray(df) + 0.5)))
 
 
-def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
+def best(scores: Floats, admitted: Mask, limit: int, documents: Columns) -> Ints:
     """The `limit` admitted numbers of highest score.
 
     Of equal ones the newest, then by what is in them and where they lie: the same in whatever order they were indexed.
@@ -187,11 +188,11 @@ def best(scores: Floats, admitted: Mask, limit: int, documents: Rows) -> Ints:
         threshold = np.partition(own, numbers.size - limit)[numbers.size - limit]
         kept = own >= threshold
         numbers, own = numbers[kept], own[kept]
-    rows = documents[numbers]
-    return numbers[np.lexsort((numbers, rows["folder"], rows["content"], -rows["modified"], -own))][:limit]
+    keys = (documents[name][numbers] for name in ("folder", "content"))
+    return numbers[np.lexsort((numbers, *keys, -documents["modified"][numbers], -own))][:limit]
 
 
-def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
+def _with_newest(documents: Columns, docs: Ints, scores: Floats, admitted: Mask, limit: int) -> Ints:
     """Where more documents than asked for score about as well as the best, also the newest of them, a third more.
 
     Of hundreds of daily notes under one title, chance decides which are the best hundred; the newest should be there.
@@ -206,7 +207,7 @@ def _with_newest(documents: Rows, docs: Ints, scores: Floats, admitted: Mask, li
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
-    titled = np.unique(phrase_starts(snapshot, "title", words) >> PLACE_BITS) if words else docs
+    titled = phrase_starts(snapshot, "title", words) >> PLACE_BITS if words else docs
     if not titled.size:
         return docs
     others = np.zeros(admitted.size, dtype=bool)
@@ -218,7 +219,8 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
 
 def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:
     """`docs`, and behind them those of `others` that are not among them, best score first."""
-    extra = np.setdiff1d(others, docs)
+    extra = np.sort(others)
+    extra = extra[~among(extra, np.sort(docs))]
     return np.concatenate((docs, extra[np.argsort(-scores[extra], kind="stable")]))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
-from indexer.retrieval.adjacency import adjacent
+from indexer.retrieval.adjacency import adjacent, among, union
 from indexer.retrieval.written import RARE, Counts, Texts, as_written, holders, is_code, nothing_written
 from indexer.schema import TEXT_FIELDS, stored_field
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -89,10 +89,7 @@ class ConceptLookup:
         """The fields that hold the concept, each with its documents [n] (ascending) and the occurrences in them [n]."""
         key = replace(concept, offset=0)
         if key not in self._counts:
-            if concept.pieces:
-                found = {field: _adjacent_counts(self.snapshot, concept, field) for field in concept.fields}
-            else:
-                found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
+            found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
             found = {stored_field(field): own for field, own in found.items() if own[0].size}
             rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
             self._counts[key] = self._as_written_first(key, found) if concept.written and rare else found
@@ -106,8 +103,7 @@ class ConceptLookup:
         if not held.size:
             return found
         return {
-            field: (docs, np.where(np.isin(docs, held, assume_unique=True), tf, NOT_AS_WRITTEN * tf))
-            for field, (docs, tf) in found.items()
+            field: (docs, np.where(among(docs, held), tf, NOT_AS_WRITTEN * tf)) for field, (docs, tf) in found.items()
         }
 
 
@@ -273,10 +269,10 @@ def _common_prefix(a: str, b: str) -> str:
     return a[:n]
 
 
-def _adjacent_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
-    starts = adjacent(snapshot, field, (field == "name" and concept.name_pieces) or concept.pieces)
-    docs, tf = np.unique(starts >> PLACE_BITS, return_counts=True)
-    return docs, tf.astype(np.float64)
+def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], field: str) -> tuple[Ints, Floats]:
+    docs = adjacent(snapshot, field, pieces) >> PLACE_BITS
+    firsts = np.flatnonzero(np.diff(docs, prepend=-1))
+    return docs[firsts], np.diff(firsts, append=docs.size).astype(np.float64)
 
 
 def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints, Floats]:
@@ -284,31 +280,39 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
 
     An alternative of several terms occurs as often as the rarest of them; alternatives add up, but for a
     joined word and its own pieces, of which the larger counts (the index holds the pieces of each whole).
-    An occurrence of a completion counts `COMPLETED`.
+    An occurrence of a completion counts `COMPLETED`. Of a joined word only the pieces in a row count.
     """
-    if concept.completions:
-        return _filled_in(
-            field_counts(snapshot, replace(concept, completions=()), field),
-            field_counts(snapshot, replace(concept, forms=concept.completions, completions=()), field),
-        )
-    runs = [_run_counts(snapshot, field, run) for run in concept.forms]
+    if concept.pieces:
+        pieces = (field == "name" and concept.name_pieces) or concept.pieces
+        return snapshot.keep((field, pieces), lambda: _adjacent_counts(snapshot, pieces, field))
+    own = snapshot.keep((field, "any", concept.forms), lambda: _any_counts(snapshot, field, concept.forms))
+    if not concept.completions:
+        return own
+    others = snapshot.keep(
+        (field, "any", concept.completions), lambda: _any_counts(snapshot, field, concept.completions)
+    )
+    return _filled_in(own, others)
+
+
+def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ...]) -> tuple[Ints, Floats]:
+    runs = [_run_counts(snapshot, field, run) for run in forms]
     runs = [run for run in runs if run[0].size]
     if not runs:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     if len(runs) == 1:
         return runs[0]
-    docs = np.unique(np.concatenate([docs for docs, _ in runs]))
+    docs = union([docs for docs, _ in runs])
     total = np.zeros(docs.size)
-    joined = any(len(run) > 1 for run in concept.forms)
+    joined = any(len(run) > 1 for run in forms)
     for own, tf in runs:
-        rows = np.searchsorted(docs, own)
+        rows = docs.searchsorted(own)
         total[rows] = np.maximum(total[rows], tf) if joined else total[rows] + tf
     return docs, total
 
 
 def _filled_in(own: tuple[Ints, Floats], others: tuple[Ints, Floats]) -> tuple[Ints, Floats]:
     """The counts of a word, and in the documents that do not hold it `COMPLETED` of those of its completions."""
-    new = ~np.isin(others[0], own[0], assume_unique=True)
+    new = ~among(others[0], own[0])
     docs = np.concatenate([own[0], others[0][new]])
     tf = np.concatenate([own[1], COMPLETED * others[1][new]])
     order = np.argsort(docs)
@@ -320,6 +324,7 @@ def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[I
     docs, tf = first.docs, first.tf.astype(np.float64)
     for term in run[1:]:
         other = snapshot.postings(field, term)
-        docs, mine, theirs = np.intersect1d(docs, other.docs, assume_unique=True, return_indices=True)
-        tf = np.minimum(tf[mine], other.tf[theirs])
+        held = among(docs, other.docs)
+        docs = docs[held]
+        tf = np.minimum(tf[held], other.tf[other.docs.searchsorted(docs)])
     return docs, tf

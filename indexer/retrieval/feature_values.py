@@ -6,19 +6,21 @@ memory, and a device that keeps none passes zeros.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from indexer.documents import TYPES
-from indexer.postings import Floats, Ints, Mask, Rows
-from indexer.retrieval.adjacency import adjacent
+from indexer.postings import Floats, Ints, Mask
+from indexer.retrieval.adjacency import adjacent, among
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
-from indexer.storage.snapshot import PLACE_BITS, Snapshot
-from indexer.text.analysis import sequence
+from indexer.storage.columns import Columns
+from indexer.storage.snapshot import NOTHING, PLACE_BITS, Snapshot
+from indexer.text.analysis import words_of
 
 FAR = 64
 """words; a gap at least this wide counts as not near at all"""
@@ -45,31 +47,54 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
 
     Two words stand as in the query when they are as far apart as there: function words between them count.
     """
-    n = docs.size
-    ascending = np.sort(docs)
-    concepts = concepts[:MAX_CONCEPTS]
-    places = [_places(snapshot, concept, field, ascending) for concept in concepts]
-    early = np.zeros(n)
-    for own in places:
-        first = own[_firsts(own >> PLACE_BITS)]
-        position = first & ((1 << PLACE_BITS) - 1)
-        rows = np.searchsorted(ascending, first >> PLACE_BITS)
-        early[rows] = np.maximum(early[rows], 1 / (1 + position / 50))
-    ordered, near, adjacent = np.zeros(n), np.zeros(n), np.zeros(n)
+    return nearness_in_fields(snapshot, concepts, (field,), docs)[0]
+
+
+def nearness_in_fields(
+    snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence[str], docs: Ints
+) -> list[Nearness]:
+    """The same for several fields, [n_fields], whose places are read at once."""
+    ascending, concepts = np.sort(docs), concepts[:MAX_CONCEPTS]
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
+    rows = ascending.searchsorted(docs)
+    found = []
+    for places in _places(snapshot, concepts, fields, ascending):
+        if not any(own.size for own in places):
+            found.append(Nearness(*np.zeros((4, docs.size))))
+            continue
+        columns = (*_gaps(places, steps, ascending), _earliness(places, ascending))
+        found.append(Nearness(*(column[rows] for column in columns)))
+    return found
+
+
+def _earliness(places: list[Ints], docs: Ints) -> Floats:
+    early = np.zeros(docs.size)
+    for own in places:
+        if own.size:
+            first = own[_firsts(own >> PLACE_BITS)]
+            rows = docs.searchsorted(first >> PLACE_BITS)
+            early[rows] = np.maximum(early[rows], 1 / (1 + (first & ((1 << PLACE_BITS) - 1)) / 50))
+    return early
+
+
+def _gaps(places: list[Ints], steps: list[int], docs: Ints) -> tuple[Floats, Floats, Floats]:
+    """`Nearness.phrase`, `ordered` and `near` of ascending documents."""
+    ordered, near, adjacent = np.zeros((3, docs.size))
+    if not steps:
+        return adjacent, ordered, near
     for (left, right), step in zip(pairwise(places), steps, strict=True):
-        as_asked = left[_among(left + step, right)]
-        exact = _among(ascending, as_asked >> PLACE_BITS)
-        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, ascending), step))
-        before = _smallest_gap(right, left, ascending)
+        if not (left.size and right.size):
+            continue
+        as_asked = left[among(left + step, right)]
+        exact = among(docs, as_asked >> PLACE_BITS)
+        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, docs), step))
+        before = _smallest_gap(right, left, docs)
         ordered += _closeness(after)
         near += _closeness(np.minimum(after, before))
         adjacent += exact
-    if not steps:
-        return Nearness(*_in_order(docs, ascending, (np.zeros(n), np.zeros(n), np.zeros(n), early)))
     phrase = 0.5 * adjacent / len(steps)
-    phrase[_whole_phrase(places, steps, ascending)] = 1.0
-    return Nearness(*_in_order(docs, ascending, (phrase, ordered / len(steps), near / len(steps), early)))
+    phrase[_whole_phrase(places, steps, docs)] = 1.0
+    return phrase, ordered / len(steps), near / len(steps)
 
 
 def _extra(gaps: Floats, step: int) -> Floats:
@@ -77,31 +102,29 @@ def _extra(gaps: Floats, step: int) -> Floats:
     return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
-def _in_order(docs: Ints, ascending: Ints, columns: tuple[Floats, ...]) -> list[Floats]:
-    rows = np.searchsorted(ascending, docs)
-    return [column[rows] for column in columns]
+def _places(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[list[Ints]]:
+    """Where the concepts stand in each field, [n_fields][n_concepts]."""
+    whole = [(field, i) for field in fields for i, own in enumerate(concepts) if field in own.fields and not own.pieces]
+    read = iter(snapshot.all_places([(field, run[0]) for field, i in whole for run in concepts[i].forms], docs))
+    found = {key: [next(read) for _ in concepts[key[1]].forms] for key in whole}
+    return [[_place_keys(snapshot, own, field, docs, found.get((field, i), [])) for i, own in enumerate(concepts)]
+            for field in fields]  # fmt: skip
 
 
-def _places(snapshot: Snapshot, concept: Concept, field: str, docs: Ints) -> Ints:
-    if field not in concept.fields:
-        return np.zeros(0, dtype=np.int64)
-    if concept.pieces:
+def _place_keys(snapshot: Snapshot, concept: Concept, field: str, docs: Ints, runs: list[Ints]) -> Ints:
+    if concept.pieces and field in concept.fields:
         starts = adjacent(snapshot, field, concept.pieces)
-        return starts[_among(starts >> PLACE_BITS, docs)]
-    runs = [snapshot.places(field, run[0], docs) for run in concept.forms]
-    return runs[0] if len(runs) == 1 else np.sort(np.concatenate(runs), kind="stable")
+        return starts[among(starts >> PLACE_BITS, docs)]
+    runs = [run for run in runs if run.size] or runs[:1]
+    return np.sort(np.concatenate(runs), kind="stable") if len(runs) > 1 else runs[0] if runs else NOTHING.docs
 
 
 def _firsts(values: Ints) -> Ints:
     """Where in the ascending `values` [n] each value stands first."""
-    return np.flatnonzero(np.diff(values, prepend=-1))
-
-
-def _among(values: Ints, known: Ints) -> Mask:
-    """Which of `values` [n] are in the ascending `known`: np.isin, without its sorting."""
-    if not known.size:
-        return np.zeros(values.size, dtype=bool)
-    return np.asarray(known[np.minimum(np.searchsorted(known, values), known.size - 1)] == values)
+    is_first = np.empty(values.size, dtype=bool)
+    is_first[:1] = True
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return is_first.nonzero()[0]
 
 
 def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
@@ -109,15 +132,14 @@ def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
     gaps = np.full(docs.size, float(FAR))
     if not left.size or not right.size:
         return gaps
-    after = np.searchsorted(right, left, side="right")
-    has = after < right.size
-    left, following = left[has], right[np.minimum(after[has], right.size - 1)]
-    same = (following >> PLACE_BITS) == (left >> PLACE_BITS)
-    own, distances = left[same] >> PLACE_BITS, (following - left)[same]
-    if own.size:
+    after = right.searchsorted(left, side="right")
+    n = int(after.searchsorted(right.size))  # those behind the last of `right` have none behind them
+    distances = right[after[:n]] - left[:n]
+    near = (distances < FAR).nonzero()[0]  # in another document it is farther
+    if near.size:
+        own = left[near] >> PLACE_BITS
         firsts = _firsts(own)
-        smallest = np.minimum.reduceat(distances, firsts)
-        gaps[np.searchsorted(docs, own[firsts])] = np.minimum(smallest, FAR)
+        gaps[docs.searchsorted(own[firsts])] = np.minimum.reduceat(distances[near], firsts)
     return gaps
 
 
@@ -128,7 +150,7 @@ def _closeness(gaps: Floats) -> Floats:
 def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
     starts = places[0]
     for offset, own in zip(accumulate(steps), places[1:], strict=True):
-        starts = starts[_among(starts + offset, own)]
+        starts = starts[among(starts + offset, own)]
     return np.searchsorted(docs, starts >> PLACE_BITS)
 
 
@@ -165,6 +187,8 @@ TYPE_GROUPS = {
     "is_document": ("pdf", "ebook", "document", "presentation", "spreadsheet"),
     "is_mail": ("mail", "calendar"),
 }
+_TYPE_GROUPS = {name: np.isin(TYPES, group).astype(np.float64) for name, group in TYPE_GROUPS.items()}
+"""[n_types] 1 for those of the group"""
 
 
 def feature_matrix(
@@ -177,17 +201,16 @@ def feature_matrix(
     knows. `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
     """
     raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
-    rows = snapshot.documents[candidates.docs]
     if candidates.concepts:
         weights = idf(snapshot.n_documents, candidates.any_df)
         for field in ("title", "body", "name"):
-            raw.update(_field_values(snapshot, candidates, field, rows, weights))
+            raw.update(_field_values(snapshot, candidates, field, weights))
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
         raw.update(_exactness(candidates, titles, "title"))
         raw.update(_exactness(candidates, [_stem_of(name) for name in names], "name"))
-    raw.update(_document_values(rows, now))
+    raw.update(_document_values(snapshot.documents, candidates.docs, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     if meaning is not None:
         raw["meaning"] = meaning
@@ -196,26 +219,24 @@ def feature_matrix(
     return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))
 
 
+_IS_SHARE, _IS_RANGE = (np.array([feature.scale == scale for feature in FEATURES]) for scale in ("share", "range"))
+
+
 def scaled(raw: Floats) -> Floats:
     """Scale raw values [n_docs, n_features] as the manifest says."""
-    values = raw.copy()
     if not len(raw):
-        return values
+        return raw.copy()
     low, high = raw.min(axis=0), raw.max(axis=0)
-    for i, feature in enumerate(FEATURES):
-        if feature.scale == "share":
-            values[:, i] = raw[:, i] / high[i] if high[i] > 0 else 0.0
-        elif feature.scale == "range":
-            span = high[i] - low[i]
-            values[:, i] = (raw[:, i] - low[i]) / span if span > 1e-9 else 0.0
-    return np.clip(values, 0.0, 1.0)
+    low, span = np.where(_IS_RANGE, low, 0.0), np.where(_IS_RANGE, high - low, np.where(_IS_SHARE, high, 1.0))
+    used = span > np.where(_IS_RANGE, 1e-9, 0.0)
+    values: Floats = (raw - low) / np.where(used, span, 1.0)
+    values[:, ~used] = 0.0
+    return np.clip(values, 0.0, 1.0, out=values)
 
 
-def _field_values(
-    snapshot: Snapshot, candidates: Candidates, field: str, rows: Rows, weights: Floats
-) -> dict[str, Floats]:
+def _field_values(snapshot: Snapshot, candidates: Candidates, field: str, weights: Floats) -> dict[str, Floats]:
     n_docs, n_concepts = candidates.docs.size, len(candidates.concepts)
-    lengths = rows[f"n_{field}"].astype(np.float64)
+    lengths = snapshot.documents[f"n_{field}"][candidates.docs].astype(np.float64)
     tf = candidates.tf.get(field, np.zeros((n_docs, n_concepts)))
     mean = snapshot.average_length[field]
     norm = K1 * (1 - B[field] + B[field] * lengths / mean)
@@ -277,8 +298,7 @@ def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Floats:
 
 def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
     found: dict[str, Floats] = {}
-    body = nearness(snapshot, candidates.concepts, "body", candidates.docs)
-    title = nearness(snapshot, candidates.concepts, "title", candidates.docs)
+    body, title = nearness_in_fields(snapshot, candidates.concepts, ("body", "title"), candidates.docs)
     found["body_phrase"], found["body_ordered"] = body.phrase, body.ordered
     found["body_near"], found["body_early"] = body.near, body.early
     found["title_phrase"], found["title_ordered"] = title.phrase, title.ordered
@@ -286,17 +306,17 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
 
 
 def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str, Floats]:
-    asked = list(candidates.words)
+    asked = tuple(candidates.words)
     asked_set = set(asked)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
     exact = np.zeros(len(texts))
     share = np.zeros(len(texts))
     for i, text in enumerate(texts):
-        words = sequence(text)
-        if not words:
-            continue
-        exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-        share[i] = _dice(words, forms, len(asked))
+        words = words_of(text)
+        common = min(sum(map(forms.__contains__, words)), len(asked))
+        if common:
+            exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
+            share[i] = 2 * common / (len(words) + len(asked))
     meant = held_as_written(candidates)
     return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
 
@@ -311,26 +331,21 @@ def held_as_written(candidates: Candidates) -> Mask:
     return meant
 
 
-def _dice(words: list[str], forms: set[str], n_asked: int) -> float:
-    common = min(sum(word in forms for word in words), n_asked)
-    return 2 * common / (len(words) + n_asked)
-
-
 def _stem_of(name: str) -> str:
     stem, dot, _ = name.rpartition(".")
     return stem if dot and stem else name
 
 
-def _document_values(rows: Rows, now: float) -> dict[str, Floats]:
-    age = np.maximum(now - rows["modified"], 0.0)
+def _document_values(documents: Columns, docs: Ints, now: float) -> dict[str, Floats]:
+    age = np.maximum(now - documents["modified"][docs], 0.0)
     values = {
         "recent_week": np.exp2(-age / WEEK),
         "recent_year": np.exp2(-age / HALF_YEAR),
         "newer": -np.log1p(age / 86_400.0),
-        "size": np.log1p(np.maximum(rows["size"], 0).astype(np.float64)),
-        "depth": rows["depth"].astype(np.float64),
+        "size": np.log1p(np.maximum(documents["size"][docs], 0).astype(np.float64)),
+        "depth": documents["depth"][docs].astype(np.float64),
     }
-    for name, group in TYPE_GROUPS.items():
-        codes = [TYPES.index(t) for t in group]
-        values[name] = np.isin(rows["type"], codes).astype(np.float64)
+    types = documents["type"][docs]
+    for name in TYPE_GROUPS:
+        values[name] = _TYPE_GROUPS[name][types]
     return values

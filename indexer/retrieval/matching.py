@@ -37,6 +37,7 @@ class Matcher:
         self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
         self._named_ids = named_ids
         self._counts = lookup.counts
+        self._holding: dict[Concept, Mask] = {}
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
@@ -53,7 +54,7 @@ class Matcher:
         mask = reduce(np.logical_and, [self._mask(child) for child in musts], self.snapshot.alive)
         asked = [concept for word in bare for concept in self._concepts_of(word)]
         enough = any(not is_filter(child) and not isinstance(child, Not) for child in musts)
-        return mask & self._union(asked) if asked and not enough else mask
+        return mask & reduce(np.logical_or, map(self._held, asked)) if asked and not enough else mask
 
     def _mask(self, node: Node) -> Mask:
         match node:
@@ -80,12 +81,14 @@ class Matcher:
         return all(c.function_word for c in self._concepts_of(word))
 
     def _word(self, word: Word) -> Mask:
-        masks = [self._union([concept]) for concept in self._concepts_of(word)]
-        return reduce(np.logical_and, masks, np.ones(self.snapshot.alive.size, dtype=bool))
+        masks = [self._held(concept) for concept in self._concepts_of(word)]
+        return reduce(np.logical_and, masks) if masks else np.ones(self.snapshot.alive.size, dtype=bool)
 
-    def _union(self, concepts: list[Concept]) -> Mask:
-        mask = np.zeros(self.snapshot.alive.size, dtype=bool)
-        for concept in concepts:
+    def _held(self, concept: Concept) -> Mask:
+        """Which documents hold a concept; not to be changed."""
+        mask = self._holding.get(concept)
+        if mask is None:
+            mask = self._holding[concept] = self._none()
             for docs, _ in self._counts(concept).values():
                 mask[docs] = True
         return mask

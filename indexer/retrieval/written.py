@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from indexer.postings import Floats, Ints
+from indexer.retrieval.adjacency import among, union
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import is_ideographic, is_marked
 
@@ -66,28 +67,41 @@ def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, pr
     Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then
     those in which the pieces are densest.
     """
-    pattern = re.compile(rf"(?<!\w){re.escape(written)}" + r"(?!\w)" * (not prefix))
     numbers = _to_read(snapshot, found, written)
     ids = snapshot.documents["doc_id"][numbers].tolist()
     number_of = dict(zip(ids, numbers.tolist(), strict=True))
     held: list[int] = []
     for start in range(0, len(ids), BATCH):
         for doc_id, text in texts(ids[start : start + BATCH]):
-            text = text.lower()
-            if written in text and pattern.search(text):
+            if _stands_in(text.lower(), written, prefix=prefix):
                 held.append(number_of[doc_id])
         if len(held) >= ENOUGH:
             break
     return np.array(sorted(held), dtype=np.int64)
 
 
+def _stands_in(text: str, written: str, *, prefix: bool) -> bool:
+    """Whether a text holds `written` with no letter, digit or _ before it, nor behind it but for a `prefix`."""
+    at = text.find(written)
+    while at >= 0:
+        end = at + len(written)
+        if not (at and _in_word(text[at - 1])) and (prefix or end == len(text) or not _in_word(text[end])):
+            return True
+        at = text.find(written, at + 1)
+    return False
+
+
+def _in_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
 def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:
     """The documents to read [n]: those with the term itself, then those with most occurrences for their length."""
-    numbers = np.unique(np.concatenate([docs for docs, _ in found.values()]))
+    numbers = union([docs for docs, _ in found.values()])
     occurrences, as_term = np.zeros(numbers.size), np.zeros(numbers.size, dtype=bool)
     for field, (docs, tf) in found.items():
         occurrences[np.searchsorted(numbers, docs)] += tf
-        as_term |= np.isin(numbers, snapshot.postings(field, written).docs, assume_unique=True)
+        as_term |= among(numbers, snapshot.postings(field, written).docs)
     lengths = snapshot.documents["n_body"][numbers].astype(np.int64)
     density = occurrences / (1 + lengths / snapshot.average_length["body"])
     order = np.lexsort((numbers, -density, ~as_term))[:MAX_DOCUMENTS]

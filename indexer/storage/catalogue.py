@@ -279,6 +279,8 @@ class FileRow:
     truncated: str
 
 
+MAX_SEEN = 5_000
+"""rows that are kept for the next question, as long as nothing is committed"""
 _KNOWN = "path, file_id, size, modified_ns, device, inode, changed_ns, digest, state, kind, reader, tries"
 _DOCUMENT = (
     "doc_id, path, part, title, type, author, recipients, properties, modified, size, language, truncated, n_words,"
@@ -293,6 +295,7 @@ class Catalogue:
         self.path = path
         self._local = threading.local()
         self._connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._seen: tuple[int, dict[int, DocumentRow]] = (-1, {})
 
     @classmethod
     def open(cls, path: Path) -> Catalogue:
@@ -347,6 +350,17 @@ class Catalogue:
 
     def documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
         """The documents by id; one that was removed meanwhile is missing."""
+        wanted, generation = list(doc_ids), self.generation
+        then, seen = self._seen
+        if then != generation or len(seen) > MAX_SEEN:
+            seen = {}
+            self._seen = generation, seen
+        lacking = [doc_id for doc_id in wanted if doc_id not in seen]
+        if lacking:
+            seen.update(self._read_documents(lacking))
+        return {doc_id: seen[doc_id] for doc_id in wanted if doc_id in seen}
+
+    def _read_documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
         wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
         rows = self._rows(
             f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id)"

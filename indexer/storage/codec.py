@@ -3,7 +3,7 @@
 Whoosh keeps the segments, the table of contents, deletions and generations; its own codec pickles postings in
 blocks of 128, which costs most of the time of indexing and of scoring. Here a segment is three files:
 
-.doc   an array of `schema.DOCUMENT`, one row for each document
+.doc   the columns of `schema.DOCUMENT`, one number for each document; see `indexer.storage.columns`
 .trm   a msgpack header, then for each field arrays over its sorted terms: where the term's text ends, document
        frequency, collection frequency, and where its postings end
 .pst   for each term: one byte that names the widths of three arrays (gaps between document numbers; occurrences;
@@ -29,7 +29,8 @@ import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
 from indexer.postings import Bytes, Ints, Rows, decode, gather
-from indexer.schema import DOCUMENT, TEXT_FIELDS
+from indexer.schema import TEXT_FIELDS
+from indexer.storage.columns import Chosen, mapped_columns, write_columns
 from indexer.text.spelling import TermList
 
 EXTENSIONS = (".doc", ".trm", ".pst")
@@ -106,10 +107,10 @@ class SegmentFiles:
             self._open(folder, name)
 
     def _open(self, folder: Path, name: str) -> None:
-        documents = (folder / f"{name}.doc").read_bytes()
-        self.documents: Rows = np.frombuffer(documents, dtype=DOCUMENT)
+        self.documents = mapped_columns(_mapped(folder / f"{name}.doc"))
         self._terms = _mapped(folder / f"{name}.trm")
         self._postings = _mapped(folder / f"{name}.pst")
+        self._code: Bytes = np.frombuffer(self._postings, dtype=np.uint8)
         size = int.from_bytes(self._terms[:4], "little")
         self._header = msgspec.msgpack.decode(self._terms[4 : 4 + size], type=Header)
         self.total_lengths = self._header.total_lengths
@@ -194,26 +195,39 @@ class SegmentFiles:
 
         Returns the document of each position [n] and the positions [n], ascending within a document.
         """
-        docs, _, sizes, at = self._read(field, i)
+        docs, starts, sizes = self.position_runs(field, i)
         if not sizes.size or not wanted.size:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        rows = np.searchsorted(docs, wanted)
+        positions, ends = self.place_keys(starts[rows], sizes[rows], np.zeros(wanted.size, dtype=np.int64))
+        return np.repeat(wanted, np.diff(ends, prepend=0)), positions
+
+    def position_runs(self, field: str, i: int) -> tuple[Ints, Ints, Ints]:
+        """The documents of the i-th term [n], and where in the file the bytes of its positions start in each [n] and
+        how many they are [n]; nothing for a field without positions."""
+        docs, _, sizes, at = self._read(field, i)
+        if sizes.size:
+            starts = at + np.cumsum(sizes) - sizes
+            end = int(self._tables[field].offsets[i + 1])
+            if int(starts[-1] + sizes[-1]) != end:
+                found = f"{int(starts[-1] + sizes[-1]) - at} bytes of positions expected, {end - at} there"
+                raise IndexDamaged(f"segment {self.name} of the index is damaged: {found}")
+            return docs, starts, sizes
+        return docs, sizes, sizes
+
+    def place_keys(self, starts: Ints, sizes: Ints, firsts: Ints) -> tuple[Ints, Ints]:
+        """The positions in the runs of bytes [start, start + size) [n_runs], to each the run's of `firsts` [n_runs]
+        added; and where each run ends among them [n_runs]."""
         with damage_named(self.name):
-            return self._positions_of(np.searchsorted(docs, wanted), wanted, sizes, self._code(field, i, at))
-
-    def _code(self, field: str, i: int, at: int) -> Bytes:
-        end = int(self._tables[field].offsets[i + 1])
-        return np.frombuffer(self._postings, dtype=np.uint8, count=end - at, offset=at)
-
-    @staticmethod
-    def _positions_of(rows: Ints, wanted: Ints, sizes: Ints, code: Bytes) -> tuple[Ints, Ints]:
-        starts = np.cumsum(sizes) - sizes
-        if int(starts[-1] + sizes[-1]) != code.size:
-            raise ValueError(f"{int(starts[-1] + sizes[-1])} bytes of positions expected, {code.size} there")
-        chosen = gather(code, starts[rows], sizes[rows])
-        counts = np.add.reduceat(chosen < 0x80, np.cumsum(sizes[rows]) - sizes[rows])
-        running = np.cumsum(decode(chosen))
-        before = np.concatenate(([0], running[np.cumsum(counts)[:-1] - 1]))
-        return np.repeat(wanted, counts), running - np.repeat(before, counts)
+            code = gather(self._code, starts, sizes)
+            if code.size and code[-1] >= 0x80:
+                raise ValueError("the last position has no end")
+            is_end = code < 0x80
+            running = np.cumsum(decode(code))
+            ends = np.add.reduceat(is_end, np.cumsum(sizes) - sizes, dtype=np.int64).cumsum()
+            firsts = firsts.copy()
+            firsts[1:] -= running[ends[:-1] - 1]
+            return running + firsts.repeat(np.diff(ends, prepend=0)), ends
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         try:  # not `damage_named`: merging comes here for every term
@@ -275,7 +289,9 @@ def narrow(values: Ints) -> tuple[int, bytes]:
     return width, values.astype(WIDTHS[width]).tobytes()
 
 
-def write_segment(folder: Path, name: str, *, documents: Rows, fields: Mapping[str, Iterable[FieldLists]]) -> None:
+def write_segment(
+    folder: Path, name: str, *, documents: Rows | Chosen, fields: Mapping[str, Iterable[FieldLists]]
+) -> None:
     """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
     header = Header({}, {f: int(documents[f"n_{f}"].sum(dtype=np.int64)) for f in TEXT_FIELDS})
     tables: list[bytes] = []
@@ -288,7 +304,7 @@ def write_segment(folder: Path, name: str, *, documents: Rows, fields: Mapping[s
         terms.write(len(head).to_bytes(4, "little") + head)
         terms.writelines(tables)
     with open(folder / f"{name}.doc", "wb", opener=private) as rows:
-        rows.write(documents.tobytes())
+        write_columns(rows, documents)
 
 
 def private(path: str, flags: int) -> int:

@@ -21,6 +21,7 @@ from indexer.errors import IndexDamaged, LockedError
 from indexer.meaning import vectors
 from indexer.schema import DOCUMENT, FIELDS
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
+from indexer.storage.columns import Chosen
 from indexer.storage.contents import ATTEMPTS, INDEX_NAME, newest, read_contents
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
@@ -298,7 +299,7 @@ class IndexWriter:
             return
         fields = sorted({field for f in files for field in f.fields})
         lists = {field: merged_lists(field, files, maps) for field in fields}
-        rows = np.concatenate([f.documents[new >= 0] for f, new in zip(files, maps, strict=True)])
+        rows = Chosen([f.documents for f in files], [new >= 0 for new in maps])
         self._add_segment(self._new_segment(n), rows, lists)
 
     def _publish(self) -> int:

@@ -15,9 +15,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from indexer.postings import Ints, Mask, Rows
-from indexer.schema import DOCUMENT, TEXT_FIELDS, stored_field, stored_term
+from indexer.postings import Floats, Ints, Mask
+from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
+from indexer.storage.columns import Columns
 from indexer.text.spelling import TermList
 
 CACHE_BYTES = 48 << 20
@@ -45,34 +46,34 @@ class Postings:
 
 NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
+Run = tuple[SegmentFiles, Ints, Ints, Ints]
+"""a segment; documents of the snapshot that hold a term there; where their positions start and how many bytes"""
+
 
 class _Cache:
-    """Posting lists by term; the least recently used go first."""
+    """Arrays by what they answer; the least recently used go first."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
-        self._lists: OrderedDict[Term, Postings] = OrderedDict()
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Term) -> Postings | None:
+    def get(self, key: Hashable) -> Any:
         with self._lock:
-            found = self._lists.get(key)
-            if found is not None:
-                self._lists.move_to_end(key)
-            return found
+            found = self._kept.get(key)
+            if found is None:
+                return None
+            self._kept.move_to_end(key)
+            return found[0]
 
-    def put(self, key: Term, postings: Postings) -> None:
+    def put(self, key: Hashable, answer: object, n_bytes: int) -> None:
         with self._lock:
-            if key in self._lists:
+            if key in self._kept:
                 return
-            self._lists[key] = postings
-            self._size += _n_bytes(postings)
-            while self._size > self._limit and len(self._lists) > 1:
-                self._size -= _n_bytes(self._lists.popitem(last=False)[1])
-
-
-def _n_bytes(postings: Postings) -> int:
-    return postings.docs.nbytes + postings.tf.nbytes + 200
+            self._kept[key] = answer, n_bytes + 300
+            self._size += n_bytes + 300
+            while self._size > self._limit and len(self._kept) > 1:
+                self._size -= self._kept.popitem(last=False)[1][1]
 
 
 class Snapshot:
@@ -87,14 +88,13 @@ class Snapshot:
         sizes = [len(files.documents) for files in self._segments]
         bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
         self._placed = list(zip(bases, self._segments, strict=True))
-        self.documents: Rows = (
-            np.concatenate([files.documents for files in self._segments]) if sizes else np.zeros(0, dtype=DOCUMENT)
-        )
+        self.documents = Columns([files.documents for files in self._segments], sizes)
         self.alive: Mask = np.ones(sum(sizes), dtype=bool)
         """[n_numbers] False for a removed document"""
         for base, (_, dead) in zip(bases, segments, strict=True):
             self.alive[[base + docnum for docnum in dead]] = False
         self.n_documents = int(self.alive.sum())
+        self._all_alive = self.n_documents == self.alive.size
 
     @property
     def commit_name(self) -> CommitName:
@@ -111,17 +111,10 @@ class Snapshot:
             means[field] = float(lengths.sum(dtype=np.int64)) / n if n else 1.0
         return means
 
-    @cached_property
-    def numbers(self) -> dict[int, int]:
-        """doc_id -> document number, living documents only."""
-        living = np.flatnonzero(self.alive)
-        return dict(zip(self.documents["doc_id"][living].tolist(), living.tolist(), strict=True))
-
     def having(self, doc_ids: Iterable[int]) -> Mask:
         """[n_numbers] True for the living documents of these ids; unknown ids are passed over."""
-        mask = np.zeros(self.alive.size, dtype=bool)
-        mask[[self.numbers[i] for i in doc_ids if i in self.numbers]] = True
-        return mask
+        wanted = np.fromiter(doc_ids, dtype=np.int64)
+        return np.asarray(np.isin(self.documents["doc_id"], wanted) & self.alive)
 
     def remember(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
         """The answer to a question about this commit, looked up once."""
@@ -132,18 +125,28 @@ class Snapshot:
 
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
-        known = self._cache.get((field, term))
+        known: Postings | None = self._cache.get((field, term))
         if known is None:
             known = self._read(field, term)
-            self._cache.put((field, term), known)
+            self._cache.put((field, term), known, known.docs.nbytes + known.tf.nbytes)
+        return known
+
+    def keep(self, question: Hashable, look_up: Callable[[], tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
+        """Two arrays that answer a question about this commit, kept as posting lists are."""
+        known: tuple[Ints, Floats] | None = self._cache.get(question)
+        if known is None:
+            known = look_up()
+            self._cache.put(question, known, known[0].nbytes + known[1].nbytes)
         return known
 
     def _read(self, field: str, term: str) -> Postings:
         lists = [(base, files.postings(stored_field(field), i)) for base, files, i in self._holders(field, term)]
         if not lists:
             return NOTHING
-        docs = np.concatenate([docs + base for base, (docs, _) in lists])
-        tf = np.concatenate([tf for _, (_, tf) in lists])
+        docs = _joined([docs + base if base else docs for base, (docs, _) in lists])
+        tf = _joined([tf for _, (_, tf) in lists])
+        if self._all_alive:
+            return Postings(docs, tf)
         alive = self.alive[docs]
         return Postings(docs, tf) if alive.all() else Postings(docs[alive], tf[alive])
 
@@ -162,22 +165,41 @@ class Snapshot:
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:
         """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
-        holders, own = self._holders(field, term), stored_field(field)
-        if not holders or not docs.size:
-            return NOTHING.docs
-        holding = self.postings(field, term).docs
-        if not holding.size:
-            return NOTHING.docs
-        held = docs[holding[np.minimum(np.searchsorted(holding, docs), holding.size - 1)] == docs]
-        if not held.size:
-            return NOTHING.docs
-        found: list[Ints] = [NOTHING.docs]
-        for base, files, i in holders:
-            first, last = np.searchsorted(held, (base, base + len(files.documents)))
-            if last > first:
-                in_docs, positions = files.positions(own, i, held[first:last] - base)
-                found.append((in_docs + base) << PLACE_BITS | positions)
-        return np.concatenate(found)
+        return self.all_places([(field, term)], docs)[0]
+
+    def all_places(self, terms: Sequence[Term], docs: Ints) -> list[Ints]:
+        """The same for several terms at once, `[n_terms][n]`: their positions are decoded together."""
+        found: list[list[Ints]] = [[] for _ in terms]
+        docs = docs if self._all_alive else docs[self.alive[docs]]
+        wanted: dict[str, list[tuple[int, Run, Ints, Ints]]] = {}
+        if docs.size:
+            for i, (field, term) in enumerate(terms):
+                for run in self._runs(field, term):
+                    rows = run[1].searchsorted(docs)
+                    rows[rows == run[1].size] = 0
+                    held = (run[1][rows] == docs).nonzero()[0]
+                    if held.size:
+                        wanted.setdefault(run[0].name, []).append((i, run, rows[held], docs[held]))
+        for asked in [wanted[files.name] for files in self._segments if files.name in wanted]:
+            starts = _joined([run[2][rows] for _, run, rows, _ in asked])
+            sizes = _joined([run[3][rows] for _, run, rows, _ in asked])
+            keys, ends = asked[0][1][0].place_keys(starts, sizes, _joined([own for *_, own in asked]) << PLACE_BITS)
+            last = ends[np.cumsum([own.size for *_, own in asked]) - 1].tolist()
+            for (i, *_), start, end in zip(asked, [0, *last[:-1]], last, strict=True):
+                found[i].append(keys[start:end])
+        return [_joined(own) if own else NOTHING.docs for own in found]
+
+    def _runs(self, field: str, term: str) -> tuple[Run, ...]:
+        known: tuple[Run, ...] | None = self._cache.get(("positions", field, term))
+        if known is None:
+            runs = []
+            for base, files, i in self._holders(field, term):
+                docs, starts, sizes = files.position_runs(stored_field(field), i)
+                if sizes.size:
+                    runs.append((files, docs + base, starts, sizes))
+            known = tuple(runs)
+            self._cache.put(("positions", field, term), known, sum(3 * run[1].nbytes for run in known))
+        return known
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
@@ -201,6 +223,10 @@ class Snapshot:
     def term_lists(self, field: str) -> list[TermList]:
         """The field's terms, segment by segment, as they lie on disk."""
         return [files.term_list(field) for files in self._segments]
+
+
+def _joined(lists: list[Ints]) -> Ints:
+    return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
 
 def _words(files: SegmentFiles, field: str, start: int = 0, stop: int | None = None) -> list[str]:

@@ -13,16 +13,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 
-from indexer.postings import EMPTY, FieldPostings, group_postings
+from indexer.postings import FieldPostings, Ints, few_postings, group_postings
+from indexer.text.sketch import sketch, word_hash
 
 MAX_TERM_LENGTH = 40
 """characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
-MAX_MEMO = 50_000
-"""distinct raw tokens that one process remembers before it starts afresh"""
+MAX_MEMO = 100_000
+"""distinct runs of letters that one process remembers before it starts afresh; each takes some 200 bytes"""
 
 MAX_RAW_LENGTH = 200
 """characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
@@ -44,9 +46,13 @@ RawTerms = tuple[tuple[tuple[str, int], ...], int]
 """((term, offset of its position), ...), and how many positions the raw token takes"""
 
 
-@lru_cache(maxsize=100_000)
 def fold(text: str) -> str:
     """Lower case without accents: "Café" and "CAFE" become "cafe"."""
+    return text.lower() if text.isascii() else _fold(text)
+
+
+@lru_cache(maxsize=100_000)
+def _fold(text: str) -> str:
     text = text.casefold()
     if text.isascii():
         return text
@@ -67,7 +73,7 @@ def raw_tokens(text: str) -> list[str]:
 @lru_cache(maxsize=20_000)
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
-    if _CJK.search(raw):
+    if not raw.isascii() and _CJK.search(raw):
         return _cjk_terms(raw)
     pieces, body, mark = _taken_apart(raw)
     terms: list[tuple[str, int]] = []
@@ -167,11 +173,12 @@ def _plain_between(text: str, position: int, terms: list[tuple[str, int]]) -> in
 
 def sequence(text: str) -> list[str]:
     """The terms of `text` in order, one for each position: the pieces, never the wholes or camel parts."""
-    return list(_sequence(text))
+    return list(words_of(text))
 
 
 @lru_cache(maxsize=10_000)
-def _sequence(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
+    """As `sequence`; remembered, for titles and names that come again."""
     words: list[str] = []
     for raw in raw_tokens(text):
         found, width = raw_terms(raw)
@@ -182,22 +189,88 @@ def _sequence(text: str) -> tuple[str, ...]:
     return tuple(words)
 
 
-class _Memo(dict[str, int]):
-    """Raw token -> its number; an unseen one is analysed on first sight."""
+_SEPARATORS = bytes(c if c >= 0x80 or re.match(r"[\w.\-@'+#]", chr(c)) else 0x20 for c in range(256))
+"""what stands in no raw token, and no lookaround of one asks about, becomes a blank; UTF-8 beyond ASCII stays"""
+_NOT_MARKED = bytes((*range(0xCC), *range(0xE2, 0x100)))
+"""bytes that begin no letter of a block with marks"""
+FEW = 24
+"""runs of a text that are faster taken one by one"""
+
+
+def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
+    """Pieces of `text` in order, such that the raw tokens of the text are those of its pieces.
+
+    Runs without a blank or another sign that separates words, in UTF-8; where what stands elsewhere in the text
+    matters (marks, letters and accents to be put together) the raw tokens themselves.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) != len(text):
+        if not unicodedata.is_normalized("NFC", text):
+            return raw_tokens(text)
+        if data.translate(None, _NOT_MARKED) and _MARK.search(text):
+            return raw_tokens(text)
+    return data.translate(_SEPARATORS).replace(b". ", b"  ").replace(b"' ", b"  ").split()
+
+
+class _Memo(dict[bytes | str, int]):
+    """Run or raw token -> its number; an unseen one is analysed on first sight."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         super().__init__()
         self._analyzer = analyzer
 
-    def __missing__(self, raw: str) -> int:
-        number = self._analyzer._learn(raw)
-        if len(raw) <= MAX_RAW_LENGTH:
-            self[raw] = number
+    def __missing__(self, run: bytes | str) -> int:
+        if isinstance(run, str):
+            number = self._analyzer._learn(raw_terms(run))
+        else:
+            text = run.decode("utf-8", "surrogatepass")
+            number = self._analyzer._learn(_plain_terms(text) or _terms_of(raw_tokens(text)))
+        if len(run) <= MAX_RAW_LENGTH:
+            self[run] = number
         return number
 
 
+_JOINED = re.compile(r"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})+")
+_ONE_JOINT = re.compile(r"[._@\-]")
+
+
+def _plain_terms(run: str) -> RawTerms | None:
+    """The terms of a run that is plainly one raw token of ASCII letters and digits; None for any other."""
+    raw = run.lstrip(".'@+#").rstrip(".'@-")
+    if _is_one_piece(raw):
+        return ((raw.lower(), 0),), 1
+    if not _JOINED.fullmatch(raw) or len(raw) > MAX_TERM_LENGTH:
+        return None
+    pieces = _ONE_JOINT.split(raw)
+    if not all(map(_is_one_piece, pieces)):
+        return None
+    terms = [(piece.lower(), i) for i, piece in enumerate(pieces)]
+    terms.append((raw.lower(), 0))
+    return tuple(terms), len(pieces)
+
+
+def _is_one_piece(text: str) -> bool:
+    """Whether `text` is surely ASCII letters and digits without camel parts, and too short for a hash."""
+    if len(text) >= 32 or not (text.isascii() and text.isalnum()):
+        return False
+    return len(text) <= 3 or text.islower() or text.isupper() or (text[1:].islower() and text.isalpha())
+
+
+def _terms_of(raws: Sequence[str]) -> RawTerms:
+    """The terms of raw tokens one after the other."""
+    if len(raws) == 1:
+        return raw_terms(raws[0])
+    terms: list[tuple[str, int]] = []
+    position = 0
+    for raw in raws:
+        found, width = raw_terms(raw)
+        terms.extend((term, position + offset) for term, offset in found)
+        position += width
+    return tuple(terms), position
+
+
 class Analyzer:
-    """Analyses whole texts fast: each distinct raw token is taken apart once, the rest is array work."""
+    """Analyses whole texts fast: each distinct run of letters is taken apart once, the rest is array work."""
 
     def __init__(self) -> None:
         self._reset()
@@ -206,39 +279,61 @@ class Analyzer:
         self._memo = _Memo(self)
         self._term_numbers: dict[str, int] = {}
         self._terms: list[str] = []
+        self._hashes = array("q")
         self._starts = array("i", [0])
         self._widths = array("i")
         self._flat_terms = array("i")
         self._flat_offsets = array("i")
 
-    def _learn(self, raw: str) -> int:
-        found, width = raw_terms(raw)
-        for term, offset in found:
-            number = self._term_numbers.setdefault(term, len(self._terms))
-            if number == len(self._terms):
-                self._terms.append(term)
+    def _learn(self, found: RawTerms) -> int:
+        numbers, terms = self._term_numbers, self._terms
+        for term, offset in found[0]:
+            number = numbers.setdefault(term, len(terms))
+            if number == len(terms):
+                terms.append(term)
+                self._hashes.append(word_hash(term))
             self._flat_terms.append(number)
             self._flat_offsets.append(offset)
         self._starts.append(len(self._flat_terms))
-        self._widths.append(width)
+        self._widths.append(found[1])
         return len(self._widths) - 1
 
     def analyse(self, text: str) -> FieldPostings:
         """The postings of one field of one document."""
+        return self._analyse(text)[0]
+
+    def analyse_body(self, text: str) -> tuple[FieldPostings, bytes]:
+        """The same, and the sketch of the text (indexer.text.sketch)."""
+        postings, terms = self._analyse(text)
+        return postings, sketch(np.frombuffer(self._hashes, dtype=np.int64)[terms])
+
+    def _analyse(self, text: str) -> tuple[FieldPostings, Ints]:
+        """The postings, and the number of each term as often as it occurs or once, [n]."""
         if len(self._widths) > MAX_MEMO:
             self._reset()
-        raws = raw_tokens(text)
-        if not raws:
-            return EMPTY
-        memo = self._memo
-        numbers = np.fromiter((memo[raw] for raw in raws), dtype=np.int32, count=len(raws))
-        widths = np.frombuffer(self._widths, dtype=np.int32)[numbers]
+        numbers = list(map(self._memo.__getitem__, _runs(text)))
+        if len(numbers) <= FEW:
+            return self._one_by_one(numbers)
+        at = np.array(numbers, dtype=np.int32)
+        widths = np.frombuffer(self._widths, dtype=np.int32)[at]
         starts = np.frombuffer(self._starts, dtype=np.int32)
-        counts = (starts[1:] - starts[:-1])[numbers]
-        first = np.cumsum(widths) - widths
-        total = int(counts.sum())
-        within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        flat = np.repeat(starts[:-1][numbers], counts) + within
+        firsts = starts[at]
+        counts = starts[at + 1] - firsts
+        ends = counts.cumsum()
+        flat = (firsts - ends + counts).repeat(counts)
+        flat += np.arange(flat.size)
         terms = np.frombuffer(self._flat_terms, dtype=np.int32)[flat]
-        positions = np.repeat(first, counts) + np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
-        return group_postings(terms, positions, self._terms, int(widths.sum()))
+        after = widths.cumsum()
+        positions = (after - widths).repeat(counts)
+        positions += np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
+        return group_postings(terms, positions, self._terms, int(after[-1])), terms
+
+    def _one_by_one(self, numbers: Sequence[int]) -> tuple[FieldPostings, Ints]:
+        places: dict[int, list[int]] = {}
+        position = 0
+        for number in numbers:
+            for i in range(self._starts[number], self._starts[number + 1]):
+                places.setdefault(self._flat_terms[i], []).append(position + self._flat_offsets[i])
+            position += self._widths[number]
+        postings = few_postings({self._terms[number]: own for number, own in places.items()}, position)
+        return postings, np.fromiter(places, dtype=np.int64, count=len(places))

@@ -77,9 +77,9 @@ def detect(text: str) -> str:
     """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
     words = _WORD.findall(text[:_SAMPLE].lower())
     votes: Counter[str] = Counter()
-    for word in words:
+    for word, n in Counter(words).items():
         for code in _VOTES.get(word, ()):
-            votes[code] += 1
+            votes[code] += n
     if not votes:
         return ""
     code, count = votes.most_common(1)[0]

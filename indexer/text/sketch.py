@@ -26,14 +26,24 @@ _BITS = 64 - BUCKETS.bit_length() + 1
 _HAS_DIGIT = frozenset("0123456789")
 
 
-def sketch(words: str) -> bytes:
-    """The sketch `[BUCKETS]` of distinct words, joined by line feeds as in `FieldPostings.terms`."""
-    hashes = [crc32(word.encode("utf-8", "surrogatepass")) for word in words.split("\n") if _HAS_DIGIT.isdisjoint(word)]
+NO_HASH = -1
+"""of a word that does not count"""
+
+
+def word_hash(word: str) -> int:
+    """32 bits of a word, NO_HASH for one with digits."""
+    return crc32(word.encode("utf-8", "surrogatepass")) if _HAS_DIGIT.isdisjoint(word) else NO_HASH
+
+
+def sketch(hashes: Ints) -> bytes:
+    """The sketch `[BUCKETS]` of words by their hashes [n], which may come several times."""
     codes = np.zeros(BUCKETS, dtype=np.uint8)
-    if words and hashes:
-        mixed = np.sort(_mixed(np.array(hashes, dtype=np.uint64)))
-        buckets, first = np.unique(mixed >> np.uint64(_BITS), return_index=True)
-        codes[buckets.astype(np.int64)] = mixed[first] % np.uint64(255) + np.uint64(1)
+    hashes = hashes[hashes != NO_HASH]
+    if hashes.size:
+        mixed = np.sort(_mixed(hashes.astype(np.uint64)))
+        buckets = (mixed >> np.uint64(_BITS)).astype(np.int64)
+        first = np.concatenate(([0], (buckets[1:] != buckets[:-1]).nonzero()[0] + 1))
+        codes[buckets[first]] = mixed[first] % np.uint64(255) + np.uint64(1)
     return codes.tobytes()
 
 

@@ -96,7 +96,7 @@ def test_damage_found_on_the_way_is_repaired_in_the_same_run(paths: Paths, notes
     summary = update_index(SETTINGS, paths)
     assert "indexed again" in summary.note
     assert known(paths) == {"a.txt", "b.txt", "c.txt"}
-    assert len(Index.open(paths.index).snapshot().numbers) == 3
+    assert len(Index.open(paths.index).snapshot().documents) == 3
 
 
 def test_a_second_process_is_told_who_is_writing(paths: Paths, notes: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.postings import MAX_TF, decode, encode, gather, group_postings
+from indexer.postings import MAX_TF, decode, encode, few_postings, gather, group_postings
 
 NUMBERS = st.lists(st.integers(0, 2**35 - 1) | st.integers(0, 300), max_size=50)
 
@@ -53,6 +53,15 @@ def test_grouping_does_not_depend_on_the_order_of_occurrences() -> None:
     names = ["x", "y", "z"]
     for order in ([0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
         assert group_postings(terms[order], positions[order], names, 10) == group_postings(terms, positions, names, 10)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 70_000), min_size=1, max_size=5)))
+def test_a_short_text_is_grouped_as_a_long_one(places: dict[str, list[int]]) -> None:
+    """Term by term in plain Python gives what sorting arrays gives."""
+    names = list(places)
+    terms = np.array([i for i, name in enumerate(names) for _ in places[name]], dtype=np.int32)
+    positions = np.array([one for name in names for one in places[name]], dtype=np.int64)
+    assert few_postings(places, 7) == group_postings(terms, positions, names, 7)
 
 
 def test_counts_stop_at_their_largest_value() -> None:

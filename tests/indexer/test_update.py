@@ -62,7 +62,7 @@ class Device:
         """Names of the files whose body holds `word`, by the index and the catalogue together."""
         snapshot = Index.open(self.data / "index").snapshot()
         numbers = set(snapshot.postings("body", word).docs.tolist())
-        ids = [doc_id for doc_id, number in snapshot.numbers.items() if number in numbers]
+        ids = snapshot.documents["doc_id"][sorted(numbers)].tolist()
         rows = self.catalogue.documents(ids)
         assert set(rows) == set(ids), "the index holds a document that the catalogue does not know"
         return sorted(os.path.relpath(row.path, self.files) for row in rows.values())

@@ -69,7 +69,8 @@ def write(path: Path, word: str) -> None:
 
 
 def ids_in_index(base: Path) -> list[int]:
-    return list(Index.open(base / "index").snapshot().numbers)
+    snapshot = Index.open(base / "index").snapshot()
+    return snapshot.documents["doc_id"][snapshot.alive].tolist()
 
 
 def check_after_kill(base: Path, acknowledged: int) -> None:
@@ -91,8 +92,9 @@ def check_complete(base: Path, words: dict[str, str]) -> None:
     assert catalogue.failures() == []
     assert set(catalogue.known()) == {str(base / "files" / name) for name in words}
     snapshot = Index.open(base / "index").snapshot()
-    assert set(snapshot.numbers) == catalogue.doc_ids()
-    id_of = {number: doc_id for doc_id, number in snapshot.numbers.items()}
+    ids = snapshot.documents["doc_id"]
+    assert set(ids[snapshot.alive].tolist()) == catalogue.doc_ids()
+    id_of = dict(enumerate(ids.tolist()))
     for name, word in words.items():
         (number,) = snapshot.postings("body", word).docs.tolist()
         assert catalogue.documents([id_of[number]])[id_of[number]].path == str(base / "files" / name)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
+
+import pytest
 
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
@@ -60,6 +63,28 @@ def test_a_pager_gets_the_text_of_a_pdf_in_a_private_file_that_goes_away(tmp_pat
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
     assert finish(wanted) == 0
     assert not copy.exists()
+
+
+def test_a_pdf_without_a_display_is_read_in_the_pager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over SSH nothing can show its pages, so its text is shown; one without text says why it does not open."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    path = tmp_path / "a.pdf"
+    path.write_bytes(b"%PDF")
+    settings = Settings(open=OpenSettings(pager="cat -n {path}"))
+    shown, refused = (
+        hand_over(
+            _hit(path, "pdf"), "system", place=Place(), settings=settings, data_dir=tmp_path,
+            text_of=lambda hit, text=text: text,
+        )
+        for text in ("the text", " ")
+    )  # fmt: skip
+    assert isinstance(shown, TerminalWanted)
+    assert Path(shown.temporary).read_text() == "the text"
+    assert finish(shown) == 0
+    assert isinstance(refused, NotOpened)
+    assert "no graphical display" in refused.error
 
 
 def test_a_missing_file_is_one_line(tmp_path: Path) -> None:

@@ -42,6 +42,24 @@ def test_matches_are_marked_wherever_they_stand(monkeypatch: pytest.MonkeyPatch)
     assert bold == ["report", "report", "report"]
 
 
+def test_the_sender_stands_before_the_path() -> None:
+    """The name of an address; where there is little room an author gives way to the path, the sender of a mail not."""
+    book = replace(HIT, author="Ann Lee", path="/srv/library/annual/report.pdf")
+    letter = replace(book, type="mail", author='"Ann Lee" <ann@example.org>')
+    assert _lines(book, None, 80)[2].startswith("▌ Ann Lee · /srv/library/annual/report.pdf ")
+    assert _lines(letter, None, 46)[2].startswith("▌ Ann Lee · /…/report.pdf ")
+    assert _lines(book, None, 46)[2].startswith("▌ /…/annual/report.pdf ")
+
+
+def test_the_size_is_shown_when_it_is_wanted() -> None:
+    """Before type and date."""
+    hit = replace(HIT, size=1_500_000)
+    (line,) = row_lines(
+        hit, snippet=None, why="", words=(), width=60, styles=STYLES, now=0.0, chosen=False, sized=True
+    )[2:]
+    assert line.text.split()[1:] == ["1.5", "MB", "·", "pdf", "·", "15", "Jun", "2025"]
+
+
 def test_why_comes_first_and_gives_way_to_a_title() -> None:
     """Reason, then copies; on a row without room for both the title stays."""
     assert marks_of(HIT, "exact title") == "exact title  +1"

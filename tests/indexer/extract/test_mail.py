@@ -144,6 +144,14 @@ def test_a_saved_web_page_is_html(single) -> None:
     assert (document.title, document.text, document.type) == ("Saved", "zebra", "html")
 
 
+@pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_mail_in_utf_16_is_read(single, codec) -> None:
+    """With and without a mark at its beginning."""
+    document = single("a.eml", "Subject: Zebra\nFrom: Ann <ann@x>\n\nGrüße an alle\n".encode(codec))
+    assert (document.title, document.author) == ("Zebra", "Ann <ann@x>")
+    assert document.text.strip() == "Grüße an alle"
+
+
 def test_pictures_in_the_text_and_signatures_are_no_attachments(single) -> None:
     """What a mail program adds by itself is not listed; a picture that a person attached is."""
     mail = message("body")

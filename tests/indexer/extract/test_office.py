@@ -149,3 +149,17 @@ def test_a_damaged_slide_is_a_note(extract, zipped) -> None:
     found = extract("a.pptx", whole[:at] + bytes(byte ^ 255 for byte in whole[at : at + 8]) + whole[at + 8 :])
     assert "slide1" in found.documents[0].text
     assert "slide2.xml" in found.notes[0]
+
+
+@pytest.mark.parametrize("name", ["a.xml", "a.doc"])
+@pytest.mark.parametrize(
+    ("root", "binary"),
+    [("w:wordDocument xmlns:w='w'", "w:binData"), ("pkg:package xmlns:w='w' xmlns:pkg='p'", "pkg:binaryData")],
+)
+def test_word_in_one_xml_file_is_its_paragraphs(single, name, root, binary) -> None:
+    """Runs are joined to words, base64 and field codes are left out, whatever the name."""
+    runs = "<w:p><w:r><w:t>ze</w:t></w:r><w:r><w:t>bra</w:t><w:instrText>PAGE</w:instrText></w:r></w:p>"
+    end = root.partition(" ")[0]
+    data = f"<?xml version='1.0'?><{root}><{binary}>UEsDBBQABg</{binary}>{runs}<w:p><w:t>two</w:t></w:p></{end}>"
+    document = single(name, data)
+    assert (document.text, document.type) == ("zebra\ntwo\n", "document")

@@ -35,7 +35,7 @@ KINDS = {
 _EXTENSIONS = """
     text:txt manual:1 markdown:md rst:rst org:org latex:tex pod:pod asciidoc:adoc source:py html:html mht:mht
     xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp rtf:rtf epub:epub delimited:csv json:json
-    notebook:ipynb calendar:ics ole:doc xls:xls eml:eml mbox:mbox zip:zip tar:tar compressed:gz"""
+    notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz"""
 NAMES = {kind: f"a.{end}" for kind, _, end in (pair.partition(":") for pair in _EXTENSIONS.split())}
 STARTS = {
     "rtf": b"{\\rtf1 ",
@@ -47,6 +47,7 @@ STARTS = {
     "compressed": b"\x1f\x8b\x08\x00",
     "ole": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     "xls": b"\x09\x04\x06\x00\x00\x00\x10\x00\x00\x00",
+    "wordml": b"<?xml version='1.0'?><w:wordDocument xmlns:w='w'>",
     "html": b"<html><body>",
     "manual": b".TH X 1\n",
     "pod": b"=head1 NAME\n\n",

@@ -24,6 +24,7 @@ from indexer.text.analysis import (
     sequence,
 )
 from indexer.text.analysis import whole_term as whole
+from indexer.text.sketch import sketch, word_hash
 
 PIECES = ["heron", "Heron", "fooBar", "XMLParser", "3", "C++", "f#", "x", "S", "é", "e\u0301", "東", "京", "ー", "ß",
           "हि", "ﬁ", "\ud83d", "0123456789abcdef" * 2, "z" * 41, "A" * 300]  # fmt: skip
@@ -135,6 +136,16 @@ def test_whole_texts_are_analysed_as_token_by_token(text: str) -> None:
     for analyzer in (Analyzer(), USED):
         postings = analyzer.analyse(text)
         assert (spread(postings), postings.length) == (terms, length)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS)
+def test_the_sketch_of_a_text_is_that_of_its_terms(text: str) -> None:
+    """Analysed together, in few runs or in many."""
+    for longer in (text, f"{text} heron stork ibis " * 9):
+        postings, found = USED.analyse_body(longer)
+        hashes = [word_hash(term) for term in postings.terms.split("\n") if term]
+        assert (postings, found) == (USED.analyse(longer), sketch(np.array(hashes, dtype=np.int64)))
 
 
 USED = Analyzer()

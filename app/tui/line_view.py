@@ -1,0 +1,57 @@
+"""A scrolling list of lines that repaints only the lines that changed and never lays the screen out anew.
+
+Textual lays the whole screen out when the size of what scrolls changes, and paints a whole widget when anything in it
+does. Here the place of the scroll bar is always kept, so that a longer text moves nothing; and of a page of results
+that follows another, a few lines differ, so that a terminal far away gets little to draw.
+"""
+
+from __future__ import annotations
+
+from textual.geometry import Region, Size
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+
+class LineView(ScrollView):
+    """A base of widgets that make their lines one by one (`make_line`)."""
+
+    DEFAULT_CSS = "LineView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }"
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._painted: dict[int, Strip] = {}
+        """the lines in view as they were last made, by their place in it"""
+
+    def make_line(self, row: int) -> Strip:
+        """Line `row` of all that can be scrolled through, `text_width` cells wide; blank past the end."""
+        raise NotImplementedError
+
+    @property
+    def text_width(self) -> int:
+        """Cells of a line: all but the scroll bar."""
+        return max(0, self.scrollable_content_region.width)
+
+    def set_length(self, n_lines: int) -> None:
+        """So many lines can be scrolled through."""
+        height = max(n_lines, self.size.height)
+        if self.virtual_size != (self.text_width, height):
+            self.virtual_size = Size(self.text_width, height)
+            bar = self.vertical_scrollbar
+            bar.window_size, bar.window_virtual_size = self.size.height, height
+
+    def repaint(self) -> None:
+        """Paint the lines in view that are others than before."""
+        top, changed = int(self.scroll_offset.y), []
+        for y in range(self.size.height):
+            line = self.make_line(top + y)
+            if self._painted.get(y) != line:
+                self._painted[y] = line
+                changed.append(y)
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def render_line(self, y: int) -> Strip:
+        line = self._painted[y] = self.make_line(y + int(self.scroll_offset.y))
+        return line

@@ -1,0 +1,80 @@
+"""How each kind of document is shown in the preview; runs in a worker, and is bounded by what the formats bound.
+
+A document is what describes it (who, when, what its properties say), then its text: source in colours, Markdown and
+tables as they are meant, everything else as written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.search.results import Hit, Preview
+from app.tui.markdown_rows import LONGEST as LONGEST_MARKDOWN
+from app.tui.markdown_rows import markdown_rows
+from app.tui.picture import picture_rows
+from app.tui.preview_layout import Layout, lay_out
+from app.tui.preview_rows import Coloured, Headed, Piece, Rendered, Row, Rows, wrap_pieces
+from app.tui.source_colours import source_colours
+from app.tui.table_rows import LONGEST as LONGEST_TABLE
+from app.tui.table_rows import delimited_rows
+from app.wording import iso_minute
+from indexer.text.printable import safe_line
+
+TABLE_ENDINGS = (".csv", ".tsv", ".tab")
+MOST_ABOVE = 10
+"""rows above the text at most"""
+
+
+def render(hit: Hit, preview: Preview, width: int, *, as_written: bool = False) -> Rows:
+    """The rows of a document at a width in cells; `as_written`: its text without any form."""
+    text: Rows = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    if hit.type == "image" and not hit.part and not hit.missing:
+        picture = picture_rows(hit.path, width)
+        text = Headed((*picture, ()), text)
+    above = tuple(_above(hit, width))[:MOST_ABOVE]
+    return Headed((*above, ()), text) if above else text
+
+
+def _text(hit: Hit, preview: Preview, width: int) -> Layout | Rendered | Coloured:
+    text = preview.text
+    if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN:
+        return markdown_rows(text, width)
+    table = delimited_rows(text, width) if _is_table(hit, preview) else None
+    if table is not None:
+        return table
+    layout = lay_out(text, width, pages=preview.pages)
+    if hit.type == "source":
+        place = preview.spans[preview.best][0] if preview.spans else 0
+        spans = source_colours(hit.part or hit.path, text, place)
+        return Coloured(layout, spans, [start for start, _, _ in spans])
+    return layout
+
+
+def _is_table(hit: Hit, preview: Preview) -> bool:
+    if not preview.text or len(preview.text) > LONGEST_TABLE:
+        return False
+    return hit.type == "spreadsheet" or (hit.part or hit.path).lower().endswith(TABLE_ENDINGS)
+
+
+def _above(hit: Hit, width: int) -> Iterator[Row]:
+    """What describes a document, a line for each thing that is known."""
+    known = list(_described(hit))
+    room = max((len(name) for name, _ in known), default=0) + 2
+    for name, value in known:
+        label = (Piece(name.ljust(room), "label"),)
+        yield from wrap_pieces([Piece(safe_line(value))], width, first=label, rest=(Piece(" " * room),))[:2]
+
+
+def _described(hit: Hit) -> Iterator[tuple[str, str]]:
+    """(label, value) pairs: of a mail as people know them, of others their properties by name."""
+    properties = dict[str, str]()
+    for name, value in hit.properties:
+        properties[name] = f"{properties[name]}, {value}" if name in properties else value
+    if hit.type == "mail":
+        yield "From", hit.author
+        yield from ((name.capitalize(), properties.pop(name)) for name in ("to", "cc") if name in properties)
+        yield "Date", iso_minute(hit.modified)
+    elif hit.author:
+        yield "author", hit.author
+        properties.pop("author", None)
+    yield from properties.items()

@@ -1,0 +1,71 @@
+"""Lines are repainted where they changed, and nothing is laid out anew for them."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.app import App, ComposeResult
+from textual.strip import Strip
+
+from app.tui.line_view import LineView
+
+
+class Words(LineView):
+    """Shows a list of words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.made: list[int] = []
+
+    def show(self, words: list[str]) -> None:
+        self.words = words
+        self.set_length(len(words))
+        self.repaint()
+
+    def make_line(self, row: int) -> Strip:
+        word = self.words[row] if row < len(self.words) else ""
+        return Strip([Segment(word)]).adjust_cell_length(self.text_width)
+
+    def render_line(self, y: int) -> Strip:
+        self.made.append(y)
+        return super().render_line(y)
+
+
+class WordsApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield Words()
+
+
+async def test_only_changed_lines_are_painted_and_nothing_is_laid_out() -> None:
+    """Of ten lines two are others: the terminal gets those; a longer list keeps its width and its place."""
+    app = WordsApp()
+    async with app.run_test(size=(20, 10)) as pilot:
+        view, layouts = app.query_one(Words), []
+        view.show([f"word {n}" for n in range(10)])
+        await pilot.pause()
+        app.screen.screen_layout_refresh_signal.subscribe(view, lambda screen: layouts.append(screen))
+        view.made.clear()
+        view.show([f"word {n}" if n not in (3, 7) else "other" for n in range(10)])
+        await pilot.pause()
+        assert set(view.made) == {3, 7}
+        width = view.text_width
+        view.show(["other"] * 500)
+        await pilot.pause()
+        assert (view.text_width, view.max_scroll_y) == (width, 490)
+        assert not layouts
+
+
+async def test_what_is_scrolled_to_is_painted() -> None:
+    """After scrolling the lines in view are those of the place, and `repaint` knows them."""
+    app = WordsApp()
+    async with app.run_test(size=(20, 5)) as pilot:
+        view = app.query_one(Words)
+        view.show([f"word {n}" for n in range(100)])
+        view.scroll_to(y=50, animate=False, immediate=True)
+        await pilot.pause()
+        shown = [strip.text.split("▁")[0].strip() for strip in app.screen._compositor.render_strips()]
+        assert shown[0].startswith("word 50")
+        view.made.clear()
+        view.repaint()
+        await pilot.pause()
+        assert not view.made

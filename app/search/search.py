@@ -21,6 +21,7 @@ import numpy as np
 
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
+from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
@@ -311,6 +312,16 @@ class Search:
         with self._unless_unkept():
             return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
         return None
+
+    def failures(self) -> list[tuple[str, str]]:
+        """(path, reason) of each file that could not be read."""
+        return [(failure.path, failure.reason) for failure in self._catalogue.failures()]
+
+    def pending_outcomes(self) -> list[Outcome]:
+        """Where the results stand that were opened on pages that were not left yet: what `leave` will note of them."""
+        with self._lock:
+            visits = tuple(self._shown.values())
+        return [outcome for visit in visits for outcome in self._visits.outcomes_of(visit)]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         """Files were moved, (from, to) each: what was learned about them goes along."""

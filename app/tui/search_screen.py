@@ -215,9 +215,10 @@ class SearchScreen(Screen[None]):
         self.action_order_by("learned")
         self.query_one(StatusLine).say("theme, panes, order and filters are those of the settings")
 
-    def start_indexing(self, folders: Sequence[str]) -> None:
+    def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
-        self.session.run(partial(self.setup.indexing.start, folders, self._report_progress))
+        begin = partial(self.setup.indexing.start, folders, self._report_progress, retry_failures=retry_failures)
+        self.session.run(begin)
 
     def _report_progress(self, line: ProgressLine) -> None:
         """Called in a worker."""
@@ -358,7 +359,8 @@ class SearchScreen(Screen[None]):
 
     def show_start(self) -> None:
         self.query_one(Welcome).show_start(self.status, self.progress)
-        self.query_one(StatusLine).show_index(self.status)
+        keys = (self.key_of(action) for action in ("leader", "failures"))
+        self.query_one(StatusLine).show_index(self.status, key=" ".join(keys))
         self.show_found(False)
 
     def show_found(self, found: bool) -> None:
@@ -747,8 +749,20 @@ class SearchScreen(Screen[None]):
     def action_stats(self) -> None:
         from app.tui.stats_screen import StatsScreen
 
-        waiting = "What you opened on this page counts once you search for something else."
-        self.app.push_screen(StatsScreen(self.setup.read_stats, note=waiting if self.session.has_opened else ""))
+        read = self.setup.read_stats
+        self.app.push_screen(StatsScreen(lambda: (*read(), *self.session.pending_outcomes())))
+
+    def action_failures(self) -> None:
+        from app.tui.failures_screen import FailuresScreen
+
+        self.app.push_screen(FailuresScreen(self.session.failures), self._after_failures)
+
+    def _after_failures(self, chosen: str | None) -> None:
+        if chosen == "*":
+            self.query_one(StatusLine).say("reading again what could not be read")
+            self.start_indexing((), retry_failures=True)
+        elif chosen:
+            self.opening.show_folder(chosen)
 
     def action_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now and that work there."""

@@ -42,3 +42,14 @@ async def test_statistics_answer_whether_it_helps(stage: Callable[..., Any]) -> 
         await one.until(pilot, lambda: "It helps: what you opened stood 1 place higher" in one.text and "█" in one.text)
         await pilot.press("escape")
         await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))
+
+
+async def test_what_was_opened_counts_at_once(stage: Callable[..., Any]) -> None:
+    """F6 right after opening, while the page is still there."""
+    one = stage()
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: bool(one.engine.opened_paths), "the click")
+        await pilot.press("f6")
+        await one.until(pilot, lambda: "1 opened result" in one.text)

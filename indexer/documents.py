@@ -61,6 +61,8 @@ class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     recipients: str = ""
     properties: tuple[tuple[str, str], ...] = ()
     """what describes it beside its text: (name, value) pairs, see indexer.properties"""
+    message_ids: tuple[str, ...] = ()
+    """of a mail: its own Message-ID ("" for none), then those of the mails that it answers; they tie threads"""
     modified: float | None = None
     """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
     pages: tuple[int, ...] = ()

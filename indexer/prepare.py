@@ -22,7 +22,17 @@ from indexer.extract.kinds import type_by_name
 from indexer.extract.source import TIME_IS_UP, Limits
 from indexer.files.fingerprint import fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings
-from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, Properties, Property, marks, moments
+from indexer.properties import (
+    MAX_PROPERTIES,
+    MAX_VALUE,
+    PROPERTIES,
+    UNSEARCHED,
+    Properties,
+    Property,
+    marks,
+    moments,
+    note_names,
+)
 from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
@@ -37,6 +47,7 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     author: str
     recipients: str
     properties: Properties
+    message_ids: tuple[str, ...]
     modified: float | None
     language: str
     truncated: str
@@ -101,6 +112,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
         author=document.author,
         recipients=document.recipients,
         properties=document.properties,
+        message_ids=document.message_ids,
         modified=document.modified,
         language=detect(document.text),
         truncated=document.truncated,
@@ -143,7 +155,7 @@ def property_postings(properties: Properties) -> FieldPostings:
     at = n_words = 0
     for name, value in properties[:MAX_PROPERTIES]:
         known = PROPERTIES.get(name)
-        if known is not None and (known.kind == "date" or name in ("is", "has")):
+        if name in UNSEARCHED or (known is not None and (known.kind == "date" or name in ("is", "has"))):
             continue
         for raw in raw_tokens(value[:MAX_VALUE]):
             found, width = raw_terms(raw)
@@ -196,6 +208,8 @@ def path_fields(path: str, document: PreparedDocument) -> dict[str, FieldPosting
         name = f"{name} {document.part}"
     name = _printable(name)
     tags = marks(document.properties)
+    if document.type == "markdown":
+        tags.update(f"called={one}" for one in note_names(path, document.title, document.properties))
     tags |= {f"type={document.type}", f"ext={extension(name if not document.part else os.path.basename(path))}"}
     if document.part:
         tags.add(f"ext={extension(os.path.basename(document.part))}")

@@ -46,12 +46,13 @@ _ALL = (
     Property("camera", "text", "what took a picture: make and model", "camera:canon"),
     Property("place", "text", "where a picture was taken, as its file tells", "place:lisbon", ("location",)),
     Property("subject", "text", "the subject of a mail or document", "subject:invoice"),
-    Property("cc", "text", "who got a copy of a mail", "cc:robin", ("bcc",)),
+    Property("cc", "text", "who got a copy of a mail", "cc:robin"),
+    Property("bcc", "text", "who got a copy that others do not know of", "bcc:robin"),
     Property("attachment", "text", "the name of an attached file", "attachment:plan", ("attachments",)),
     Property("company", "text", "the company that a document names", "company:acme", ("organization",)),
     Property("editor", "text", "who last saved a document", "editor:anna"),
     Property("producer", "text", "the program that made it", "producer:latex", ("creator",), plain=False),
-    Property("link", "text", "what a note links to", "link:okapi", ("links",), plain=False),
+    Property("link", "text", "words of what a note links to", "link:okapi", plain=False),
     Property("pixels", "text", "width and height of a picture", "pixels:4000x3000", ("dimensions",), plain=False),
     Property("duration", "text", "how long a recording is", "duration:4:05", plain=False),
     Property("taken", "date", "when a picture was taken", "taken:2026-05", ("shot",)),
@@ -60,6 +61,9 @@ _ALL = (
     Property("is", "mark", "a state of a mail", "is:unread"),
     Property("has", "mark", "that there is such a property", "has:attachment"),
 )
+UNSEARCHED: frozenset[str] = frozenset({"to", "message-id", "id"})
+"""kept with a document and shown, and found by no word: `to` stands in the field of recipients"""
+
 PROPERTIES: dict[str, Property] = {one.name: one for one in _ALL}
 """By name."""
 
@@ -102,7 +106,28 @@ def marks(properties: Properties) -> set[str]:
         if word is not None:
             parts = word.split("/") if name == "tag" else [word]
             found.update(f"{name}={'/'.join(parts[: i + 1])}" for i in range(len(parts)))
+        elif name == "link" and (key := note_key(value[:MAX_VALUE])):
+            found.add(f"link={key}")
     return found
+
+
+NOTE_ENDINGS = (".md", ".markdown", ".org", ".txt", ".rst", ".adoc")
+
+
+def note_key(name: str) -> str:
+    """What a link to a note is compared by: its file name without folder and ending, or its title, folded.
+
+    "notes/Okapi BM25.md#Formula" is "okapi bm25".
+    """
+    file = " ".join(name.partition("#")[0].replace("\\", "/").rpartition("/")[2].split())
+    ending = next((ending for ending in NOTE_ENDINGS if file.lower().endswith(ending)), "")
+    return fold(file.removesuffix(file[len(file) - len(ending) :]) if ending else file)
+
+
+def note_names(path: str, title: str, properties: Properties) -> set[str]:
+    """All by which notes link to one, as `note_key` gives them: file name, title, aliases and ids."""
+    named = (value for name, value in properties if name in ("alias", "id"))
+    return {key for key in (note_key(path), fold(" ".join(title.split())), *map(note_key, named)) if key}
 
 
 def moments(properties: Properties) -> tuple[float, ...]:

@@ -101,7 +101,7 @@ class Meaning:
 
 def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narrow: Mask | None) -> Ints:
     """The documents closest to a query among those that its filters and `narrow` admit."""
-    matcher = Matcher(ConceptLookup(reading.snapshot, reading.languages), reading.folder_ids)
+    matcher = Matcher(ConceptLookup(reading.snapshot, reading.languages), reading.folder_ids, reading.named_ids)
     eligible = reading.snapshot.alive if narrow is None else reading.snapshot.alive & narrow
     for condition in conditions(query):
         eligible = eligible & matcher.admitted(condition)

@@ -11,6 +11,8 @@ import numpy as np
 
 from app.search.page import FolderNames
 from indexer.errors import IndexDamaged
+from indexer.properties import note_key, note_names
+from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 from indexer.storage.snapshot import CommitName, Snapshot
@@ -58,6 +60,20 @@ class Reading:
         except UnicodeEncodeError:
             return set()  # no file has such a name
         return set(self._catalogue.doc_ids_of_files(known.file_id for known in below.values()))
+
+    def named_ids(self, kind: str, name: str) -> set[int]:
+        """The mails of a thread, or the notes that link to the one with that title, file name, alias or id."""
+        if kind == "thread":
+            return self._catalogue.doc_ids_of_thread(name)
+        called = self._marked(f"called={note_key(name)}")
+        notes = self._catalogue.documents(called).values()
+        keys = {note_key(name)}.union(*(note_names(note.path, note.title, note.properties) for note in notes))
+        return set().union(*(self._marked(f"link={key}") for key in keys)) - set(called)
+
+    def _marked(self, mark: str) -> list[int]:
+        """The documents with a mark."""
+        ids: list[int] = self.snapshot.documents["doc_id"][self.snapshot.postings(TAG_FIELD, mark).docs].tolist()
+        return ids
 
 
 def _common_languages(snapshot: Snapshot) -> tuple[str, ...]:

@@ -187,6 +187,7 @@ class Search:
             limit=max(settings.limit, request.limit),
             languages=reading.languages,
             folder_ids=reading.folder_ids,
+            named_ids=reading.named_ids,
             texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",

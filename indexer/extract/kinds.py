@@ -44,6 +44,9 @@ TYPE_OF_KIND: dict[str, str] = {
     "tar": "archive",
     "compressed": "archive",
     "ole": "document",
+    "picture": "image",
+    "recording": "audio",
+    "film": "video",
 }
 
 _NAMES: dict[str, str] = {
@@ -86,6 +89,9 @@ _NAMES: dict[str, str] = {
     "tar": "tar tgz tbz tbz2 txz",
     "compressed": "gz bz2 xz lzma",
     "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
+    "picture": "png jpg jpeg jpe tif tiff webp heic heif avif",
+    "recording": "mp3 m4a m4b ogg oga opus flac wav aif aiff wma",
+    "film": "mp4 m4v mov wmv",
 }
 """The extensions of each kind, lower case."""
 
@@ -102,9 +108,9 @@ KIND_OF_NAME: dict[str, str] = dict.fromkeys(_SOURCE_NAMES.split(), "source") | 
 
 _BY_NAME: dict[str, str] = {
     "image": """
-        png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf raw cr2 nef arw dng eps ai sketch fig""",
-    "audio": "mp3 m4a aac ogg oga opus flac wav aif aiff wma mid midi",
-    "video": "mp4 m4v mkv webm avi mov wmv flv mpg mpeg 3gp vob",
+        gif bmp ico icns psd xcf raw cr2 nef arw dng eps ai sketch fig""",
+    "audio": "aac mid midi",
+    "video": "mkv webm avi flv mpg mpeg 3gp vob",
     "archive": "rar 7z cab lz4 lz br zst zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
     "ebook": "mobi azw azw3 djvu",
     "mail": "pst ost",
@@ -118,7 +124,7 @@ _BY_NAME: dict[str, str] = {
 
 _PASSED_OVER = """
     pyc pyo class o obj rlib rmeta idb ilk exp pch gch ldb wal shm swp swo swn tmp part crdownload lock lck pid sock
-    cache"""
+    cache msf"""
 
 TYPE_BY_NAME: dict[str, str] = {name: kind for kind, names in _BY_NAME.items() for name in names.split()}
 PASSED_OVER: frozenset[str] = frozenset(_PASSED_OVER.split())
@@ -157,6 +163,15 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2].rpartition("\\")[2]
 
 
+_MAILDIR = re.compile(r"(?:^|[/\\])(?:cur|new)[/\\]1\d{8,9}\.\w+[.,][^/\\]+$|[:;!]2,[A-Za-z]*$")
+"""Names of mails in a Maildir: seconds since the epoch, something unique and a host; or with flags."""
+
+
+def is_in_maildir(path: str) -> bool:
+    """Whether `path` is one that a Maildir gives to a mail."""
+    return _MAILDIR.search(path) is not None
+
+
 def extension(path: str) -> str:
     """The extension of `path` without its dot, lower case; "" when there is none ("README", ".bashrc")."""
     stem, dot, last = base_name(path).rpartition(".")
@@ -168,6 +183,8 @@ def kind_of(path: str) -> str | None:
     name = base_name(path).lower()
     if name in KIND_OF_NAME:
         return KIND_OF_NAME[name]
+    if is_in_maildir(path):
+        return "eml"
     last = extension(name)
     if last in NOT_READ:
         return None
@@ -176,6 +193,11 @@ def kind_of(path: str) -> str | None:
     if last in PACKED and extension(name[: -len(last) - 1]) == "tar":
         return "tar"
     return KIND_OF_EXTENSION.get(last, "")
+
+
+def holds_text(path: str) -> bool:
+    """Whether a member of an archive or a mail is worth reading: pictures and recordings are not."""
+    return kind_of(path) not in (None, "picture", "recording", "film")
 
 
 def document_type(path: str) -> str | None:
@@ -189,8 +211,8 @@ def document_type(path: str) -> str | None:
         return None
     if kind == "compressed":
         name = base_name(path)
-        inner = kind_of(name[: -len(extension(name)) - 1])
-        return None if inner is None else TYPE_OF_KIND[inner or "text"]
+        inner = name[: -len(extension(name)) - 1]
+        return TYPE_OF_KIND[kind_of(inner) or "text"] if holds_text(inner) else None
     if kind == "ole":
         return _TYPE_OF_OLD_OFFICE.get(extension(path), "document")
     return TYPE_OF_KIND[kind or "text"]
@@ -245,7 +267,9 @@ _WORD_XML = re.compile(rb"<(?:w:wordDocument|pkg:package)\b|progid=\"Word\.Docum
 _EARLY_WORKBOOK = re.compile(rb"\x09[\x00\x02\x04\x08][\x04-\x10]\x00")
 """The first record of Excel 2 to 5 outside of a container."""
 _MAIL_HEADER = re.compile(rb"(?:^|\n)(?:Message-ID|Received|MIME-Version|Return-Path|Subject):", re.IGNORECASE)
-_MAILBOX = re.compile(rb"^From \S[^\n]{0,500}\d\d:\d\d[^\n]*\n(?:>?[A-Za-z-]+:|>From )")
+_FIRST_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
+_SURE_HEADERS = re.compile(rb"^(Message-ID|Received|MIME-Version|Return-Path|From|To|Date|Subject):", re.I | re.M)
+_MAILBOX = re.compile(rb"^From (?:\S[^\n]{0,500}\d\d:\d\d[^\n]*|\r?)\n(?:>?[A-Za-z-]+:|>From )")
 
 
 def kind_by_content(kind: str | None, head: bytes) -> str:
@@ -287,12 +311,18 @@ def _unnamed(head: bytes) -> str:
         return "source"
     if head.lstrip().startswith(b"<?xml"):
         return "xml"
-    if (
-        head.startswith((b"Return-Path:", b"Received:", b"Delivered-To:", b"From:"))
-        and len(_MAIL_HEADER.findall(head)) > 1
-    ):
+    if _looks_like_mail(head):
         return "eml"
     return "calendar" if head.startswith(b"BEGIN:VCALENDAR") else "text"
+
+
+def _looks_like_mail(head: bytes) -> bool:
+    """Whether `head` begins with a header, and what stands up to the first empty line has those that mails have."""
+    if head.startswith((b"Return-Path:", b"Received:", b"Delivered-To:", b"From:")):
+        return len(_MAIL_HEADER.findall(head)) > 1
+    headers = head.replace(b"\r\n", b"\n").partition(b"\n\n")[0]
+    found = {name.lower() for name in _SURE_HEADERS.findall(headers)}
+    return _FIRST_HEADER.match(head) is not None and found >= {b"from", b"date"} and len(found) > 3
 
 
 def _looks_like_html(head: bytes) -> bool:

@@ -12,13 +12,24 @@ from email.message import Message
 from email.parser import BytesParser
 from email.utils import getaddresses, parsedate_to_datetime
 from functools import partial
+from typing import BinaryIO
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract import html
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.html import one_line, read_html
-from indexer.extract.kinds import document_type
+from indexer.extract.kinds import holds_text
+from indexer.extract.letterhead import (
+    Letterhead,
+    apple_states,
+    header_states,
+    header_tags,
+    ids_in,
+    is_attachment,
+    is_expunged,
+    maildir_states,
+)
 from indexer.extract.source import Extractor, Gathered, Limits, Sink, Source, shown_size
 from indexer.extract.texts import extract_text
 
@@ -38,7 +49,8 @@ _EXTENSIONS = {
     "message/rfc822": ".eml",
 }
 _HEADER = re.compile(rb"^[A-Za-z][A-Za-z0-9-]*:", re.M)
-_EMLX = re.compile(rb"\A\d{1,12}\s*\n")
+_EMLX = re.compile(rb"\A(\d{1,12})\s*\n")
+_EMLX_FLAGS = re.compile(rb"<key>flags</key>\s*<integer>(\d{1,18})</integer>")
 
 
 def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
@@ -46,10 +58,10 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data = source.read(limits.max_member_bytes + 1)
     if len(data) > limits.max_member_bytes:
         raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
-    data = _narrow(_EMLX.sub(b"", data))
+    data, states = _of_apple_mail(_narrow(data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
-    return read_message(data, source.depth, limits, member)
+    return read_message(data, source.depth, limits, member, states=states or maildir_states(source.name))
 
 
 def _narrow(data: bytes) -> bytes:
@@ -58,20 +70,54 @@ def _narrow(data: bytes) -> bytes:
     return decode(data).encode() if is_wide else data
 
 
-def read_message(data: bytes, depth: int, limits: Limits, member: Extractor) -> Extraction:
-    """The mail in `data`; without a header all of it is body."""
+def _of_apple_mail(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The mail in an .emlx file, which begins with its length and ends with a list of flags; and its states."""
+    begin = _EMLX.match(data)
+    if begin is None:
+        return data, ()
+    end = begin.end() + int(begin[1])
+    flags = _EMLX_FLAGS.search(data, end)
+    return data[begin.end() : end], apple_states(int(flags[1])) if flags else ()
+
+
+def read_message(
+    data: bytes, depth: int, limits: Limits, member: Extractor, *, states: tuple[str, ...] = ()
+) -> Extraction:
+    """The mail in `data`, without a header all of it is body; `states` are those that it does not tell itself."""
     try:
         message = BytesParser().parsebytes(data)
     except (MessageError, ValueError, IndexError, AttributeError) as error:
         raise ExtractionError("malformed", f"not a readable mail ({error})") from error
     sink, notes = Sink(limits), list[str]()
-    _Reader(sink, notes, depth, limits, member).add(message)
+    reader = _Reader(sink, notes, depth, limits, member)
+    reader.add(message)
+
+    def one(name: str) -> str:
+        return header(message, name)
+
+    head = Letterhead(
+        to=people(message, "to"),
+        cc=people(message, "cc"),
+        bcc=people(message, "bcc"),
+        attachments=tuple(reader.attachments),
+        states=states or header_states(one),
+        tags=header_tags(one),
+        message_id=own_id(message),
+        answered_ids=tuple(
+            found
+            for name in ("references", "in-reply-to")
+            for value in _values(message, name)
+            for found in ids_in(_raw(value))
+        ),
+    )
     document = ExtractedDocument(
         text=sink.text,
         type="mail",
-        title=header(message, "subject"),
-        author=people(message, "from") or people(message, "sender"),
-        recipients="; ".join(found for name in ("to", "cc", "bcc") if (found := people(message, name))),
+        title=one("subject"),
+        author="; ".join(people(message, "from") or people(message, "sender"))[:2_000],
+        recipients=head.recipients,
+        properties=head.properties,
+        message_ids=head.message_ids,
         modified=date(message),
         truncated=sink.truncated,
     )
@@ -84,6 +130,8 @@ class _Reader:
     def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
         self._sink, self._notes, self._depth, self._limits, self._member = sink, notes, depth, limits, member
         self._n_parts = 0
+        self.attachments: list[str] = []
+        """names, also of what is attached to forwarded mails"""
 
     def add(self, part: Message) -> None:
         """Text as text, attachments through their extractor; of alternatives the plain one."""
@@ -95,6 +143,7 @@ class _Reader:
             for one in _best(inner) if part.get_content_type() == "multipart/alternative" else inner:
                 self.add(one)
         elif part.get_content_type() == "message/rfc822":
+            self.attachments.extend(name for name in (_file_name(part),) if name)
             self._add_forwarded(part)
         elif _file_name(part) or part.get_content_maintype() != "text" or part.get_content_subtype() in ("calendar",):
             self._add_attachment(part)
@@ -105,14 +154,16 @@ class _Reader:
         for one in part.get_payload() if isinstance(part.get_payload(), list) else []:
             if isinstance(one, Message):
                 one = _unpacked(part, one)
-                self._sink.add(f"\n{people(one, 'from')}\n{header(one, 'subject')}\n".replace("\n\n", "\n"))
+                sender = "; ".join(people(one, "from"))
+                self._sink.add(f"\n{sender}\n{header(one, 'subject')}\n".replace("\n\n", "\n"))
                 self.add(one)
 
     def _add_attachment(self, part: Message) -> None:
         name = _file_name(part)
-        self._sink.add(f"\n{name}\n" if name else "")
+        if _is_attachment(part, name):
+            self.attachments.append(name)
         wanted = name if name and "." in name else "attachment" + _EXTENSIONS.get(part.get_content_type(), ".bin")
-        if document_type(wanted) is None or part.get_content_maintype() in ("image", "audio", "video"):
+        if not holds_text(wanted) or part.get_content_maintype() in ("image", "audio", "video"):
             return
         payload = part.get_payload(decode=True)
         if not isinstance(payload, bytes) or not payload:
@@ -123,8 +174,11 @@ class _Reader:
             if error.kind != "unsupported":
                 self._notes.append(f"attachment {name or wanted}: {error}")
             return
+        self._sink.add(f"\n{name}\n" if name and found.documents else "")
         for document in found.documents:
             self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
+            if document.type == "mail":
+                self.attachments.extend(value for key, value in document.properties if key == "attachment")
         self._notes.extend(f"attachment {name or wanted}: {note}" for note in found.notes)
 
 
@@ -155,6 +209,15 @@ def _shown(part: Message) -> str:
     return decode(data, declared=declared)
 
 
+def _is_attachment(part: Message, name: str) -> bool:
+    return is_attachment(
+        name=name,
+        media_type=part.get_content_type(),
+        disposition=(part.get_content_disposition() or "") if "content-disposition" in part else "",
+        content_id=str(part.get("content-id", "")),
+    )
+
+
 def _file_name(part: Message) -> str:
     try:
         return one_line(_decoded(part.get_filename("") or ""))[-200:].replace("/", "_")
@@ -172,15 +235,21 @@ def _values(message: Message, name: str) -> list[str]:
     return [str(value)[:20_000] for key, value in message.raw_items() if key.lower() == name]
 
 
-def people(message: Message, name: str) -> str:
-    """The people in the header `name`, "Anna Berg <anna@example.org>; ..."."""
+def people(message: Message, name: str) -> tuple[str, ...]:
+    """The people in the header `name`, each "Anna Berg <anna@example.org>"."""
     found = []
     values = _values(message, name)
     for shown, address in getaddresses(values):
         shown = one_line(_decoded(shown))
-        found.append(f"{shown} <{address}>" if shown and address else shown or address)
-    people = "; ".join(one for one in found if one)
-    return clean(people or "; ".join(one_line(_decoded(value)) for value in values))[:2_000]
+        found.append(clean(f"{shown} <{address}>" if shown and address else shown or address))
+    named = tuple(one for one in found if one)
+    return named or tuple(clean(one_line(_decoded(value))) for value in values if value.strip())
+
+
+def own_id(message: Message) -> str:
+    """The Message-ID without its brackets, "" when there is none."""
+    value = header(message, "message-id")
+    return next(iter(ids_in(value)), value.strip("<> ")[:250])
 
 
 def date(message: Message) -> float | None:
@@ -225,6 +294,8 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
             gathered.note(f"only the first {limits.max_messages} messages are read")
             break
         part = f"message {number}"
+        if is_expunged(data):
+            continue
         if size > limits.max_member_bytes:
             gathered.note(f"{part}: {shown_size(size)}, more than {shown_size(len(data))}")
             continue
@@ -240,12 +311,13 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
 def messages(source: Source, limits: Limits) -> Iterator[tuple[bytes, int]]:
     """Each message without its "From " line, at most `max_member_bytes` of it, with its size in bytes.
 
-    A message begins at a line "From ..." with a date, after an empty line; ">From " in a body is unquoted.
+    A message begins after an empty line at a line "From ..." with a date, or at a bare "From " before a header, as
+    Thunderbird writes it; ">From " in a body is unquoted.
     """
     with source.open() as stream:
         lines, size, after_empty = list[bytes](), -1, True
         while line := stream.readline(1 << 20):
-            if after_empty and line.startswith(b"From ") and _FROM.match(line[:500]):
+            if after_empty and line.startswith(b"From ") and (_FROM.match(line[:500]) or _heads_message(line, stream)):
                 if size >= 0:
                     yield b"".join(lines), size
                 lines, size = [], 0
@@ -256,6 +328,16 @@ def messages(source: Source, limits: Limits) -> Iterator[tuple[bytes, int]]:
             after_empty = line in (b"\n", b"\r\n")
         if size >= 0:
             yield b"".join(lines), size
+
+
+def _heads_message(line: bytes, stream: BinaryIO) -> bool:
+    """Whether `line` is a bare "From " and what follows it in `stream`, which stays where it is, is a header."""
+    if line.strip() != b"From":
+        return False
+    position = stream.tell()
+    following = stream.readline(500)
+    stream.seek(position)
+    return _HEADER.match(following) is not None
 
 
 def extract_mht(source: Source, limits: Limits) -> Extraction:

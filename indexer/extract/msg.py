@@ -13,6 +13,7 @@ from indexer.extract.compound import Compound, decode_page
 from indexer.extract.decode import clean
 from indexer.extract.html import one_line, read_html
 from indexer.extract.kinds import document_type
+from indexer.extract.letterhead import Letterhead, ids_in, is_attachment
 from indexer.extract.rtf import read_rtf
 from indexer.extract.source import Extractor, Limits, Sink, Source
 
@@ -25,7 +26,10 @@ _SHOWN_TO, _SHOWN_CC = "0E04", "0E03"
 _SUBMITTED, _DELIVERED, _CREATED = 0x0039, 0x0E06, 0x3007
 _CODE_PAGE, _INTERNET_CODE_PAGE, _RECIPIENT_TYPE = 0x3FFD, 0x3FDE, 0x0C15
 """tags of properties ([MS-OXPROPS])"""
-_CC = 2
+_ID, _REFERENCES, _IN_REPLY_TO, _CONTENT_ID, _MEDIA_TYPE = "1035", "1039", "1042", "3712", "370E"
+_TO, _CC, _BCC = 1, 2, 3
+_FLAGS, _FLAG_STATUS = 0x0E07, 0x1090
+_READ, _UNSENT, _FOLLOW_UP = 1, 8, 2
 _EPOCH = 11_644_473_600
 """seconds from 1601, with which Windows' time begins, to 1970"""
 MAX_PARTS = 500
@@ -39,16 +43,17 @@ def extract(compound: Compound, depth: int, limits: Limits, member: Extractor) -
     reader = _Reader(sink, notes, depth, limits, member)
     reader.add_text(message)
     names = reader.add_attachments(message)
-    to, cc = message.recipients()
+    head = message.head(tuple(names))
     document = ExtractedDocument(
         text=sink.text,
         type="mail",
         title=message.subject,
         author=message.sender,
-        recipients="; ".join((*to, *cc))[:2_000],
+        recipients=head.recipients,
         modified=message.date,
         truncated=sink.truncated,
-        properties=(*(("cc", one) for one in cc), *(("attachment", name) for name in names if name)),
+        properties=head.properties,
+        message_ids=head.message_ids,
     )
     return Extraction(documents=(document,), notes=tuple(notes))
 
@@ -67,6 +72,10 @@ class _Storage:
     def number(self, tag: int, size: int = 4) -> int:
         """A property of `size` bytes, 0 when it is missing."""
         return int.from_bytes(self._numbers.get(tag, b"")[:size], "little")
+
+    def has(self, tag: int) -> bool:
+        """Whether there is such a number."""
+        return tag in self._numbers
 
     def data(self, tag: str, kind: str = "0102") -> bytes:
         return self.compound.read(f"{self.folder}__substg1.0_{tag}{kind}")
@@ -104,17 +113,32 @@ class _Message(_Storage):
                 return found
         return ""
 
-    def recipients(self) -> tuple[list[str], list[str]]:
-        """(to whom, who gets a copy)."""
-        found: tuple[list[str], list[str]] = ([], [])
+    def head(self, attachments: tuple[str, ...]) -> Letterhead:
+        """Who got it, its state, and the ids that tie it to its thread."""
+        people = self._recipients()
+        flags = self.number(_FLAGS)
+        states = (
+            "read" if flags & _READ else "unread",
+            *(("draft",) if flags & _UNSENT else ()),
+            *(("flagged",) if self.number(_FLAG_STATUS) == _FOLLOW_UP else ()),
+        )
+        return Letterhead(
+            to=tuple(people[_TO]), cc=tuple(people[_CC]), bcc=tuple(people[_BCC]), attachments=attachments,
+            states=states if self.has(_FLAGS) else (),
+            message_id=next(iter(ids_in(self.text(_ID))), ""),
+            answered_ids=(*ids_in(self.text(_REFERENCES)), *ids_in(self.text(_IN_REPLY_TO))),
+        )  # fmt: skip
+
+    def _recipients(self) -> dict[int, list[str]]:
+        """The people by how they got it: to them, as a copy, as a hidden copy."""
+        found: dict[int, list[str]] = {_TO: [], _CC: [], _BCC: []}
         for folder in self.folders("__recip_version1.0_"):
             one = _Storage(self.compound, folder, header=8)
-            person = _person(one.text(_NAME), one.text(_INTERNET_ADDRESS), one.text(_ADDRESS))
-            if person:
-                found[one.number(_RECIPIENT_TYPE) == _CC].append(person)
-        if not any(found):
-            shown = (one_line(self.text(tag)) for tag in (_SHOWN_TO, _SHOWN_CC))
-            found = tuple([one] if one else [] for one in shown)  # type: ignore[assignment]
+            if person := _person(one.text(_NAME), one.text(_INTERNET_ADDRESS), one.text(_ADDRESS)):
+                found.get(one.number(_RECIPIENT_TYPE), found[_TO]).append(person)
+        if not any(found.values()):
+            for way, tag in ((_TO, _SHOWN_TO), (_CC, _SHOWN_CC)):
+                found[way] = [shown for shown in (one_line(self.text(tag)),) if shown]
         return found
 
     @property
@@ -160,22 +184,25 @@ class _Reader:
         for folder in message.folders("__attach_version1.0_"):
             one = _Storage(message.compound, folder, header=8)
             name = one_line(one.text(_LONG_NAME) or one.text(_SHORT_NAME) or one.text(_NAME)).replace("/", "_")[-200:]
-            names.append(name)
+            if is_attachment(
+                name=name, media_type=one.text(_MEDIA_TYPE).lower(), disposition="", content_id=one.text(_CONTENT_ID)
+            ):
+                names.append(name)
             inner = f"{folder}__substg1.0_{_DATA}000D/"
             if self._sink.full:
                 continue
             if f"{inner}__properties_version1.0" in message.compound:
-                self._add_message(_Message(message.compound, inner, header=24), within + 1)
+                names += self._add_message(_Message(message.compound, inner, header=24), within + 1)
             else:
                 self._add_file(name, one.data(_DATA))
         return names
 
-    def _add_message(self, message: _Message, within: int) -> None:
+    def _add_message(self, message: _Message, within: int) -> list[str]:
         if self._depth + within > self._limits.max_depth:
-            return
+            return []
         self._sink.add("\n".join(line for line in (message.sender, message.subject) if line) + "\n")
         self.add_text(message)
-        self.add_attachments(message, within)
+        return self.add_attachments(message, within)
 
     def _add_file(self, name: str, data: bytes) -> None:
         self._sink.add(f"\n{name}\n" if name else "")

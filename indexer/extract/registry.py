@@ -12,7 +12,9 @@ from indexer.extract import (
     epub,
     html,
     mail,
+    media,
     notebook,
+    notes,
     office,
     ole,
     opendocument,
@@ -29,9 +31,9 @@ from indexer.extract.source import Extractor, Limits, NestedExtractor, Source
 EXTRACTORS: dict[str, Extractor] = {
     "text": texts.extract_text,
     "manual": texts.extract_manual,
-    "markdown": texts.titled("markdown", texts.markdown_title),
+    "markdown": notes.extract_markdown,
     "rst": texts.titled("markdown", texts.rst_title),
-    "org": texts.titled("markdown", texts.org_title),
+    "org": notes.extract_org,
     "latex": texts.titled("document", texts.latex_title),
     "pod": texts.extract_pod,
     "asciidoc": texts.titled("markdown", texts.asciidoc_title),
@@ -54,6 +56,9 @@ EXTRACTORS: dict[str, Extractor] = {
     "epub": epub.extract,
     "notebook": notebook.extract,
     "calendar": calendar.extract,
+    "picture": media.extract_picture,
+    "recording": media.recording("audio"),
+    "film": media.recording("video"),
 }
 """Kinds that hold one document, or several without files inside."""
 

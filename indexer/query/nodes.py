@@ -67,13 +67,14 @@ class Filter:
     """A condition on a document that does not touch its score."""
 
     kind: str
-    """what it looks at: ext, type, dir, lang, modified, size, or a property that is a date or a mark"""
+    """what it looks at: ext, type, dir, lang, modified, size, thread, links, or a property that is a date or a mark"""
     op: str
     """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
     value: FilterValue
     """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
-    lang: a code such as "en"; a mark: its value; a date: (start, end) seconds since the epoch, half-open [start, end);
-    size: (smallest, largest) bytes, both included; None is an open end"""
+    lang: a code such as "en"; thread: the id of a message; links: the name of a note; a mark: its value;
+    a date: (start, end) seconds since the epoch, half-open [start, end); size: (smallest, largest) bytes, both
+    included; None is an open end"""
     position: int = dataclasses.field(default=0, compare=False)
     """of the value"""
     length: int = dataclasses.field(default=0, compare=False)

@@ -50,7 +50,7 @@ FILTER_NAMES = {
     "ext": "ext", "extension": "ext", "filetype": "ext", "type": "type", "kind": "type",
     "dir": "dir", "folder": "dir", "in": "dir", "lang": "lang", "language": "lang",
     "modified": "modified", "date": "modified", "after": "modified", "before": "modified", "since": "modified",
-    "until": "modified", "size": "size",
+    "until": "modified", "size": "size", "thread": "thread", "links": "links", "linking": "links",
     **{alias: name for alias, name in NAMES.items() if PROPERTIES[name].kind != "text"},
 }  # fmt: skip
 """What may stand before a colon, and the kind of filter it makes."""
@@ -128,7 +128,7 @@ def _token(text: str, position: int, before: Token | None) -> Token:
 def _is_field(name: str, text: str, end: int) -> bool:
     """Whether `name` with its colon before `end` ties what follows: `is:` and `has:` only what they know."""
     if name in ("is", "has"):
-        word = _WORD.match(text, end)
+        word = _WORD.match(text, end + text.startswith('"', end))
         return word is not None and mark(name, word[0]) is not None
     return name in TEXT_NAMES or name in FILTER_NAMES
 
@@ -188,6 +188,7 @@ _ORDINARY_KEYS = frozenset({"data", "kid", "token", "please", "plane", "create",
 _NEEDS = {
     "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
     "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
+    "thread": "the id of a message", "links": 'the name of a note, as links:"Okapi BM25"',
     **{name: f"a value, as in {one.example}" for name, one in PROPERTIES.items() if one.kind != "text"},
 }  # fmt: skip
 
@@ -406,6 +407,8 @@ class _Parser:
             if value is None:
                 raise NotUnderstoodError(f"{kind}: {_NEEDS[kind]} is wanted")
             return "", value
+        if kind in ("thread", "links"):
+            return "", " ".join(text.split())
         return "", {"ext": extension, "type": document_type, "lang": language, "dir": folder}[kind](text)
 
 

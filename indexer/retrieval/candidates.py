@@ -18,7 +18,7 @@ from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.adjacency import among, phrase_starts
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
-from indexer.retrieval.matching import FolderIds, Matcher
+from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
 from indexer.retrieval.written import Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.columns import Columns
@@ -90,6 +90,7 @@ def find(
     limit: int,
     languages: tuple[str, ...],
     folder_ids: FolderIds,
+    named_ids: NamedIds = nothing_named,
     texts: Texts = nothing_written,
     narrow: Mask | None = None,
     by_date: bool = False,
@@ -104,7 +105,7 @@ def find(
     query in meaning, are candidates whatever words they hold; they count as matches only if they match.
     """
     lookup = ConceptLookup(snapshot, languages, texts)
-    matcher = Matcher(lookup, folder_ids)
+    matcher = Matcher(lookup, folder_ids, named_ids)
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)

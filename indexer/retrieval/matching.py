@@ -21,13 +21,21 @@ from indexer.text.analysis import fold, sequence
 
 FolderIds = Callable[[str], set[int]]
 """the ids of the documents below a folder that is given by its absolute path"""
+NamedIds = Callable[[str, str], set[int]]
+"""the ids of the documents that a name stands for: ("thread", the id of a message), ("links", the name of a note)"""
+
+
+def nothing_named(kind: str, name: str) -> set[int]:
+    """For an index without mails and notes."""
+    return set()
 
 
 class Matcher:
     """Evaluates the tree of one query over one snapshot."""
 
-    def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds) -> None:
+    def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds, named_ids: NamedIds = nothing_named) -> None:
         self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
+        self._named_ids = named_ids
         self._counts = lookup.counts
         self._holding: dict[Concept, Mask] = {}
 
@@ -106,6 +114,8 @@ class Matcher:
                 return _within(documents["size"], smallest, None if largest is None else largest + 1)
             case "dir", str(folder):
                 return self._folder(folder)
+            case ("thread" | "links") as kind, str(name):
+                return self.snapshot.having(self._named_ids(kind, name))
             case kind, value:
                 mask = self._none()
                 mask[self.snapshot.postings(TAG_FIELD, f"{kind}={fold(str(value))}").docs] = True

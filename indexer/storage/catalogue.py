@@ -25,6 +25,7 @@ import msgspec
 
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import IndexDamaged, IndexerError
+from indexer.storage import threads
 from indexer.storage.unwritable import connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ TABLES = (
     "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
     "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
     "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # a search found them gone
+    *threads.TABLES,
 )
 
 FIRST_META: dict[str, object] = {
@@ -390,6 +392,16 @@ class Catalogue:
         query = "SELECT doc_id FROM documents JOIN files USING (file_id) WHERE path = ? ORDER BY doc_id"
         return tuple(row[0] for row in self._rows(query, os.fsencode(path)))
 
+    def threads_of(self, doc_ids: Iterable[int]) -> dict[int, threads.Thread]:
+        """The thread of each of those documents that are mails with an id."""
+        with plain_errors(self.path):
+            return threads.threads_of(self.connection, doc_ids)
+
+    def doc_ids_of_thread(self, thread: str) -> set[int]:
+        """The mails of the thread with that name, or with a message of that id."""
+        with plain_errors(self.path):
+            return threads.doc_ids_in(self.connection, thread)
+
     def doc_ids(self) -> set[int]:
         """All documents."""
         return {row[0] for row in self._rows("SELECT doc_id FROM documents")}
@@ -504,6 +516,8 @@ class Batch:
     files: list[StoredFile] = field(default_factory=list)
     documents: list[tuple[Any, ...]] = field(default_factory=list)
     texts: list[tuple[int, bytes]] = field(default_factory=list)
+    mails: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    """document and message ids, as indexer.storage.threads ties them"""
     replaced: list[int] = field(default_factory=list)
     """file ids whose old rows go"""
     touched: list[tuple[int, int]] = field(default_factory=list)
@@ -525,6 +539,8 @@ class Batch:
         )  # fmt: skip
         if document.text_z:
             self.texts.append((doc_id, document.text_z))
+        if document.message_ids:
+            self.mails.append((doc_id, document.message_ids))
         self.n_text_bytes += len(document.text_z)
 
     def __bool__(self) -> bool:
@@ -571,6 +587,7 @@ class CatalogueWriter:
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
+            threads.tie(connection, batch.mails)
             connection.executemany("UPDATE files SET changed_ns = ? WHERE file_id = ?", batch.touched)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
             _set(connection, {"generation": generation})
@@ -621,6 +638,7 @@ def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
 def compact(catalogue: Catalogue) -> None:
     """Give the space of removed documents back to the disk."""
     with plain_errors(catalogue.path):
+        threads.forget_empty(catalogue.connection)
         catalogue.connection.execute("VACUUM")
         catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -650,6 +668,7 @@ def _delete_files(connection: Connection, file_ids: Sequence[int]) -> None:
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
+    threads.untie(connection, file_ids)
     of_file = "(SELECT doc_id FROM documents WHERE file_id = ?)"
     connection.executemany(f"DELETE FROM texts WHERE doc_id IN {of_file}", ((file_id,) for file_id in file_ids))
     connection.executemany("DELETE FROM documents WHERE file_id = ?", ((file_id,) for file_id in file_ids))

@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from indexer.properties import NAMES, PROPERTIES, mark, marks, moment, moments, shown
+from indexer.properties import NAMES, PROPERTIES, mark, marks, moment, moments, note_key, note_names, shown
 from indexer.query.parse import FILTER_NAMES, TEXT_NAMES, parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
@@ -120,7 +120,7 @@ def test_properties_are_merged_and_removed_as_texts_are(make_index: MakeIndex, f
 
 def test_marks() -> None:
     """Tags without their sign, those above them too, each folded; states by one name; what there is, as has=."""
-    assert marks(NOTE) == {"tag=food", "tag=food/soup", "tag=two words", "has=tag", "has=link"}
+    assert marks(NOTE) == {"tag=food", "tag=food/soup", "tag=two words", "has=tag", "has=link", "link=okapi"}
     assert marks(MAIL) == {"has=cc", "has=attachment", "is=unread"}
     assert marks((("mood", "x"), ("is", "nonsense"))) == set()
     assert (mark("is", "starred"), mark("is", "foo"), mark("has", "keywords")) == ("flagged", None, "tag")
@@ -148,3 +148,26 @@ def test_every_name_is_known_to_the_query_language() -> None:
 def test_shown_by_name() -> None:
     """Values in order under each name."""
     assert shown(NOTE) == {"tag": ["#Food/Soup", "Two  Words"], "link": ["Okapi"]}
+
+
+@pytest.mark.parametrize(
+    ("link", "key"),
+    [
+        ("notes/Okapi BM25.md#Formula", "okapi bm25"),
+        ("Okapi  BM25", "okapi bm25"),
+        ("OKAPI BM25.org", "okapi bm25"),
+        ("..\\Café.MD", "cafe"),
+        ("paper.pdf", "paper.pdf"),
+        ("v1.2", "v1.2"),
+        (".md", ""),
+    ],
+)
+def test_the_name_that_links_are_compared_by(link: str, key: str) -> None:
+    """Neither folder, ending, heading, case nor accent; other files keep their ending."""
+    assert note_key(link) == key
+
+
+def test_the_names_of_a_note() -> None:
+    """File, title, aliases and ids, each folded."""
+    names = note_names("/n/okapi-bm25.md", "Okapi BM25", (("alias", "BM 25"), ("id", "AB-1"), ("tag", "x")))
+    assert names == {"okapi-bm25", "okapi bm25", "bm 25", "ab-1"}

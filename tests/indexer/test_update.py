@@ -104,6 +104,25 @@ def test_changed_and_deleted_files_follow(device: Device) -> None:
     assert device.agrees()
 
 
+def test_a_mail_that_was_read_is_a_move(device: Device) -> None:
+    """A mail program that marks a mail renames its file: the mail keeps its place, and has its new state and thread."""
+    mail = "From: a@b\nSubject: s\nMessage-ID: <{}@x>\nReferences: <root@x>\n\nheron\n"
+    new = device.write("Mail/new/1789000000.M1P1.host", mail.format("one"))
+    device.write("Mail/cur/1789000001.M1P1.host:2,S", mail.format("two"))
+    device.updater().scan()
+    old_id = device.catalogue.doc_ids_of(new)[0]
+    assert ("is", "unread") in device.catalogue.documents([old_id])[old_id].properties
+    os.rename(new, read := str(device.files / "Mail/cur/1789000000.M1P1.host:2,RS"))
+    summary = device.updater().scan()
+    assert (summary.n_new, summary.n_moved, summary.n_removed, summary.n_unchanged) == (0, 1, 0, 1)
+    assert device.moves == [(new, read)]
+    doc_id = device.catalogue.doc_ids_of(read)[0]
+    properties = device.catalogue.documents([doc_id])[doc_id].properties
+    assert [value for name, value in properties if name == "is"] == ["read", "answered"]
+    assert device.catalogue.threads_of([doc_id])[doc_id].n_messages == 2
+    assert device.catalogue.doc_ids_of_thread("root@x") == device.catalogue.doc_ids()
+
+
 def named(device: Device) -> dict[str, tuple[str, str, int]]:
     """Path below the folder -> state, kind of failure, number of documents."""
     rows = {path: device.catalogue.file(path) for path in device.catalogue.paths()}

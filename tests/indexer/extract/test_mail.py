@@ -7,8 +7,13 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
+from indexer.extract.registry import extract_source
+from indexer.extract.source import Limits, Source
 
 PLAIN = (
     "From: =?utf-8?q?Bj=C3=B6rk?= <bjork@example.org>\r\nTo: Ann <ann@example.org>, ben@example.org\r\n"
@@ -24,6 +29,10 @@ def message(body: str = "zebra body") -> EmailMessage:
     return mail
 
 
+def attached(document: ExtractedDocument) -> list[str]:
+    return [value for name, value in document.properties if name == "attachment"]
+
+
 def test_headers_become_fields(single) -> None:
     """Sender, recipients, subject and date are read with their encoded words undone."""
     document = single("a.eml", PLAIN)
@@ -33,6 +42,9 @@ def test_headers_become_fields(single) -> None:
     assert document.modified == datetime(2024, 1, 1, 0, 0, tzinfo=UTC).timestamp()
     assert document.text.strip() == "zebra body"
     assert document.type == "mail"
+    assert document.properties == (
+        ("to", "Ann <ann@example.org>"), ("to", "ben@example.org"), ("cc", "c@example.org"),
+    )  # fmt: skip
 
 
 def test_of_alternatives_the_plain_text_is_read(single) -> None:
@@ -52,8 +64,9 @@ def test_attachments_are_read_by_their_kind(single, zipped) -> None:
     mail.add_attachment(b"<title>T</title><p>zebrahtml", maintype="text", subtype="html", filename="p.html")
     mail.add_attachment(zipped({"in/x.txt": "zebrazip"}), maintype="application", subtype="zip", filename="z.zip")
     mail.add_attachment(b"\x89PNGzebra", maintype="image", subtype="png", filename="holiday.png")
-    words = single("a.eml", mail.as_bytes()).text.split()
-    assert {"body", "a;zebracsv", "zebrahtml", "T", "zebrazip", "holiday.png"} <= set(words)
+    found = single("a.eml", mail.as_bytes())
+    assert {"body", "a;zebracsv", "zebrahtml", "T", "zebrazip"} <= set(found.text.split())
+    assert attached(found) == ["t.csv", "p.html", "z.zip", "holiday.png"]
 
 
 def test_a_damaged_attachment_is_a_note(extract) -> None:
@@ -137,3 +150,112 @@ def test_a_mail_in_utf_16_is_read(single, codec) -> None:
     document = single("a.eml", "Subject: Zebra\nFrom: Ann <ann@x>\n\nGrüße an alle\n".encode(codec))
     assert (document.title, document.author) == ("Zebra", "Ann <ann@x>")
     assert document.text.strip() == "Grüße an alle"
+
+
+def test_pictures_in_the_text_and_signatures_are_no_attachments(single) -> None:
+    """What a mail program adds by itself is not listed; a picture that a person attached is."""
+    mail = message("body")
+    mail.add_alternative("<img src='cid:logo'>", subtype="html")
+    page = mail.get_payload()[1]
+    page.add_related(b"\x89PNG", "image", "png", cid="<logo>", filename="image001.png")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="photo.png", cid="<photo>")
+    mail.add_attachment(b"0", maintype="application", subtype="pkcs7-signature", filename="smime.p7s")
+    mail.add_attachment(b"-", maintype="application", subtype="pgp-signature", filename="signature.asc")
+    assert attached(single("a.eml", mail.as_bytes())) == ["photo.png"]
+
+
+def test_attachments_of_forwarded_mails_are_listed(single) -> None:
+    """Those inside a mail inside the mail, packed as it is, and inside a file of mail."""
+    inner = message("inner")
+    inner.add_attachment(b"x", maintype="application", subtype="octet-stream", filename="deep.bin")
+    outer = message("outer")
+    outer.add_attachment(inner)
+    outer.add_attachment(inner.as_bytes(), maintype="application", subtype="octet-stream", filename="saved.eml")
+    assert attached(single("a.eml", outer.as_bytes())) == ["deep.bin", "saved.eml"]
+
+
+def test_ids_tie_a_mail_to_those_it_answers(single) -> None:
+    """Its own first, then References from the oldest on, then In-Reply-To, over folded lines, none twice."""
+    mail = "Message-ID: <c@x>\nReferences: <a@x>\n <b@x>\nIn-Reply-To: <b@x> (your mail of Monday)\nSubject: s\n\nb\n"
+    document = single("a.eml", mail)
+    assert document.message_ids == ("c@x", "a@x", "b@x")
+    assert ("message-id", "c@x") in document.properties
+    assert single("a.eml", "Subject: s\nReferences: <a@x>\n\nb").message_ids == ("", "a@x")
+    assert single("a.eml", "Subject: s\n\nb").message_ids == ()
+    long = "".join(f"<{i}@x> " for i in range(100))
+    ids = single("a.eml", f"Message-ID: <me@x>\nReferences: {long}\n\nb").message_ids
+    assert (ids[:2], ids[-1], len(ids)) == (("me@x", "0@x"), "99@x", 31)
+
+
+@pytest.mark.parametrize(
+    ("name", "headers", "states"),
+    [
+        ("cur/1789000000.M1P2.host:2,S", "", ["read"]),
+        ("cur/1789000000.M1P2.host:2,FRS", "", ["read", "flagged", "answered"]),
+        ("cur/1789000000.M1P2.host:2,", "", ["unread"]),
+        ("cur/1789000000.M1P2.host;2,D", "", ["unread", "draft"]),
+        ("new/1789000000.M1P2.host", "", ["unread"]),
+        ("a.eml", "", []),
+        ("a.eml", "Status: RO\nX-Status: AF\n", ["read", "answered", "flagged"]),
+        ("a.eml", "Status: O\n", ["unread"]),
+        ("a.eml", "X-Mozilla-Status: 0007\n", ["read", "answered", "flagged"]),
+        ("a.eml", "X-Mozilla-Status: 0000\n", ["unread"]),
+        ("a.eml", "X-Mozilla-Status: what\n", []),
+        ("a.eml", "X-Gmail-Labels: Inbox,Unread,Starred,Work\n", ["unread", "flagged"]),
+    ],
+)
+def test_states(single, name: str, headers: str, states: list[str]) -> None:
+    """By a Maildir's name, or by what mail programs write; nothing where nothing is known."""
+    found = single(name, f"{headers}From: a@b\nSubject: s\n\nb\n").properties
+    assert [value for key, value in found if key == "is"] == states
+
+
+def test_tags_that_mail_programs_keep(single) -> None:
+    """Labels and keywords; not those that are folders, states or a program's own."""
+    head = (
+        "X-Mozilla-Keys: $label1 family NonJunk\nX-Gmail-Labels: Inbox,Opened,Category updates,Tax 2024\nTo: a@b\n\nb"
+    )
+    assert [value for key, value in single("a.eml", head).properties if key == "tag"] == ["family", "Tax 2024"]
+
+
+def test_apple_mail(single) -> None:
+    """The number before the message and the list behind it are no text; its flags are states."""
+    mail = "From: a@b\nSubject: s\n\nbody\n"
+    data = (
+        f"{len(mail)}\n{mail}<?xml version='1.0'?><plist><dict><key>flags</key>\n<integer>17</integer></dict></plist>"
+    )
+    document = single("1.emlx", data)
+    assert document.text.strip() == "body"
+    assert [value for key, value in document.properties if key == "is"] == ["read", "flagged"]
+
+
+def test_a_mailbox_of_thunderbird(extract) -> None:
+    """Messages begin at "From - date" or at a bare "From "; what was deleted there is not read; numbers stay."""
+    one = "From - Mon Jan 01 00:00:00 2024\r\nX-Mozilla-Status: 0001\r\nSubject: one\r\n\r\nbody\r\n\r\n"
+    gone = "From \r\nX-Mozilla-Status: 0009\r\nX-Mozilla-Status2: 00000000\r\nSubject: gone\r\n\r\nbody\r\n\r\n"
+    three = "From \r\nX-Mozilla-Status: 0000\r\nSubject: three\r\n\r\nFrom \r\nthe mountains\r\n\r\n"
+    for name in ("Inbox", "Family", "Local Folders/Archives"):
+        found = extract(name, one + gone + three)
+        assert [(document.part, document.title) for document in found.documents] == [
+            ("message 1", "one"), ("message 3", "three"),
+        ]  # fmt: skip
+    assert "the mountains" in extract("Family", three).documents[0].text
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["From", "To", "Cc", "Subject", "Date", "Message-ID", "References", "Status", "Content-Type",
+                         "X-Mozilla-Status", "X-Gmail-Labels", "Content-Disposition"]),
+        st.text(alphabet="=?utf-8bqQB<>@;:\"\\,()\t ab.é\u202e\ud800\0", max_size=60), max_size=6,
+    ),
+    st.sampled_from(["a.eml", "cur/1789000000.M1P2.host:2,S"]),
+)  # fmt: skip
+def test_no_header_is_too_odd(headers: dict[str, str], name: str) -> None:
+    """Whatever stands in the headers of a mail, it is read, and all that is told of it can be stored."""
+    head = "".join(f"{key}: {value}\n" for key, value in headers.items()) + "X-End: 1\n\nzebra\n"
+    data = head.encode("utf-8", "surrogatepass")
+    document = extract_source(Source(name=name, data=data), Limits()).documents[0]
+    assert document.text.strip() in ("zebra", "")
+    values = [value for _, value in document.properties]
+    assert values == [" ".join(value.encode().decode().split()) for value in values]
+    assert all(one.encode() for one in document.message_ids[1:])

@@ -28,7 +28,20 @@ def test_a_message_is_a_mail(single: Single) -> None:
     assert document.recipients == "Bob <bob@example.org>; carl@example.org; Dora <dora@example.org>"
     assert document.modified == 1_000_000_000
     assert document.text == "Dear all,\nhello\n"
-    assert document.properties == (("cc", "Dora <dora@example.org>"),)
+    assert document.properties == (
+        ("to", "Bob <bob@example.org>"), ("to", "carl@example.org"), ("cc", "Dora <dora@example.org>"),
+    )  # fmt: skip
+
+
+def test_ids_states_and_pictures_are_told_as_of_any_mail(single: Single) -> None:
+    """Flags 1 read and 8 not sent, follow-up 2 flagged; the ids of its thread; a hidden copy."""
+    texts = {"1035": "<b@x>", "1039": "<root@x> <a@x>", "1042": "<a@x>", "1000": "text"}
+    numbers = {0x0E07: struct.pack("<Q", 9), 0x1090: struct.pack("<Q", 2)}
+    document = single("a.msg", message(texts, numbers=numbers, people=[("Eve", "eve@x", 3)]))
+    assert document.message_ids == ("b@x", "root@x", "a@x")
+    assert document.properties == (
+        ("bcc", "Eve <eve@x>"), ("is", "read"), ("is", "draft"), ("is", "flagged"), ("message-id", "b@x"),
+    )  # fmt: skip
 
 
 def test_attachments_are_read_by_their_names(extract: Extract) -> None:

@@ -17,6 +17,7 @@ from tests.indexer.query.typed import NOW, any_text, queryish
 @example("NOT --x", False)
 @example("-AND", False)
 @example('NOT(NOT"0', False)
+@example('IS:UNREAD has:tag thread:a@b links:"A b"', False)
 def test_canonical_text_means_the_same(text: str, as_you_type: bool) -> None:
     """parse(render(query)) gives the same tree, is as plain, and has nothing to complain about but misspelt fields."""
     query = parse(text, now=NOW, as_you_type=as_you_type)

@@ -1,0 +1,120 @@
+"""Mail and notes as a person asks for them, on a real folder: people, states, attachments, threads, tags, links."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from app.indexing import update_index
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
+from app.settings import IndexSettings, LearningSettings, Paths, Settings
+
+
+def mail(number: int, subject: str, sender: str, text: str, *, answers: str = "", **headers: str) -> bytes:
+    message = EmailMessage()
+    message["From"], message["Subject"], message["Message-ID"] = sender, subject, f"<m{number}@x>"
+    message["Date"] = f"Mon, 0{number} Jan 2024 10:00:00 +0000"
+    if answers:
+        message["In-Reply-To"] = f"<{answers}@x>"
+    for name, value in headers.items():
+        message[name.replace("_", "-")] = value
+    message.set_content(text)
+    if "plan" in text:
+        message.add_attachment(b"%PDF", maintype="application", subtype="octet-stream", filename="garden plan.bin")
+    return message.as_bytes()
+
+
+ANN, BEN, EVE = "Ann Berg <ann@example.org>", "Ben <ben@example.org>", "Eve <eve@example.org>"
+MAILS = {
+    "Mail/cur/1704103201.M1P1.host:2,S": mail(1, "Garden", ANN, "heron plan attached", To=BEN),
+    "Mail/cur/1704103202.M1P1.host:2,RS": mail(2, "Re: Garden", BEN, "heron indeed", To=ANN, Cc=EVE, answers="m1"),
+    "Mail/new/1704103203.M1P1.host": mail(3, "Re: Garden", EVE, "a third heron", To=ANN, answers="m2"),
+    "Mail/cur/1704103204.M1P1.host:2,FS": mail(4, "Garden", EVE, "another heron, another garden", To=ANN),
+    "box": b"From - Fri Jan 05 10:00:00 2024\r\nX-Mozilla-Status: 0000\r\n"
+    + mail(5, "Re: Garden", ANN, "heron in the box", To=BEN, answers="m3").replace(b"\n", b"\r\n"),
+}
+NOTES = {
+    "notes/okapi-bm25.md": "---\ntitle: Okapi BM25\naliases: [best match]\ntags: [search/ranking]\n---\nA formula.\n",
+    "notes/by name.md": "See [[okapi-bm25]].\n",
+    "notes/by title.md": "See [[Okapi BM25#Formula|it]].\n",
+    "notes/by alias.md": "See [[Best Match]]. #search\n",
+    "notes/by path.md": "See [it](../notes/okapi-bm25.md).\n",
+    "notes/by word.md": "Okapi BM25 is only named.\n",
+    "notes/other.md": "See [[Okapi]].\n",
+    "notes/roam.org": ":PROPERTIES:\n:ID: ab-12\n:END:\n#+title: Roam note\n\ntext\n",
+    "notes/from roam.org": "#+title: From\n\nSee [[id:ab-12][it]].\n",
+}
+
+
+@pytest.fixture(scope="module")
+def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    base = tmp_path_factory.mktemp("mail")
+    for name, content in (MAILS | NOTES).items():
+        path: Path = base / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    paths = Paths(base / "config", base / "data")
+    update_index(Settings(index=IndexSettings(workers=1)), paths, roots=[str(base / "home")])
+    opened = Search(Settings(learning=LearningSettings(exploration=0.0)), paths)
+    yield opened
+    opened.close()
+
+
+def ask(search: Search, text: str) -> ResultPage:
+    page = search.search(SearchRequest(text))
+    assert page.problems == ()
+    return page
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("from:ann", {1, 5}),
+        ("to:ann", {2, 3, 4}),
+        ("to:eve", {2}),
+        ("cc:eve", {2}),
+        ("cc:ann", set()),
+        ("subject:garden heron is:read", {1, 2, 4}),
+        ("is:unread", {3, 5}),
+        ("is:flagged", {4}),
+        ("is:answered", {2}),
+        ("has:attachment", {1}),
+        ("attachment:plan", {1}),
+        ("thread:m2@x", {1, 2, 3, 5}),
+        ("thread:<m5@x> -from:ann", {2, 3}),
+        ("thread:m4@x", {4}),
+        ("thread:m9@x", set()),
+    ],
+)
+def test_mail(search: Search, text: str, numbers: set[int]) -> None:
+    """By people, state, attachment and thread; a thread goes over folders and mailboxes, a subject makes none."""
+    assert {day_of(hit.modified) for hit in ask(search, f"{text} type:mail").hits} == numbers
+
+
+def day_of(moment: float) -> int:
+    return round((moment - 1_704_103_200) / 86_400) + 1
+
+
+@pytest.mark.parametrize("name", ["Okapi BM25", "okapi-bm25", "notes/okapi-bm25.md", "best match", "OKAPI bm25"])
+def test_links_to_a_note(search: Search, name: str) -> None:
+    """By each of its names those that link to it by any of its names; not those that only name it."""
+    found = {os.path.basename(hit.path) for hit in ask(search, f'links:"{name}"').hits}
+    assert found == {"by name.md", "by title.md", "by alias.md", "by path.md"}
+
+
+def test_links_by_an_id(search: Search) -> None:
+    """As org-roam links; and what nothing links to has no links."""
+    assert [os.path.basename(hit.path) for hit in ask(search, 'links:"roam note"').hits] == ["from roam.org"]
+    assert ask(search, "links:nothing").hits == ()
+
+
+def test_tags_of_notes(search: Search) -> None:
+    """From the head and from the text; a tag stands for those below it."""
+    found = {os.path.basename(hit.path) for hit in ask(search, "tag:search").hits}
+    assert found == {"okapi-bm25.md", "by alias.md"}
+    assert [os.path.basename(hit.path) for hit in ask(search, "tag:search/ranking").hits] == ["okapi-bm25.md"]

@@ -26,6 +26,7 @@ from app.tui.messages import (
     IndexChanged,
     Learned,
     PreviewMade,
+    RecentRead,
     SnippetsMade,
 )
 from indexer.text.printable import safe_line
@@ -181,6 +182,14 @@ class Session:
         self.run(arrived.set)
         arrived.wait(CLOSING_SECONDS)
         return self._engine.pending_outcomes() if self._engine is not None else []
+
+    def want_recent(self) -> None:
+        """What was opened and changed lately, for the empty screen."""
+        self._lanes["record"].put(self._read_recent)
+
+    def _read_recent(self) -> None:
+        if self._engine is not None:
+            self.tell(RecentRead(self._engine.recent()))
 
     def failures(self) -> list[tuple[str, str]]:
         """The files that could not be read, and why; waits for the catalogue, so it is called in a worker."""

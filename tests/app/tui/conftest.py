@@ -76,6 +76,7 @@ class FakeSearch:
         self.opened_paths: list[str] = []
         self.left: list[ResultPage] = []
         self.moved: list[tuple[str, str]] = []
+        self.lately: tuple[Hit, ...] = ()
         self.unread: list[tuple[str, str]] = []
         self.snippet_rows: list[int] = []
         self.closed = False
@@ -134,6 +135,11 @@ class FakeSearch:
     def leave(self, page: ResultPage) -> str | None:
         self.left.append(page)
         return "learned from 1 pick"
+
+    def recent(self) -> ResultPage:
+        found = replace(self.search(SearchRequest("")), hits=self.lately, page_id=0, words=())
+        self.requests.pop()
+        return found
 
     def failures(self) -> list[tuple[str, str]]:
         return self.unread

@@ -39,7 +39,7 @@ from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ModelError
+from foltr.errors import ModelError, ShapeError
 from foltr.federated.aggregation.rows import middle_of
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
@@ -128,6 +128,8 @@ class Learner:
         `common` says, each time anew, which ranker of this device's group has its share in each score.
         """
         self.prior = np.array(theta0, dtype=np.float64)
+        if self.prior.shape != (len(feature_names),):
+            raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.pace = pace or Pace.even(len(self.prior))
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash

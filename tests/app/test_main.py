@@ -28,7 +28,10 @@ def test_a_question_ends_at_once_with_all_that_it_printed(device: Device) -> Non
 
 def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
     """With a thread at work the process ends in the ordinary way, as it does for every other command."""
-    thread = "import threading; t = threading.Timer(0.2, print, ['done']); t.start(); "
+    thread = (
+        "import threading; end = threading.main_thread().join; "
+        "threading.Thread(target=lambda: (end(), print('done'))).start(); "
+    )
     assert ended(device, thread + "main()", "why", "notes").stdout.endswith("done\n")
     assert ended(device, "print(main())", "status").stdout.endswith("\n0\n")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from app.settings import Paths, Settings, index_roots
@@ -23,6 +24,7 @@ from indexer.files.why import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
+from indexer.storage.file_lock import FileLock
 from indexer.update import Job, Moves, Updater, open_catalogue
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
@@ -139,11 +141,28 @@ def watch(
     stop: threading.Event | None = None,
     pause_on_battery: bool = False,
 ) -> None:
-    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process writes."""
-    from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
-
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
     stop = stop or threading.Event()
     give_way()
+    paths.create_data_dir()
+    with closing(FileLock(paths.watch_lock)) as place:
+        while not place.take():
+            on_progress(Progress(phase="idle", note=f"{place.read() or 'another process'} follows the changes"))
+            if stop.wait(2.0):
+                return
+        place.write(f"{holder} (process {os.getpid()})")
+        _follow(
+            settings, paths, roots=roots, holder=holder, on_progress=on_progress, stop=stop,
+            pause_on_battery=pause_on_battery,
+        )  # fmt: skip
+
+
+def _follow(
+    settings: Settings, paths: Paths, *, roots: Sequence[str] | None, holder: str, on_progress: OnProgress,
+    stop: threading.Event, pause_on_battery: bool,
+) -> None:  # fmt: skip
+    from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
+
     rebuild = False
     while not stop.is_set():
         try:

@@ -71,6 +71,11 @@ class Paths:
         return self.data_dir / "state.sqlite"
 
     @property
+    def watch_lock(self) -> Path:
+        """Held by the one process that follows the changes of files."""
+        return self.data_dir / "watch.lock"
+
+    @property
     def key(self) -> Path:
         """32 random bytes that key the hashes of picks."""
         return self.data_dir / "key"

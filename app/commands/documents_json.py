@@ -43,6 +43,8 @@ def document_line(
         "by_meaning": hit.by_meaning,
         "missing_words": list(hit.missing_words),
         "properties": shown(hit.properties),
+        "thread": hit.thread,
+        "n_in_thread": hit.n_in_thread,
         "copies": [path_fields(copy) for copy in hit.copies],
         "also_as": [path_fields(twin) for twin in hit.twins],
     }

@@ -45,6 +45,10 @@ class Hit:
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()
     """paths of the same text in other formats, collapsed into this result"""
+    thread: str = ""
+    """of a mail, the name that `thread:` finds its thread by; other mails of it are collapsed into this result"""
+    n_in_thread: int = 0
+    """mails of that thread that are indexed, whether they match or not"""
     missing_words: tuple[str, ...] = ()
     """words of a plain query that it does not hold, folded; () when it holds all, or where operators were written"""
     missing: bool = False

@@ -43,6 +43,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", shown=True),
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("sizes", "z,alt+z", "Sizes", "Show or hide the sizes of the files."),
+    Action("thread", "t,alt+i", "Thread", "Show the mails of the selected one's thread; there, go back to the query."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", shown=True),
     Action("suggestion", "f8,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),

@@ -27,7 +27,7 @@ from app.search.results import Hit, ResultPage, Snippet
 from app.tui.keys import BY_ID, actions_of
 from app.tui.line_view import LineView
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from app.wording import also_as, columns, day, fit, fit_path, short_path, size
+from app.wording import also_as, columns, day, fit, fit_path, in_thread, short_path, size
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
@@ -75,9 +75,9 @@ def title_of(hit: Hit) -> str:
 
 
 def marks_of(hit: Hit, why: str) -> str:
-    """What is special about a result: why it stands where it stands, copies, other formats, a file that is gone."""
+    """What is special about a result: why it stands there, its thread, copies, other formats, a file that is gone."""
     copies = f"+{len(hit.copies)}" if hit.copies else ""
-    marks = ("file is gone" if hit.missing else "", why, copies, also_as(hit.twins))
+    marks = ("file is gone" if hit.missing else "", why, in_thread(hit.n_in_thread), copies, also_as(hit.twins))
     return "  ".join(mark for mark in marks if mark)
 
 

@@ -96,6 +96,35 @@ def test_mail(search: Search, text: str, numbers: set[int]) -> None:
     assert {day_of(hit.modified) for hit in ask(search, f"{text} type:mail").hits} == numbers
 
 
+def test_a_thread_shares_a_row(search: Search) -> None:
+    """Its best mail stands for it and says how many there are; a mail alone and a note are as ever."""
+    page = ask(search, "heron")
+    mails = [(hit.n_in_thread, day_of(hit.modified)) for hit in page.hits if hit.type == "mail"]
+    assert sorted(n for n, _ in mails) == [1, 4]
+    assert [hit.rank for hit in page.hits] == list(range(1, len(page.hits) + 1))
+    assert all(hit.thread == "" for hit in page.hits if hit.type != "mail")
+    assert page.n_matches == len(page.hits) + 3
+    best = next(hit for hit in page.hits if hit.n_in_thread == 4)
+    one_by_one = ask(search, f"heron thread:{best.thread}")
+    assert {day_of(hit.modified) for hit in one_by_one.hits} == {1, 2, 3, 5}
+    assert one_by_one.hits[0].doc_id == best.doc_id
+    for order in ("modified", "name", "bm25"):
+        assert len(search.search(SearchRequest("heron", order=order)).hits) == len(page.hits)
+    newest = search.search(SearchRequest("heron type:mail", order="modified")).hits[0]
+    assert (day_of(newest.modified), newest.n_in_thread) == (5, 4)
+
+
+def test_the_lesson_is_about_the_mail_that_was_shown(search: Search) -> None:
+    """A click on a row is one on the mail that stands for the thread."""
+    page = ask(search, "heron garden")
+    hit = next(hit for hit in page.hits if hit.n_in_thread == 4)
+    assert page.features.shape[0] == len(page.hits)
+    search.opened(page, hit)
+    search.leave(page)
+    again = ask(search, "heron garden")
+    assert again.hits[0].doc_id == hit.doc_id
+
+
 def day_of(moment: float) -> int:
     return round((moment - 1_704_103_200) / 86_400) + 1
 

@@ -23,7 +23,7 @@ _OWN = re.compile(rf"catalogue\.sqlite{_DATABASE}|state\.sqlite{_DATABASE}|key|r
 _INDEX = re.compile(
     r"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.lock(\.held(-journal)?)?|meaning\.vectors(\..*)?"
 )
-_UNITS = "foltr-search*.service"
+_UNITS = "foltr-search*.s*"
 
 
 class InUseError(FoltrError):

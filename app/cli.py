@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 NAME = "foltr-search"
+PICK = "--pick"
 
 COMMANDS: Mapping[str, str] = {
     "index": "app.commands.index",
@@ -55,6 +56,7 @@ COMMANDS: Mapping[str, str] = {
 EXAMPLES = """
 foltr-search                          the screen, over everything indexed
 foltr-search ~/Documents              the screen, on one folder
+vim "$(foltr-search --pick)"          choose a file on the screen, for another program
 foltr-search index ~/Documents        index a folder, and remember it
 foltr-search search 'tax 2024 ext:pdf'
 foltr-search open 1                   open the first result of the last search
@@ -77,6 +79,10 @@ class DeviceProgram(Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "--simulate":  # what follows is the laboratory's own command line
             ctx.meta["foltr.simulate"] = args[1:]
+            args = []
+        elif args and args[0].startswith("-") and PICK in args:  # its options may stand before and after it
+            at = args.index(PICK)
+            ctx.meta["foltr.pick"] = [*args[:at], *args[at + 1 :]]
             args = []
         return super().parse_args(ctx, args)
 
@@ -127,6 +133,9 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
 @click.option(
     "--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate DATASET [OPTIONS]..."
 )
+@click.option(
+    PICK, is_flag=True, expose_value=False, help="Choose files on the screen and print their paths: --pick --help."
+)
 @click.pass_context
 def program(ctx: click.Context) -> int:
     """Search your own files from the terminal, ranked by what you open.
@@ -136,6 +145,8 @@ def program(ctx: click.Context) -> int:
     """
     if "foltr.simulate" in ctx.meta:
         return _simulate(ctx.meta["foltr.simulate"])
+    if "foltr.pick" in ctx.meta:
+        return _pick(ctx, ctx.meta["foltr.pick"])
     if ctx.invoked_subcommand is not None:
         return 0
     from app.commands.screen import open_screen
@@ -147,6 +158,14 @@ def _simulate(arguments: Sequence[str]) -> int:
     """The laboratory's own command line; it says itself when its extra is not installed."""
     laboratory = importlib.import_module("simulation.cli")
     code: int = laboratory.main(list(arguments))
+    return code
+
+
+def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
+    from app.commands.pick import command
+
+    with command.make_context(PICK, list(arguments), parent=ctx) as own:
+        code: int = command.invoke(own)
     return code
 
 

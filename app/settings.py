@@ -170,9 +170,13 @@ class ScreenSettings(Section, frozen=True):
     """The terminal screen."""
 
     theme: Annotated[
-        str, Meta(description="Name of a theme, as in the command palette: textual-dark, textual-light, ansi-dark, ...")
-    ] = "textual-dark"
+        str,
+        Meta(description="auto: light or dark as the terminal; or one of the palette: ansi-dark, nord, ..."),
+    ] = "auto"
     preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
+    remember: Annotated[
+        bool, Meta(description="Begin with the theme, panes, order and filters that were there at the end.")
+    ] = True
     keys: Annotated[
         dict[str, str],
         Meta(description='Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'),

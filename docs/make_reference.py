@@ -3,8 +3,8 @@
     python docs/make_reference.py
 
 docs/man/foltr-search.1 is what `foltr-search man` prints; docs/configuration.md holds what `foltr-search config
-default` prints between its two markers, docs/privacy.md the records that leave a device. Tests compare them with the
-program.
+default` prints between its two markers, docs/privacy.md the records that leave a device, docs/keys.md the keys of the
+screen. Tests compare them with the program.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
 BEGIN, END = "<!-- begin of `foltr-search config default` -->", "<!-- end -->"
+KEYS = "<!-- begin of the keys -->"
 RECORDS = "<!-- begin of the records that leave a device -->"
 
 
@@ -39,6 +40,17 @@ def privacy(text: str) -> str:
     return _between(text, RECORDS, "\n".join(markdown()))
 
 
+def keys(text: str) -> str:
+    """docs/keys.md with the present table of actions between its markers."""
+    from app.tui.keys import ACTIONS, PLACES
+
+    rows = ["| name | keys | what it does | where |", "|---|---|---|---|"]
+    for action in ACTIONS:
+        shown = " ".join(f"`{key}`" for key in action.keys.split(","))
+        rows.append(f"| {action.id} | {shown} | {action.description} | {PLACES[action.scope]} |")
+    return _between(text, KEYS, "\n".join(rows))
+
+
 def _between(text: str, begin: str, content: str) -> str:
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(END)
@@ -49,7 +61,7 @@ def main() -> None:
     sys.path.insert(0, str(DOCS.parent))
     (DOCS / "man").mkdir(exist_ok=True)
     (DOCS / "man" / "foltr-search.1").write_text(manual_page(), encoding="utf-8")
-    for name, renewed in (("configuration.md", configuration), ("privacy.md", privacy)):
+    for name, renewed in (("configuration.md", configuration), ("privacy.md", privacy), ("keys.md", keys)):
         file = DOCS / name
         file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")
 

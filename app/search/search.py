@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -320,6 +320,12 @@ class Search:
         with self._unless_unkept():
             return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
         return None
+
+    def follow(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Files were moved, (from, to) each: what was learned about them goes along."""
+        with self._unless_unkept():
+            for old, new in moves:
+                self.picks.rename(old, new)
 
     def keep(self, page: ResultPage) -> None:
         """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""

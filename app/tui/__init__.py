@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from app.settings import Paths, Settings
 
-__all__ = ["run"]
+__all__ = ["run", "run_picker"]
 
 
 def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
@@ -25,3 +25,13 @@ def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
     from app.tui.starting import start
 
     return start(settings, paths, folder=folder)
+
+
+def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> tuple[int, tuple[str, ...]]:
+    """Let the user choose: the exit code (0 chosen, 1 nothing was there, 130 left), and the paths chosen."""
+    from app.tui.picking import Picking
+    from app.tui.starting import start
+
+    picking = Picking(multi, query)
+    code = start(settings, paths, picking=picking)
+    return code, picking.paths if code == 0 else ()

@@ -13,6 +13,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from app.search.results import FacetCount, Facets
+from app.tui.keys import actions_of
 from app.tui.messages import FacetChosen
 from app.wording import count, fit
 from indexer.text.printable import safe_line
@@ -38,17 +39,14 @@ class FacetBar(Widget, can_focus=True):
     DEFAULT_CSS = "FacetBar { height: 3; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"facet--label", "facet--active", "facet--cursor"}
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "step(-1)", "Left", show=False),
-        Binding("right,l", "step(1)", "Right", show=False),
-        Binding("up,k", "row(-1)", "Up", show=False),
-        Binding("down,j", "row(1)", "Down", show=False),
-        Binding("enter,space", "choose", "Narrow", show=True),
+        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
+        for action in actions_of("filter")
     ]
 
-    def __init__(self, *, folder: str = "", id: str | None = None) -> None:
-        """`folder` is what the results are narrowed to from the start."""
+    def __init__(self, active: dict[str, str], *, id: str | None = None) -> None:
+        """`active` is kept up to date."""
         super().__init__(id=id)
-        self.active = {"type": "", "folder": folder, "time": ""}
+        self.active = active
         """what the results are narrowed to, by facet"""
         self._facets = Facets()
         self._row = 0
@@ -85,16 +83,28 @@ class FacetBar(Widget, can_focus=True):
         """The chip under the cursor of one row; the chips change with every page."""
         return max(0, min(len(self.chips(FACETS[row])) - 1, self._columns[row]))
 
-    def action_step(self, step: int) -> None:
+    def action_filter_left(self) -> None:
+        self._step(-1)
+
+    def action_filter_right(self) -> None:
+        self._step(1)
+
+    def action_filter_up(self) -> None:
+        self._go_to_row(self._row - 1)
+
+    def action_filter_down(self) -> None:
+        self._go_to_row(self._row + 1)
+
+    def _step(self, step: int) -> None:
         self._columns[self._row] = self.column(self._row) + step
         self._columns[self._row] = self.column(self._row)
         self.refresh()
 
-    def action_row(self, step: int) -> None:
-        self._row = max(0, min(len(FACETS) - 1, self._row + step))
+    def _go_to_row(self, row: int) -> None:
+        self._row = max(0, min(len(FACETS) - 1, row))
         self.refresh()
 
-    def action_choose(self) -> None:
+    def action_filter_choose(self) -> None:
         facet = FACETS[self._row]
         value = self.chips(facet)[self.column(self._row)].value
         self.post_message(FacetChosen(facet, "" if value == self.active[facet] else value))
@@ -105,7 +115,7 @@ class FacetBar(Widget, can_focus=True):
         for column, (left, right, _) in enumerate(self._placed(event.y)):
             if left <= event.x < right:
                 self._row, self._columns[event.y] = event.y, column
-                self.action_choose()
+                self.action_filter_choose()
                 return
 
     def render_line(self, y: int) -> Strip:

@@ -1,9 +1,10 @@
 """The actions of the screen and their keys, in one table.
 
-The bindings, the help, the command palette and the check of `screen.keys` in the settings all come from it. A single
-letter works wherever no text is being typed; one with Alt works everywhere. With Alt only letters other than b and f:
-most terminals send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a
-word. This module does not need Textual.
+The bindings, the line of keys at the bottom, the help, the command palette, the panel after the leader key and the
+check of `screen.keys` in the settings all come from it. A single letter works wherever no text is being typed, and
+after the leader key everywhere; one with Alt works everywhere. With Alt only letters other than b and f: most terminals
+send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a word. This
+module does not need Textual.
 """
 
 from __future__ import annotations
@@ -22,39 +23,56 @@ class Action:
     keys: str
     """default keys, separated by commas, as Textual names them"""
     title: str
-    """as the footer shows it"""
+    """as the line of keys shows it"""
     description: str
     """one sentence for the help and the command palette"""
-    shown: bool = False
-    """in the footer"""
+    rank: int = 0
+    """its turn for a place in the line of keys, 1 for the first; 0: it is not there"""
     scope: str = "search"
-    """search: the whole search screen; list: the result list; preview: the preview pane"""
+    """search: the whole search screen; list: the result list; preview: the preview pane; filter: the filters"""
 
 
 ACTIONS: tuple[Action, ...] = (
-    Action("open", "enter", "Open", "Open the selected result with the system's program."),
+    Action("open", "enter", "Open", "Open the selected result with the system's program.", rank=3),
     Action("edit", "e,alt+e", "Edit", "Open it in the editor, at the line of the match."),
     Action("page", "v,alt+v", "Pager", "Show its text in the pager."),
     Action("folder", "o,alt+o", "Folder", "Open the folder it lies in."),
-    Action("copy", "y,alt+y", "Copy", "Copy its path to the clipboard."),
-    Action("order", "ctrl+s,s", "Order", "The next order: learned, BM25, newest first, by name.", shown=True),
-    Action("preview", "f2,p,alt+p", "Preview", "Show or hide the preview.", shown=True),
-    Action("explain", "f3,x,alt+x", "Why", "Say why the selected result stands where it stands.", shown=True),
-    Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", shown=True),
+    Action("copy", "ctrl+y,y,alt+y", "Copy", "Copy its path to the clipboard, or those of the marked ones.", rank=9),
+    Action("mark", "tab,m", "Mark", "Mark the selected result, or take its mark away, and go to the next.", rank=4),
+    Action("mark-back", "shift+tab", "Mark back", "The same, and go to the one before."),
+    Action("unmark", "U", "No marks", "Take all marks away."),
+    Action("open-all", "O", "Open all", "Open the marked results, once you have agreed."),
+    Action("copy-files", "C", "Copy files", "Copy the marked files to a folder; nothing is overwritten."),
+    Action("move-files", "M", "Move files", "Move the marked files to a folder; nothing is overwritten."),
+    Action("trash", "D", "Trash", "Put the marked files into the trash, once you have agreed."),
+    Action("next", "ctrl+n,ctrl+j", "Next", "Next result."),
+    Action("previous", "ctrl+p,ctrl+k", "Previous", "Previous result."),
+    Action("order", "ctrl+s,s", "Order", "The next order: learned, BM25, newest first, by name.", rank=6),
+    Action("preview", "f2,p,alt+p", "Preview", "Show or hide the preview.", rank=7),
+    Action("explain", "f3,x,alt+x", "Why", "Say why the selected result stands where it stands.", rank=8),
+    Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", rank=10),
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("sizes", "z,alt+z", "Sizes", "Show or hide the sizes of the files."),
     Action("thread", "t,alt+i", "Thread", "Show the mails of the selected one's thread; there, go back to the query."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
-    Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", shown=True),
-    Action("suggestion", "f8,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),
+    Action("suggestion", "f8,c,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),
     Action("next-match", "n,alt+n", "Next match", "Go to the next match in the preview."),
     Action("previous-match", "N,alt+m", "Previous match", "Go to the previous match in the preview."),
+    Action("text-down", "shift+down,J", "Preview down", "Scroll the preview half a page down."),
+    Action("text-up", "shift+up,K", "Preview up", "Scroll the preview half a page up."),
     Action("source", "u,alt+u", "Source", "Show the preview as written, or rendered: Markdown, tables, colours."),
     Action("wider", "less_than_sign,alt+h", "Wider preview", "Make the preview larger."),
     Action("narrower", "greater_than_sign,alt+l", "Smaller preview", "Make the preview smaller."),
-    Action("search", "slash,ctrl+l", "Search", "Go to the search box."),
-    Action("back", "escape", "Back", "Go back to the search box; there, clear it."),
-    Action("quit", "ctrl+q", "Quit", "Leave the program.", shown=True),
+    Action("next-part", "ctrl+o,w", "Next part", "Go on to the next part: search box, filters, results, preview."),
+    Action("to-preview", "l", "To the preview", "Go to the preview."),
+    Action("to-results", "h", "To the results", "Go to the results."),
+    Action("search", "ctrl+l,slash", "Search", "Go to the search box; what is typed then replaces the text."),
+    Action("palette", "ctrl+t,colon", "Commands", "All commands and themes by name."),
+    Action("forget-screen", "R", "Reset screen", "Theme, panes, order and filters as the settings say."),
+    Action("leader", "ctrl+g,ctrl+@,ctrl+space,comma", "Keys", "All keys; each letter works after this one.", rank=2),
+    Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", rank=5),
+    Action("back", "escape", "Back", "To the search box; there clear it, take filters away, and then leave."),
+    Action("quit", "ctrl+q", "Quit", "Leave the program.", rank=1),
     Action("list-down", "down,j", "Down", "Next result.", scope="list"),
     Action("list-up", "up,k", "Up", "Previous result.", scope="list"),
     Action("list-top", "home,g", "First", "First result.", scope="list"),
@@ -73,8 +91,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("preview-half-up", "ctrl+u", "Half a page up", "Half a page up.", scope="preview"),
     Action("preview-page-down", "pagedown,ctrl+f,space", "Page down", "One page down.", scope="preview"),
     Action("preview-page-up", "pageup,ctrl+b", "Page up", "One page up.", scope="preview"),
+    Action("filter-left", "left,h", "Left", "The value before.", scope="filter"),
+    Action("filter-right", "right,l", "Right", "The value after.", scope="filter"),
+    Action("filter-up", "up,k", "Up", "The filter above.", scope="filter"),
+    Action("filter-down", "down,j", "Down", "The filter below.", scope="filter"),
+    Action("filter-choose", "enter,space", "Narrow", "Narrow to this value; again: no longer.", scope="filter"),
 )
 BY_ID = {action.id: action for action in ACTIONS}
+PLACES = {"search": "everywhere", "list": "results", "preview": "preview", "filter": "filters"}
+"""the scopes, as the documentation calls them"""
+TYPED = frozenset({"space", "comma", "colon", "slash", "question_mark", "less_than_sign", "greater_than_sign"})
+"""keys with a name of their own that type a character, of those in the table"""
 
 
 def actions_of(scope: str) -> tuple[Action, ...]:
@@ -87,17 +114,41 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(",") if key.strip())
 
 
+def is_letter(key: str) -> bool:
+    """Whether a key types something: it is an action's only where no text is being typed, and after the leader key."""
+    return len(key) == 1 or key in TYPED
+
+
+def letter_of(action: Action, keymap: Mapping[str, str]) -> str:
+    """The key of an action that is pressed after the leader key: its letter, else its first key; "" for none."""
+    keys = keys_of(action, keymap)
+    return next(filter(is_letter, keys), keys[0] if keys else "")
+
+
+def after_leader(keymap: Mapping[str, str]) -> dict[str, Action]:
+    """What each key does after the leader key, in the order of the table: as in the list of results."""
+    found: dict[str, Action] = {}
+    for action in (*actions_of("list"), *actions_of("search")):
+        if action.id not in ("leader", "back"):
+            found.update(dict.fromkeys(keys_of(action, keymap), action))
+    return found
+
+
 def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """One line for each action id that does not exist and each key that two actions of one scope would share."""
+    """One line for each action id that does not exist and each key that two actions of one place would share.
+
+    An action of the whole screen and one of a part of it may share a key as they are shipped: the part goes first.
+    """
     found = [_unknown(name) for name in keymap if name not in BY_ID]
-    for scope in ("search", "list", "preview"):
-        owner: dict[str, str] = {}
-        for action in actions_of(scope):
+    for scope in PLACES:
+        owner: dict[str, Action] = {}
+        for action in (*actions_of("search"), *(actions_of(scope) if scope != "search" else ())):
             for key in keys_of(action, keymap):
-                other = owner.setdefault(key, action.id)
-                if other != action.id:
-                    found.append(f"screen.keys: {key} is the key of {other} and of {action.id}")
-    return tuple(found)
+                other = owner.setdefault(key, action)
+                shipped = other.id not in keymap and action.id not in keymap and other.scope != action.scope
+                if other is not action and not shipped:
+                    found.append(f"screen.keys: {key} is the key of {other.id} and of {action.id}")
+    return tuple(dict.fromkeys(found))
 
 
 def usable(keymap: Mapping[str, str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from textual.message import Message
 
+from app.filing import Filed
 from app.opener import Invocation
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.parts import FolderChoice, ProgressLine
@@ -197,6 +198,24 @@ class NotOpened(Message):
 
     hit: Hit
     error: str
+
+
+@dataclass
+class Copied(Message):
+    """A text was given to a clipboard."""
+
+    text: str
+    by: str
+    """the program that took it; "" where the terminal was asked to, which gives no answer"""
+
+
+@dataclass
+class FilesFiled(Message):
+    """Files were copied, moved or put into the trash, or refused."""
+
+    what: str
+    filed: tuple[Filed, ...]
+    folder: str
 
 
 @dataclass

@@ -7,7 +7,7 @@ the user can read and that is deleted when the pager ends.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,10 @@ from app.opener import How, NoDisplayError, OpenError, plan, run
 from app.search.description import headed
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
-from app.tui.messages import HandedOver, NotOpened, TerminalWanted
+from app.tui.marks import Marked
+from app.tui.messages import Copied, HandedOver, NotOpened, TerminalWanted
 from app.tui.parts import Setup
+from app.tui.picking import CHOSEN, NOTHING, Picking
 from app.tui.preview import PreviewPane
 from app.tui.query_input import Recall
 from app.tui.results_list import ResultsList, title_of
@@ -100,12 +102,33 @@ class Opening:
 
     def __init__(self, screen: Screen[None], setup: Setup, session: Session, recall: Recall) -> None:
         self._screen, self._setup, self._session, self._recall = screen, setup, session, recall
+        self._pages: dict[tuple[str, str], ResultPage] = {}
+        """the page that each result was opened from"""
 
     def begin(self, how: How) -> None:
         """Hand the selected result over, in a worker; what became of it comes back as a message."""
         hit, page = self._selected, self._session.page
         if hit is not None and page is not None:
-            self._session.run(partial(self._hand_over, hit, how, page=page, place=self._place_of(hit)))
+            self._begin(hit, how, page, self._place_of(hit))
+
+    def begin_all(self, how: How, marked: Sequence[Marked]) -> None:
+        """Hand all of these over, one after another."""
+        for page, hit in sorted(marked, key=lambda one: one[0].page_id):
+            self._begin(hit, how, page, Place())
+
+    def choose(self, picking: Picking, marked: Sequence[Marked]) -> int:
+        """Take these for another program, in their order; gives the exit code.
+
+        Each counts as opened on the page on which it was marked.
+        """
+        for page, hit in sorted(marked, key=lambda one: one[0].page_id):
+            self._session.opened(hit, on=page)
+        picking.paths = tuple(dict.fromkeys(hit.path for _, hit in marked))
+        return CHOSEN if picking.paths else NOTHING
+
+    def _begin(self, hit: Hit, how: How, page: ResultPage, place: Place) -> None:
+        self._pages[hit.path, hit.part] = page
+        self._session.run(partial(self._hand_over, hit, how, page=page, place=place))
 
     def _hand_over(self, hit: Hit, how: How, *, page: ResultPage, place: Place) -> None:
         """Runs in a worker."""
@@ -141,22 +164,28 @@ class Opening:
         self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
         self._screen.query_one(ResultsList).refresh()
 
-    def copy_path(self) -> None:
-        """Copy the path by OSC 52, which reaches the clipboard even over SSH."""
-        hit = self._selected
-        if hit is not None:
-            path = hit.path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-            self._screen.app.copy_to_clipboard(path)
-            exact = "" if path == hit.path else " (its name is not UTF-8, and cannot be copied exactly)"
-            self._say(f"copied {display_path(path)}{exact}")
+    def copy_paths(self, marked: Sequence[Marked]) -> None:
+        """Copy the paths, one on each line; the screen hears of it once it is done."""
+        paths = list(dict.fromkeys(hit.path for _, hit in marked))
+        if paths:
+            self._screen.app.copy_to_clipboard("\n".join(paths))
+
+    def copied(self, message: Copied) -> None:
+        """Say what was copied, and how: a terminal that was asked to take it does not answer."""
+        lines = message.text.splitlines()
+        what = display_path(lines[0]) if len(lines) == 1 else f"{len(lines)} lines"
+        how = f"by {message.by}" if message.by else "sent to the terminal, which says not whether it took it"
+        self._say(f"copied {what} ({how})")
 
     def _record(self, hit: Hit) -> None:
-        """One click, and one past query for those who keep them."""
-        self._session.opened(hit)
-        if self._session.page is not None and self._setup.settings.history.enabled:
-            query = self._session.page.request.text.strip()
+        """One click, and one past query: for this session, and for those who keep them."""
+        page = self._pages.pop((hit.path, hit.part), None)
+        if page is not None:
+            self._session.opened(hit, on=page)
+            query = page.request.text.strip()
             self._recall.add(query)
-            self._session.run(partial(self._setup.history.add, query))
+            if self._setup.settings.history.enabled:
+                self._session.run(partial(self._setup.history.add, query))
 
     @property
     def _selected(self) -> Hit | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings, index_roots, remember_root
+from app.tui.background_colour import TerminalBackground
+from app.tui.remembered import Remembered
 from app.wording import count
 from indexer.text.printable import safe_line
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
+    from app.tui.picking import Picking
     from indexer.progress import Progress
 
 
@@ -157,5 +160,11 @@ class Setup:
     """keys by action id, those that can be used"""
     problems: Sequence[str] = ()
     """lines to show at the start: settings that cannot be used"""
+    remembered: Remembered = field(default_factory=Remembered)
+    """what the last screen left"""
+    background: TerminalBackground = field(default_factory=TerminalBackground)
+    """what is known of the terminal"""
+    picking: Picking | None = None
+    """the screen chooses paths for another program; None where it opens them itself"""
     now: float | None = None
     """the moment that dates are told from; None for the real one"""

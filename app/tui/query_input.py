@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -20,25 +20,38 @@ PAGE = 5
 class QueryInput(Input):
     """Where the query is typed; arrows move through the results meanwhile."""
 
-    HELP = "The search box. Results appear as you type; the arrows choose one and Enter opens it."
+    HELP = (
+        "The search box. Results appear as you type; the arrows choose one and Enter opens it. Up in the empty box\n"
+        "brings past queries back. Esc clears the box, then takes filters away, and twice in an empty box it leaves."
+    )
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open", show=True)]
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
     """a longer text moves nothing: without this each letter lays the whole screen out anew"""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, actions: Mapping[str, str], id: str | None = None) -> None:
+        """`actions` are those of the screen by key, which go before the box's own."""
         super().__init__(placeholder="Search your files", id=id, compact=True, select_on_focus=False)
+        self._actions = actions
+        self._last_key = ""
         self.browsing_history = False
+        self.pressed_again = False
+        """the key is the one that was pressed here before it"""
 
     def check_consume_key(self, key: str, character: str | None) -> bool:
         return not key.startswith("alt+") and super().check_consume_key(key, character)
 
-    def on_key(self, event: events.Key) -> None:
+    async def on_key(self, event: events.Key) -> None:
+        self.pressed_again, self._last_key = event.key == self._last_key, event.key
         if event.key.startswith("alt+"):  # most terminals send the letter along, which Input would type
             event.character = None
         rows = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE}.get(event.key)
         if rows is None:
             self.browsing_history = False
+            if event.key in self._actions:
+                event.stop()
+                event.prevent_default()
+                await self.screen.run_action(self._actions[event.key])
             return
         event.stop()
         event.prevent_default()
@@ -54,16 +67,32 @@ class Recall:
     def __init__(self) -> None:
         self._queries: list[str] = []
         self._at = -1
+        self._was_used = True
+        """the newest was opened from, or comes from a former session: nothing takes its place"""
 
     def fill(self, queries: Sequence[str]) -> None:
-        """Take the list over, and stand before its newest entry."""
-        self._queries = list(queries)
+        """The kept queries come after those of this session; stand before the newest."""
+        self._queries = list(dict.fromkeys((*self._queries, *queries)))
         self._at = -1
 
     def add(self, query: str) -> None:
-        """A query was asked just now; it moves to the front when it was there already."""
+        """A query was used just now; it moves to the front when it was there already."""
         self._queries = [query, *(old for old in self._queries if old != query)]
-        self._at = -1
+        self._at, self._was_used = -1, True
+
+    def rested_on(self, query: str) -> None:
+        """The hand rested on this text: a query too, in the place of the one it goes on from or was cut from."""
+        newest = self._queries[0] if self._queries else ""
+        if not self._was_used and (query.startswith(newest) or newest.startswith(query)):
+            del self._queries[:1]
+        used = self._was_used and query == newest
+        self.add(query)
+        self._was_used = used
+
+    @property
+    def newest(self) -> tuple[str, ...]:
+        """The queries, newest first."""
+        return tuple(self._queries)
 
     def step(self, *, back: bool) -> str | None:
         """The query before or after; "" after the newest; None where there is no further one."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar
@@ -26,6 +26,7 @@ from textual.strip import Strip
 from app.search.results import Hit, ResultPage, Snippet
 from app.tui.keys import BY_ID, actions_of
 from app.tui.line_view import LineView
+from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
 from app.wording import also_as, columns, day, fit, fit_path, in_thread, short_path, size
 from indexer.text.printable import safe_line
@@ -83,13 +84,13 @@ def marks_of(hit: Hit, why: str) -> str:
 
 def row_lines(
     hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
-    chosen: bool, sized: bool = False,
+    chosen: bool, sized: bool = False, marked: bool = False,
 ) -> tuple[Strip, Strip, Strip]:  # fmt: skip
     """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand.
 
     `sized`: with the size of the file.
     """
-    bar = ("▌ " if chosen else "  ", styles.bar)
+    bar = (("▌" if chosen else " ") + ("●" if marked else " "), styles.bar)
     room = max(0, width - 3)
     marks = marks_of(hit, why)
     if room - cell_len(marks) < LEAST_TITLE:
@@ -118,8 +119,15 @@ def _place(hit: Hit, words: tuple[str, ...], room: int, styles: RowStyles) -> It
         yield from _marked(author, words, styles.snippet, styles.match)
         yield " · ", styles.dim
         room -= columns(author) + 3
-    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
+    place = short_path(_mailbox(hit)) + (f" › {safe_line(hit.part)}" if hit.part else "")
     yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
+
+
+def _mailbox(hit: Hit) -> str:
+    """The path, or of a mail the Maildir that it lies in: the name of its file says nothing."""
+    folder = os.path.dirname(hit.path)
+    in_maildir = hit.type == "mail" and not hit.part and os.path.basename(folder) in ("cur", "new")
+    return os.path.dirname(folder) if in_maildir else hit.path
 
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
@@ -208,6 +216,7 @@ class ResultsList(LineView, can_focus=True):
         """sizes are shown in the rows"""
         self.moved = False
         """the user put the cursor where it is"""
+        self.marks = Marks()
 
     @property
     def is_read(self) -> bool:
@@ -277,6 +286,19 @@ class ResultsList(LineView, can_focus=True):
         if self.page is not None and self.page.hits:
             self.moved = True
             self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
+
+    def turn_mark(self) -> None:
+        """Mark the selected result, or take its mark away."""
+        if self.page is not None and self.selected is not None:
+            self.marks.turn(self.page, self.selected)
+            self._forget_lines(self.cursor)
+            self.repaint()
+
+    def clear_marks(self, *, but: Collection[str] = ()) -> None:
+        """Take the marks away, but for those of these paths."""
+        self.marks.clear(but=but)
+        self._lines.clear()
+        self.repaint()
 
     def watch_cursor(self, old: int, new: int) -> None:
         self._follow_cursor()
@@ -377,6 +399,7 @@ class ResultsList(LineView, can_focus=True):
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],
                 sized=self.sized,
+                marked=self.marks.holds(self.page.hits[row]),
             )
         return self._lines[key]
 

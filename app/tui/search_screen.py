@@ -11,32 +11,35 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hits, Provider
-from textual.command import Hit as CommandHit
 from textual.containers import Container, Horizontal, Vertical
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Input, Static
+from textual.widgets import Input, Static
 
 from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
+from app.tui.background_colour import without_late_answers
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
+from app.tui.filing_away import DONE, FilingAway, report
 from app.tui.hint_line import HintLine
-from app.tui.keys import BY_ID, actions_of, keys_of
+from app.tui.key_line import KeyLine
+from app.tui.keys import BY_ID, actions_of, is_letter, keys_of
 from app.tui.messages import (
     Answered,
     ConsentWanted,
+    Copied,
     EngineReady,
     Explained,
     FacetChosen,
     Failed,
+    FilesFiled,
     HandedOver,
     HistoryAsked,
     HistoryRead,
@@ -56,9 +59,12 @@ from app.tui.messages import (
     TerminalWanted,
 )
 from app.tui.opening import Opening
+from app.tui.palette import SearchCommands
 from app.tui.parts import ProgressLine, Setup
+from app.tui.picking import LEFT
 from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.query_input import QueryInput, Recall
+from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
 from app.tui.status_line import ORDER_NAMES, StatusLine
@@ -78,34 +84,13 @@ SYNC_LOOK_SECONDS = 60.0
 """time between two looks at whether a sync is due"""
 SIDE_SHARES = (30, 40, 50, 60, 70)
 """per cent of the body that the side pane takes"""
-HIDDEN = ("app.focus", "screen.copy_text")
-"""Textual's own actions that need no line in the help"""
 
 
-class SearchCommands(Provider):
-    """The command palette: every action of the search screen by name, and each order."""
+@runtime_checkable
+class ChoosesTheme(Protocol):
+    """An application that can go back to the theme of the settings."""
 
-    async def discover(self) -> Hits:
-        for name, help_text, action in self._commands():
-            yield DiscoveryHit(name, partial(self._run, action), help=help_text)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for name, help_text, action in self._commands():
-            score = matcher.match(name)
-            if score > 0:
-                yield CommandHit(score, matcher.highlight(name), partial(self._run, action), help=help_text)
-
-    def _commands(self) -> Iterator[tuple[str, str, str]]:
-        """(name, help, action) of each command."""
-        for action in actions_of("search"):
-            place = "app" if action.id == "quit" else "screen"
-            yield action.title, action.description, f"{place}.{action.id.replace('-', '_')}"
-        for order in ORDERS:
-            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
-
-    async def _run(self, action: str) -> None:
-        await self.screen.run_action(action)
+    def forget_choices(self) -> None: ...
 
 
 class SearchScreen(Screen[None]):
@@ -114,7 +99,7 @@ class SearchScreen(Screen[None]):
     COMMANDS: ClassVar = {SearchCommands}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-wide")]  # noqa: RUF012 -- declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(a.keys, a.id.replace("-", "_"), a.title, show=a.shown, id=a.id, tooltip=a.description)
+        Binding(a.keys, a.id.replace("-", "_"), a.title, show=False, id=a.id, tooltip=a.description)
         for a in actions_of("search")
         if a.id != "quit"  # the application's own, so that it works everywhere
     ]
@@ -126,11 +111,18 @@ class SearchScreen(Screen[None]):
         self.session = Session(setup.open_engine, self.post_message)
         self.recall = Recall()
         self.opening = Opening(self, setup, self.session, self.recall)
-        self.order = "learned"
+        self.filing = FilingAway(self, self.session)
+        before = setup.remembered
+        kept = before.filters if setup.picking is None else {}
+        self.filters = {facet: kept.get(facet, "") for facet in FACETS}
+        """what the results are narrowed to, by facet"""
+        self.filters["folder"] = setup.folder or self.filters["folder"]
+        self.order = before.order if before.order in ORDERS and setup.picking is None else "learned"
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
-        self._side_wanted = {"wide": setup.settings.screen.preview, "narrow": False}
-        self._share = 2
+        shown = before.preview_for(setup.settings.screen.preview)
+        self._side_wanted = {"wide": shown, "narrow": before.preview_below}
+        self._share = max(0, min(len(SIDE_SHARES) - 1, before.share))
         self._typing: Timer | None = None
         self._resting: Timer | None = None
         self._group: BackgroundSync | None = None
@@ -139,6 +131,10 @@ class SearchScreen(Screen[None]):
         """the newest question that no key press asked"""
         self._offered = False
         """whether the status line says that there are newer results"""
+        self.without = setup.picking.without if setup.picking else frozenset[str]()
+        """actions that do nothing here"""
+        self._leaving = False
+        """Escape was pressed where there was nothing to go back from"""
         self._as_written = False
         """the preview shows texts as written, not as they are meant"""
         self._as_typed = ""
@@ -149,9 +145,9 @@ class SearchScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
             yield Static("❯", id="prompt")
-            yield QueryInput(id="query")
+            yield QueryInput(actions=self._keys_in_the_box(), id="query")
         yield HintLine(id="hint")
-        yield FacetBar(folder=self.setup.folder, id="facets")
+        yield FacetBar(self.filters, id="facets")
         with Container(id="body"):
             with Vertical(id="found"):
                 yield Welcome(id="welcome")
@@ -161,9 +157,11 @@ class SearchScreen(Screen[None]):
                 yield ExplainPane(id="explain")
         learning = self.setup.settings.learning
         yield StatusLine(id="status", exploring=learning.exploration > 0, learning=learning.enabled)
-        yield Footer(show_command_palette=False)
+        yield KeyLine(self.setup.keymap, self.shown_key, without=self.without)
 
     def on_mount(self) -> None:
+        if self.setup.picking is not None:
+            self.query_one(KeyLine).rename("open", "Choose")
         self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
         self.show_side()
@@ -175,9 +173,15 @@ class SearchScreen(Screen[None]):
         settle_memory()
         self.session.start()
         self.session.run(self._read_history)
+        if self.setup.background.typed:
+            self.set_query(self.setup.background.typed)
+        if any(self.filters.values()) and not self.setup.folder:
+            self.query_one(StatusLine).say(f"only {self.narrowing()}, as last time")
         for problem in self.setup.problems:
             self.notify(problem, severity="warning", timeout=10, markup=False)
-        if self.setup.indexing.has_index() or self.setup.folder:
+        if self.setup.picking is not None:
+            self.set_query(self.setup.picking.query)
+        elif self.setup.indexing.has_index() or self.setup.folder:
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
             from app.tui.first_start import FirstStart  # as all screens that are seldom seen
@@ -185,6 +189,32 @@ class SearchScreen(Screen[None]):
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
         self.begin_syncing()
+
+    def to_remember(self) -> Remembered:
+        """Panes, order and filters as they are; a folder that was named at the start is not one of them."""
+        setting = self.settings.screen.preview
+        shown = self._side_wanted["wide"]
+        filters = {facet: value for facet, value in self.filters.items() if value}
+        if self.setup.folder:
+            filters.pop("folder", None)
+        return Remembered(
+            preview=None if shown == setting else shown,
+            preview_over=setting if shown != setting else True,
+            preview_below=self._side_wanted["narrow"],
+            share=self._share,
+            order=self.order,
+            filters=filters,
+        )
+
+    def action_forget_screen(self) -> None:
+        """Theme, panes, order and filters as the settings say, now and at the next start."""
+        self.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
+        self._side_wanted, self._share = {"wide": self.settings.screen.preview, "narrow": False}, 2
+        if isinstance(self.app, ChoosesTheme):
+            self.app.forget_choices()
+        self.show_side()
+        self.action_order_by("learned")
+        self.query_one(StatusLine).say("theme, panes, order and filters are those of the settings")
 
     def start_indexing(self, folders: Sequence[str]) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
@@ -214,15 +244,9 @@ class SearchScreen(Screen[None]):
         box.cursor_position = len(text)
         box.focus()
 
-    @property
-    def narrowed(self) -> dict[str, str]:
-        """What the results are narrowed to, by facet; the bar of filters keeps it."""
-        return self.query_one(FacetBar).active
-
     def narrowing(self) -> str:
         """What the results are narrowed to, in words."""
-        narrowed = self.narrowed
-        parts = [narrowed["type"], short_path(narrowed["folder"]), narrowed["time"]]
+        parts = [self.filters["type"], short_path(self.filters["folder"]), self.filters["time"]]
         return ", ".join(part for part in parts if part)
 
     def narrow(self, facet: str, value: str) -> None:
@@ -234,6 +258,9 @@ class SearchScreen(Screen[None]):
     def _typed(self, event: Input.Changed) -> None:
         """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
         stop_timer(self._typing)
+        if self.setup.background.is_late and (text := without_late_answers(event.value)) != event.value:
+            event.input.value = text
+            return
         pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
         rested, self._last_key = now - self._last_key >= pause, now
         if not event.value.strip():
@@ -260,7 +287,9 @@ class SearchScreen(Screen[None]):
 
     def _ask_when_idle(self) -> None:
         """The last word is finished now; but a page that is being read stays as it is."""
-        page = self.session.page
+        page, box = self.session.page, self.query_one(QueryInput)
+        if not box.browsing_history and box.value.strip():
+            self.recall.rested_on(box.value.strip())
         if page is not None and page.request.as_you_type and not self.is_reading:
             self.ask(unbidden=True)
 
@@ -268,7 +297,7 @@ class SearchScreen(Screen[None]):
         """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
         text = self.query_one(QueryInput).value
         if text.strip():
-            narrowed, results = self.narrowed, self.query_one(ResultsList)
+            narrowed, results = self.filters, self.query_one(ResultsList)
             sequence = self.session.ask(
                 SearchRequest(
                     text,
@@ -298,7 +327,20 @@ class SearchScreen(Screen[None]):
     def key_of(self, action: str) -> str:
         """The first key of an action, as it is shown; "" when the user took all of them away."""
         keys = keys_of(BY_ID[action], self.setup.keymap)
-        return self.app.get_key_display(Binding(keys[0], "")) if keys else ""
+        return self.shown_key(keys[0]) if keys else ""
+
+    def shown_key(self, key: str) -> str:
+        """A key as people write it."""
+        return self.app.get_key_display(Binding(key, ""))
+
+    def _keys_in_the_box(self) -> dict[str, str]:
+        """The screen's actions by key, of those that type nothing; the box itself makes sense of Enter."""
+        return {
+            key: action.id.replace("-", "_")
+            for action in actions_of("search")
+            for key in keys_of(action, self.setup.keymap)
+            if action.id not in ("open", "quit") and not is_letter(key)
+        }
 
     def clear(self) -> None:
         """Nothing is asked: show how to begin."""
@@ -453,10 +495,72 @@ class SearchScreen(Screen[None]):
     def _suggestion_taken(self, message: SuggestionTaken) -> None:
         self.set_query(message.text)
 
+    def action_next(self) -> None:
+        self.query_one(ResultsList).move(1)
+
+    def action_previous(self) -> None:
+        self.query_one(ResultsList).move(-1)
+
+    def action_mark(self) -> None:
+        self._mark(1)
+
+    def action_mark_back(self) -> None:
+        self._mark(-1)
+
+    def action_unmark(self) -> None:
+        self.query_one(ResultsList).clear_marks()
+        self._show_marks()
+
+    def _mark(self, step: int) -> None:
+        """Turn the mark of the selected result, and go so many rows on."""
+        if "mark" in self.without:
+            return
+        results = self.query_one(ResultsList)
+        results.turn_mark()
+        results.move(step)
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        self.query_one(StatusLine).show_marked(len(self.query_one(ResultsList).marks))
+
+    def action_leader(self) -> None:
+        from app.tui.leader_panel import LeaderPanel
+
+        self.app.push_screen(LeaderPanel(self.setup.keymap, without=self.without), self._after_leader)
+
+    async def _after_leader(self, action: str | None) -> None:
+        """Do what was chosen: an action of the results, or one of the whole screen."""
+        if not action:
+            return
+        name = action.replace("-", "_")
+        if BY_ID[action].scope == "list":
+            await self.app.run_action(name, self.query_one(ResultsList))
+        else:
+            await self.run_action(f"app.{name}" if action == "quit" else name)
+
+    def action_palette(self) -> None:
+        self.app.action_command_palette()
+
+    def action_next_part(self) -> None:
+        """The next part that is shown and can have the focus, as Tab does in forms."""
+        self.focus_next()
+
+    def action_to_preview(self) -> None:
+        if self.has_class("-side"):
+            explained = self.query_one(ExplainPane)
+            (explained if explained.display else self.query_one(PreviewBody)).focus()
+
+    def action_to_results(self) -> None:
+        self.query_one(ResultsList).focus()
+
     # the selected result
 
     def action_open(self) -> None:
-        self.opening.begin(self.settings.open.enter)
+        """Open the selected result; a picker takes it, or those that are marked, and ends."""
+        if self.setup.picking is None:
+            self.opening.begin(self.settings.open.enter)
+        else:
+            self.app.exit(self.opening.choose(self.setup.picking, self.filing.marked))
 
     def action_edit(self) -> None:
         self.opening.begin("editor")
@@ -468,11 +572,39 @@ class SearchScreen(Screen[None]):
         self.opening.begin("folder")
 
     def action_copy(self) -> None:
-        self.opening.copy_path()
+        self.opening.copy_paths(self.filing.marked)
+
+    def action_open_all(self) -> None:
+        self.filing.ask("open", lambda _: self.opening.begin_all(self.settings.open.enter, self.filing.marked))
+
+    def action_copy_files(self) -> None:
+        self.filing.ask("copy")
+
+    def action_move_files(self) -> None:
+        self.filing.ask("move")
+
+    def action_trash(self) -> None:
+        self.filing.ask("trash")
+
+    @on(FilesFiled)
+    def _files_filed(self, message: FilesFiled) -> None:
+        """Say what was done and what was not, and ask anew: some rows may be gone or elsewhere now."""
+        done, refused = report(message.what, message.filed, message.folder)
+        self.query_one(StatusLine).say(done)
+        if refused:
+            title = f"Not {DONE[message.what]}"
+            self.notify(refused, title=title, severity="error", timeout=15, markup=False)
+        self.query_one(ResultsList).clear_marks(but={one.path for one in message.filed if one.error})
+        self._show_marks()
+        self.action_refresh()
 
     @on(HitChosen)
     def _chosen(self) -> None:
         self.action_open()
+
+    @on(Copied)
+    def _copied(self, message: Copied) -> None:
+        self.opening.copied(message)
 
     @on(HandedOver)
     def _handed_over(self, message: HandedOver) -> None:
@@ -586,24 +718,43 @@ class SearchScreen(Screen[None]):
         else:
             self.query_one(StatusLine).say("nothing else in a thread with this one")
 
+    def action_text_down(self) -> None:
+        self._scroll_preview(1)
+
+    def action_text_up(self) -> None:
+        self._scroll_preview(-1)
+
+    def _scroll_preview(self, direction: int) -> None:
+        body = self.query_one(PreviewBody)
+        body.scroll_relative(y=direction * max(1, body.size.height // 2), animate=False)
+
     def action_search(self) -> None:
+        """Go to the search box, whose text the next letter replaces; Up in the empty box brings it back."""
         box = self.query_one(QueryInput)
         box.focus()
         box.action_select_all()
 
     def action_back(self) -> None:
-        """One step back: to the search box, then an empty box, then no filters."""
+        """One step back: to the search box, then an empty box, then no filters; twice in an empty box leaves."""
         box = self.query_one(QueryInput)
         if not box.has_focus:
             box.focus()
+        elif self.setup.picking is not None:
+            self.app.exit(LEFT)
         elif box.value:
+            self.recall.add(box.value.strip())
             box.value = ""
-        elif any(self.narrowed.values()):
+        elif any(self.filters.values()):
             for facet in FACETS:
                 self.query_one(FacetBar).narrow(facet, "")
             self.query_one(StatusLine).say("filters taken away")
+        elif box.pressed_again and self._leaving:
+            self.app.exit(0)
         else:
-            self.query_one(StatusLine).say("Ctrl+Q leaves")
+            self._leaving = True
+            self.query_one(StatusLine).say(f"{self.key_of('back')} again leaves")
+            return
+        self._leaving = False
 
     def action_stats(self) -> None:
         from app.tui.stats_screen import StatsScreen
@@ -612,17 +763,18 @@ class SearchScreen(Screen[None]):
         self.app.push_screen(StatsScreen(self.setup.read_stats, note=waiting if self.session.has_opened else ""))
 
     def action_help(self) -> None:
-        """Help for the part that has the focus, with the keys as they are now."""
+        """Help for the part that has the focus, with the keys as they are now and that work there."""
         from app.tui.help_screen import HelpScreen
 
-        focused = self.focused
-        about = focused.HELP if focused is not None and focused.HELP else ""
-        rows: dict[str, list[str]] = {}
-        for active in self.active_bindings.values():
-            binding = active.binding
-            if not binding.system and not isinstance(active.node, Input) and not binding.action.startswith(HIDDEN):
-                rows.setdefault(binding.tooltip or binding.description, []).append(self.app.get_key_display(binding))
-        self.app.push_screen(HelpScreen(about, [(" ".join(keys), what) for what, keys in rows.items()]))
+        focused, typing = self.focused, isinstance(self.focused, Input)
+        scope = "list" if isinstance(focused, ResultsList) else "filter" if isinstance(focused, FacetBar) else "search"
+        scope = "preview" if isinstance(focused, PreviewBody) else scope
+        rows = []
+        for action in (*(actions_of(scope) if scope != "search" else ()), *actions_of("search")):
+            keys = [key for key in keys_of(action, self.setup.keymap) if not (typing and is_letter(key))]
+            if keys and action.id not in self.without:
+                rows.append((" ".join(self.shown_key(key) for key in keys), action.description))
+        self.app.push_screen(HelpScreen(focused.HELP if focused is not None and focused.HELP else "", rows))
 
     @property
     def _shape(self) -> str:

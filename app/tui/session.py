@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -134,13 +134,14 @@ class Session:
             self.leave()
         self.page = page
 
-    def opened(self, hit: Hit) -> None:
-        """Record one click on a hit of the page shown."""
-        if self.page is not None:
-            if self._opened is not None and self._opened is not self.page:
+    def opened(self, hit: Hit, *, on: ResultPage | None = None) -> None:
+        """Record one click on a hit of the page shown, or of an earlier one."""
+        page = on or self.page
+        if page is not None:
+            if self._opened is not None and self._opened is not page:
                 self.leave()
-            self._opened = self.page
-            self._lanes["record"].put(partial(self._open_hit, self.page, hit))
+            self._opened = page
+            self._lanes["record"].put(partial(self._open_hit, page, hit))
 
     @property
     def has_opened(self) -> bool:
@@ -178,8 +179,13 @@ class Session:
         """Run a job that waits for the network; nothing else ever waits for it."""
         self._lanes["sync"].replace(job)
 
+    def follow(self, moves: Iterable[tuple[str, str]]) -> None:
+        """Let what was learned about files go where they were moved to; inside a job of `run`."""
+        if self._engine is not None:
+            self._engine.follow(moves)
+
     def text_of(self, page: ResultPage, hit: Hit) -> str:
-        """The extracted text of a hit; the one method that waits, for use inside a job of `run`."""
+        """The extracted text of a hit; waits, for use inside a job of `run`."""
         return self._engine.preview(page, hit).text if self._engine is not None else ""
 
     def close(self) -> None:

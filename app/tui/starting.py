@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings
 from app.tui.application import FoltrApp
+from app.tui.background_colour import TerminalBackground, ask_background
 from app.tui.keys import problems_of, usable
 from app.tui.parts import Background, Setup, StoredHistory
+from app.tui.remembered import Remembered, keep_remembered, read_remembered
 from indexer.text.printable import safe_line
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
+    from app.tui.picking import Picking
 
 
-def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
+def start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
     """Show the screen until the user leaves it, and give the exit code."""
 
     def open_engine() -> Search:
@@ -51,8 +54,22 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None) -> int
         folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
+        picking=picking,
+        remembered=read_remembered(paths.data_dir) if settings.screen.remember else Remembered(),
+        background=_background(settings),
     )
-    return show(FoltrApp(setup))
+    app = FoltrApp(setup)
+    code = show(app)
+    if picking is None and app.crash is None:
+        keep_remembered(paths.data_dir, app.to_remember() if settings.screen.remember else Remembered())
+    return code
+
+
+def _background(settings: Settings) -> TerminalBackground:
+    """The terminal is asked only where the answer decides something."""
+    if settings.screen.theme != "auto" or "NO_COLOR" in os.environ:
+        return TerminalBackground()
+    return ask_background(os.environ)
 
 
 def show(app: FoltrApp) -> int:

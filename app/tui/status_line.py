@@ -24,11 +24,12 @@ class StatusLine(Widget):
         self._doing = ""
         self._said = ""
         self._group = ""
+        self._marked = ""
 
     @property
     def text(self) -> str:
         """All of it, for tests and screen readers."""
-        return "  ".join(part for part in (self._left, self._right) if part)
+        return "  ".join(part for part in (self._left_text, self._right) if part)
 
     @property
     def _right(self) -> str:
@@ -41,6 +42,15 @@ class StatusLine(Widget):
             parts.append("learning off" if not self._learning else "exploring" if self._exploring else "")
         self._left = " · ".join(part for part in (*parts, narrowed) if part)
         self.refresh()
+
+    def show_marked(self, n_marked: int) -> None:
+        """Say how many results are marked."""
+        self._marked = f"{n_marked} marked" if n_marked else ""
+        self.refresh()
+
+    @property
+    def _left_text(self) -> str:
+        return " · ".join(part for part in (self._marked, self._left) if part)
 
     def show_index(self, status: IndexStatus | None) -> None:
         """Say what the index holds, while no question is asked."""
@@ -69,7 +79,7 @@ class StatusLine(Widget):
     def render(self) -> Text:
         width = max(0, self.size.width)
         right = fit(self._right, width)
-        left = fit(self._left, max(0, width - cell_len(right) - 2)) if right else fit(self._left, width)
+        left = fit(self._left_text, max(0, width - cell_len(right) - 2)) if right else fit(self._left_text, width)
         gap = " " * max(0, width - cell_len(left) - cell_len(right))
         return Text(left + gap + right, no_wrap=True, end="")
 

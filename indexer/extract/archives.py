@@ -19,7 +19,7 @@ from typing import IO
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.kinds import HEAD, PACKED, base_name, extension, kind_of
+from indexer.extract.kinds import HEAD, PACKED, base_name, extension, holds_text, kind_of
 from indexer.extract.source import Extractor, Gathered, Limits, Source, cut, shown_size
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -80,7 +80,7 @@ def _readable(parts: Zipped) -> list[zipfile.ZipInfo]:
 def is_wanted(name: str) -> bool:
     """Whether a member of this name is read: not hidden, not a kind without text, not the rubbish of a system."""
     last = base_name(name)
-    return not last.startswith(".") and "__MACOSX/" not in name and kind_of(name) is not None
+    return not last.startswith(".") and "__MACOSX/" not in name and holds_text(name)
 
 
 def member_list(names: list[str], limits: Limits) -> ExtractedDocument:

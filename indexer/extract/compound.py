@@ -11,8 +11,8 @@ from typing import Any
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
+from indexer.extract.facts import real_title
 from indexer.extract.html import one_line
-from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Source, shown_size
 
 TITLE, AUTHOR = 2, 4

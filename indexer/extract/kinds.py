@@ -44,6 +44,9 @@ TYPE_OF_KIND: dict[str, str] = {
     "tar": "archive",
     "compressed": "archive",
     "ole": "document",
+    "picture": "image",
+    "recording": "audio",
+    "film": "video",
 }
 
 _NAMES: dict[str, str] = {
@@ -86,6 +89,9 @@ _NAMES: dict[str, str] = {
     "tar": "tar tgz tbz tbz2 txz",
     "compressed": "gz bz2 xz lzma",
     "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
+    "picture": "png jpg jpeg jpe tif tiff webp heic heif avif",
+    "recording": "mp3 m4a m4b ogg oga opus flac wav aif aiff wma",
+    "film": "mp4 m4v mov wmv",
 }
 """The extensions of each kind, lower case."""
 
@@ -102,9 +108,9 @@ KIND_OF_NAME: dict[str, str] = dict.fromkeys(_SOURCE_NAMES.split(), "source") | 
 
 _BY_NAME: dict[str, str] = {
     "image": """
-        png jpg jpeg jpe gif bmp tif tiff webp ico icns heic heif avif psd xcf raw cr2 nef arw dng eps ai sketch fig""",
-    "audio": "mp3 m4a aac ogg oga opus flac wav aif aiff wma mid midi",
-    "video": "mp4 m4v mkv webm avi mov wmv flv mpg mpeg 3gp vob",
+        gif bmp ico icns psd xcf raw cr2 nef arw dng eps ai sketch fig""",
+    "audio": "aac mid midi",
+    "video": "mkv webm avi flv mpg mpeg 3gp vob",
     "archive": "rar 7z cab lz4 lz br zst zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
     "ebook": "mobi azw azw3 djvu",
     "mail": "pst ost",
@@ -189,6 +195,11 @@ def kind_of(path: str) -> str | None:
     return KIND_OF_EXTENSION.get(last, "")
 
 
+def holds_text(path: str) -> bool:
+    """Whether a member of an archive or a mail is worth reading: pictures and recordings are not."""
+    return kind_of(path) not in (None, "picture", "recording", "film")
+
+
 def document_type(path: str) -> str | None:
     """The type of the file at `path` by its name: one of `documents.TYPES`, or None when it is not read.
 
@@ -200,8 +211,8 @@ def document_type(path: str) -> str | None:
         return None
     if kind == "compressed":
         name = base_name(path)
-        inner = kind_of(name[: -len(extension(name)) - 1])
-        return None if inner is None else TYPE_OF_KIND[inner or "text"]
+        inner = name[: -len(extension(name)) - 1]
+        return TYPE_OF_KIND[kind_of(inner) or "text"] if holds_text(inner) else None
     if kind == "ole":
         return _TYPE_OF_OLD_OFFICE.get(extension(path), "document")
     return TYPE_OF_KIND[kind or "text"]

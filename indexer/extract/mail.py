@@ -19,7 +19,7 @@ from indexer.errors import ExtractionError
 from indexer.extract import html
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.html import one_line, read_html
-from indexer.extract.kinds import document_type
+from indexer.extract.kinds import holds_text
 from indexer.extract.letterhead import (
     Letterhead,
     apple_states,
@@ -168,7 +168,7 @@ class _Reader:
         if _is_attachment(part, name):
             self.attachments.append(name)
         wanted = name if name and "." in name else "attachment" + _EXTENSIONS.get(part.get_content_type(), ".bin")
-        if document_type(wanted) is None or part.get_content_maintype() in ("image", "audio", "video"):
+        if not holds_text(wanted) or part.get_content_maintype() in ("image", "audio", "video"):
             return
         payload = part.get_payload(decode=True)
         if not isinstance(payload, bytes) or not payload:

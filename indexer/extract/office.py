@@ -10,9 +10,9 @@ import posixpath
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.html import one_line, read_html
+from indexer.extract.facts import Facts, elements, facts, first
+from indexer.extract.html import read_html
 from indexer.extract.mail import web_page
-from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
@@ -21,25 +21,17 @@ _HIDDEN = frozenset({"del", "moveFrom", "Fallback", "instrText", "delText", "rPh
 """Elements whose text is not shown: deleted text, doubles for old readers, field codes, furigana."""
 
 
-def properties(parts: Zipped) -> tuple[str, str]:
-    """(title, author) from docProps/core.xml; "" for what is missing, junk or damaged."""
-    found = {"title": "", "creator": ""}
-    current: list[str] = []
-
-    def text(characters: str) -> None:
-        if current and current[-1] in found:
-            found[current[-1]] += characters
-
-    try:
-        with parts.open("docProps/core.xml") as stream:
-            parse(stream, lambda name, _: current.append(name), lambda _: _pop(current), text, is_done=lambda: False)
-    except (ExtractionError, KeyError):
-        pass  # the properties are a gift; the text is what counts, and its own reader reports what is wrong
-    return real_title(clean(found["title"])), one_line(found["creator"])
-
-
-def _pop(names: list[str]) -> None:
-    names.pop()
+def office_facts(parts: Zipped) -> Facts:
+    """What docProps/core.xml and app.xml say of the file."""
+    core = elements(
+        parts, "docProps/core.xml", ("title", "creator", "subject", "keywords", "created", "lastModifiedBy")
+    )
+    app = elements(parts, "docProps/app.xml", ("Company", "Application"))
+    return facts(
+        first(core, "title"), first(core, "creator"), subject=first(core, "subject"), keywords=core.get("keywords", ()),
+        created=first(core, "created").strip(), editor=first(core, "lastModifiedBy"), company=first(app, "Company"),
+        producers=app.get("Application", ()),
+    )  # fmt: skip
 
 
 def relations(parts: Zipped, part: str) -> dict[str, tuple[str, str]]:
@@ -126,12 +118,15 @@ _BESIDE_DOCUMENT = ("footnotes", "endnotes", "comments", "header", "footer", "di
 def extract_docx(source: Source, limits: Limits) -> Extraction:
     """One document; a damaged note or header becomes a note, a damaged main part a failure."""
     with open_zip(source, limits) as parts:
-        title, author = properties(parts)
+        about = office_facts(parts)
         main = main_part(parts, "word/document.xml")
         sink = Sink(limits)
         add_paragraphs(parts, main, sink)
         notes = _add_beside(parts, main, sink)
-    document = ExtractedDocument(text=sink.text, type="document", title=title, author=author, truncated=sink.truncated)
+    document = ExtractedDocument(
+        text=sink.text, type="document", title=about.title, author=about.author,
+        properties=about.properties, truncated=sink.truncated,
+    )  # fmt: skip
     return Extraction(documents=(document,), notes=tuple(notes))
 
 
@@ -178,7 +173,7 @@ def extract_pptx(source: Source, limits: Limits) -> Extraction:
     """One document with the slides in the order of the presentation; a damaged slide becomes a note."""
     notes: list[str] = []
     with open_zip(source, limits) as parts:
-        title, author = properties(parts)
+        about = office_facts(parts)
         sink = Sink(limits)
         slides = _slides(parts)
         for slide in slides:
@@ -197,8 +192,9 @@ def extract_pptx(source: Source, limits: Limits) -> Extraction:
     document = ExtractedDocument(
         text=sink.text,
         type="presentation",
-        title=title,
-        author=author,
+        title=about.title,
+        author=about.author,
+        properties=about.properties,
         pages=tuple(sink.pages),
         truncated=sink.truncated,
     )

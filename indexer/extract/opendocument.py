@@ -5,8 +5,7 @@ from __future__ import annotations
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.html import one_line
-from indexer.extract.pdf import real_title
+from indexer.extract.facts import Facts, elements, facts, first
 from indexer.extract.source import Extractor, Limits, Sink, Source
 from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
@@ -22,15 +21,16 @@ def extractor(type_: str) -> Extractor:
         with open_zip(source, limits) as parts:
             if _is_encrypted(parts):
                 raise ExtractionError("encrypted", "protected by a password")
-            title, author = _properties(parts)
+            about = _facts(parts)
             sink = Sink(limits)
             _add_text(parts, "content.xml", sink, _Body(sink, paged=type_ != "document"))
             notes = _add_edges(parts, sink)
         document = ExtractedDocument(
             text=sink.text,
             type=type_,
-            title=title,
-            author=author,
+            title=about.title,
+            author=about.author,
+            properties=about.properties,
             pages=tuple(sink.pages),
             truncated=sink.truncated,
         )
@@ -120,29 +120,15 @@ def _add_edges(parts: Zipped, sink: Sink) -> tuple[str, ...]:
     return ()
 
 
-def _properties(parts: Zipped) -> tuple[str, str]:
-    """(title, author) from meta.xml; "" for what is missing or damaged."""
-    found = {"title": "", "initial-creator": "", "creator": ""}
-    current = [""]
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        current[0] = name
-
-    def end(name: str) -> None:
-        current[0] = ""
-
-    def text(characters: str) -> None:
-        if current[0] in found:
-            found[current[0]] += characters
-
-    if "meta.xml" not in parts:
-        return "", ""
-    try:
-        with parts.open("meta.xml") as stream:
-            parse(stream, start, end, text, is_done=lambda: False)
-    except ExtractionError:
-        return "", ""
-    return real_title(clean(found["title"])), one_line(found["initial-creator"] or found["creator"])
+def _facts(parts: Zipped) -> Facts:
+    """What meta.xml says of the file."""
+    names = ("title", "initial-creator", "creator", "subject", "keyword", "creation-date", "generator")
+    meta = elements(parts, "meta.xml", names) if "meta.xml" in parts else {}
+    return facts(
+        first(meta, "title"), first(meta, "initial-creator", "creator"), subject=first(meta, "subject"),
+        keywords=meta.get("keyword", ()), created=first(meta, "creation-date").strip(), editor=first(meta, "creator"),
+        producers=meta.get("generator", ()),
+    )  # fmt: skip
 
 
 def _is_encrypted(parts: Zipped) -> bool:

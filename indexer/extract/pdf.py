@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
+from indexer.extract.facts import Facts, facts, pdf_date
 from indexer.extract.source import Limits, Source, cut, shown_size
-
-_JUNK_TITLE = re.compile(
-    r"^(?:untitled|unknown|document\d*|title|slide 1|powerpoint presentation|none|null|layout 1|\(.*\)|.{0,2})$"
-    r"|\.(?:docx?|xlsx?|pptx?|pdf|indd|qxd|qxp|tex|dvi|fm|odt|rtf|wpd|eps|ps|html?)$|^[\W\d_]+$",
-    re.IGNORECASE,
-)
-_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel|office)|presentation)\s*-\s*", re.IGNORECASE)
 
 ACRO_FORM = 1
 """PDFium's number for a fillable form; its values become text of the page"""
@@ -34,7 +27,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
         if pdf.get_formtype() == ACRO_FORM:
             pdf.init_forms()
         text, pages, truncated, notes = _read_pages(pdf, limits)
-        facts = pdf.get_metadata_dict(skip_empty=True)
+        about = _facts(pdf.get_metadata_dict(skip_empty=True))
     finally:
         pdf.close()
     if notes and not text.strip("\f"):
@@ -44,19 +37,21 @@ def extract(source: Source, limits: Limits) -> Extraction:
     document = ExtractedDocument(
         text=text,
         type="pdf",
-        title=real_title(clean(facts.get("Title", ""))),
-        author=" ".join(clean(facts.get("Author", "")).split()),
+        title=about.title,
+        author=about.author,
+        properties=about.properties,
         pages=pages,
         truncated=truncated,
     )
     return Extraction(documents=(document,), notes=notes)
 
 
-def real_title(title: str) -> str:
-    """`title` as one line, "" when a program left it there: "Microsoft Word - report.doc", "untitled"."""
-    shown = " ".join(title.split())[:300]
-    shown = _PREFIX.sub("", shown)
-    return "" if _JUNK_TITLE.search(shown) else shown
+def _facts(info: dict[str, str]) -> Facts:
+    return facts(
+        info.get("Title", ""), info.get("Author", ""), subject=info.get("Subject", ""),
+        keywords=(info.get("Keywords", ""),), created=pdf_date(info.get("CreationDate", "")),
+        producers=(info.get("Creator", ""), info.get("Producer", "")),
+    )  # fmt: skip
 
 
 def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from indexer.extract import (
     epub,
     html,
     mail,
+    media,
     notebook,
     notes,
     office,
@@ -55,6 +56,9 @@ EXTRACTORS: dict[str, Extractor] = {
     "epub": epub.extract,
     "notebook": notebook.extract,
     "calendar": calendar.extract,
+    "picture": media.extract_picture,
+    "recording": media.recording("audio"),
+    "film": media.recording("video"),
 }
 """Kinds that hold one document, or several without files inside."""
 

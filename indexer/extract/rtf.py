@@ -7,8 +7,8 @@ import re
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
+from indexer.extract.facts import real_title
 from indexer.extract.html import one_line
-from indexer.extract.pdf import real_title
 from indexer.extract.source import Limits, Source, cut, shown_size
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")
@@ -38,7 +38,9 @@ def extract(source: Source, limits: Limits) -> Extraction:
 
 def read_rtf(data: bytes) -> str:
     """The text of RTF, its pictures left out; "" when there is none."""
-    return clean(_plain(_EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))))
+    source_text = _EDGE.sub("{", _PICTURE.sub("", data.decode("latin-1")))
+    text = clean(_plain(source_text))
+    return text if text.strip() else clean(_scanned(data.decode("latin-1")))
 
 
 def _plain(source_text: str) -> str:
@@ -46,6 +48,58 @@ def _plain(source_text: str) -> str:
 
     text: str = rtf_to_text(source_text, encoding="cp1252", errors="replace")  # type: ignore[no-untyped-call]
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufeff", "")
+
+
+_TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)", re.S)
+_BREAKS = {"par": "\n", "line": "\n", "sect": "\n", "page": "\n", "row": "\n", "tab": "\t", "cell": "\t"}
+_NOT_SHOWN = frozenset(
+    [
+        "fonttbl",
+        "colortbl",
+        "stylesheet",
+        "info",
+        "pict",
+        "fldinst",
+        "listtable",
+        "listoverridetable",
+        "generator",
+        "objdata",
+        "themedata",
+        "rsidtbl",
+    ]
+)
+
+
+def _scanned(source_text: str) -> str:
+    """All characters outside of groups that are never shown: for files in which striprtf finds nothing.
+
+    A mark to ignore counts at the beginning of a group alone, and bytes of pictures are passed over by their number.
+    """
+    parts: list[str] = []
+    hidden, skip, at, begins = [False], 0, 0, False
+    while found := _TOKEN.search(source_text, at):
+        at = found.end()
+        word, number, code, sign, brace, text = found.groups()
+        if brace == "{":
+            hidden.append(hidden[-1])
+        elif brace and len(hidden) > 1:
+            hidden.pop()
+        elif (word in _NOT_SHOWN or sign == "*") and begins:
+            hidden[-1] = True
+        elif word == "bin":
+            at += max(int(number or 0), 0)
+        elif word == "u" and number and not hidden[-1]:
+            parts.append(chr(int(number) % 65_536))
+            skip = 1
+        elif not hidden[-1]:
+            shown = bytes.fromhex(code).decode("cp1252", "replace") if code else text or _BREAKS.get(word or "", "")
+            if sign in ("\\", "{", "}", "~"):
+                shown = " " if sign == "~" else str(sign)
+            if skip and (code or text):
+                shown, skip = shown[1:], 0
+            parts.append(shown)
+        begins = brace == "{"
+    return "".join(parts).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _property(info: str, name: str, source_text: str) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.office import add_paragraphs, main_part, properties, relations
+from indexer.extract.office import add_paragraphs, main_part, office_facts, relations
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
@@ -25,7 +25,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     """One document with the sheets in their order, each under its name; comments and text boxes after the cells."""
     notes: list[str] = []
     with open_zip(source, limits) as parts:
-        title, author = properties(parts)
+        about = office_facts(parts)
         main = main_part(parts, "xl/workbook.xml")
         book = _Book(parts, main)
         sink = Sink(limits)
@@ -44,8 +44,9 @@ def extract(source: Source, limits: Limits) -> Extraction:
     document = ExtractedDocument(
         text=sink.text,
         type="spreadsheet",
-        title=title,
-        author=author,
+        title=about.title,
+        author=about.author,
+        properties=about.properties,
         pages=tuple(sink.pages),
         truncated=sink.truncated,
     )

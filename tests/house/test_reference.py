@@ -45,6 +45,12 @@ def test_the_settings_page_holds_the_default_file(make_reference: ModuleType) ->
     assert text == make_reference.configuration(text), STALE
 
 
+def test_the_page_of_keys_holds_the_table_of_actions(make_reference: ModuleType) -> None:
+    """docs/keys.md names every action with its keys."""
+    text = (DOCS / "keys.md").read_text(encoding="utf-8")
+    assert text == make_reference.keys(text), STALE
+
+
 def test_the_manual_page_is_well_formed() -> None:
     """A roff checker, where there is one, finds nothing; every request is one of the man macros."""
     file = DOCS / "man" / "foltr-search.1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +74,7 @@ class FakeSearch:
         self.requests: list[SearchRequest] = []
         self.opened_paths: list[str] = []
         self.left: list[ResultPage] = []
+        self.moved: list[tuple[str, str]] = []
         self.snippet_rows: list[int] = []
         self.closed = False
         self.unkept = ""
@@ -132,6 +133,9 @@ class FakeSearch:
         self.left.append(page)
         return "learned from 1 pick"
 
+    def follow(self, moves: Iterable[tuple[str, str]]) -> None:
+        self.moved += moves
+
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
         contributions = (
             Contribution("title.coverage", "words found in the title", 1.0, 2.25, 0.5),
@@ -147,7 +151,7 @@ class FakeSearch:
 
     def status(self) -> IndexStatus:
         n = len(self.documents)
-        return IndexStatus(n, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
+        return IndexStatus(n, 0, n, 0, 0, self.generation, 1000, ("/home/anna",), "", NOW)
 
     def refresh(self) -> bool:
         newer, self.seen_generation = self.generation > self.seen_generation, self.generation
@@ -290,7 +294,8 @@ def conftest_types() -> SimpleNamespace:
 @pytest.fixture
 def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Stage]]:
     """Makes stages; sessions are closed at the end."""
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("NO_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "TMUX", "TERMUX_VERSION", "WSL_DISTRO_NAME"):
+        monkeypatch.delenv(name, raising=False)  # no test reaches the clipboard of who runs it
     monkeypatch.setenv("HOME", "/home/anna")
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr("app.tui.session.CLOSING_SECONDS", 120.0)

@@ -13,6 +13,8 @@ from textual.color import Color
 from app.settings import ScreenSettings
 
 Stages = Callable[..., Any]
+TEXT_CONTRAST = 4.5
+"""WCAG's least contrast of text: what matches is read first"""
 BARS = "─│▌▁▂▃▄▅▆▇█▔ "
 CONTRAST = 3.0
 """WCAG's least contrast of large text and of what is less important"""
@@ -61,6 +63,10 @@ async def test_colours_have_contrast(stage: Stages, theme: str) -> None:
             if style.color and style.bgcolor and not set(text) <= set(BARS) and _contrast(style) < CONTRAST
         }
         assert not poor
+        marked = [style for text, style in _painted(one) if text.strip().lower() == "wind" and style.bold]
+        assert len(marked) > 20
+        wanted = CONTRAST if theme == "nord" else TEXT_CONTRAST  # nord's own accent has 3.6 on its surface
+        assert min(_contrast(style) for style in marked) >= wanted
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light", "ansi"])

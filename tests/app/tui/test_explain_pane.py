@@ -27,6 +27,6 @@ async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
         assert re.search(r"together +\+1\.25", one.text)
         await pilot.press("down")
         await one.until(pilot, lambda: "it would stand at 5." in one.text)
-        await pilot.press("tab", "x")
+        await pilot.press("ctrl+o", "x")
         assert not pane.display
         assert one.app.search_screen.query_one(PreviewPane).display

@@ -22,7 +22,7 @@ async def test_help_is_about_the_focused_part(stage: Stages) -> None:
         assert "Half a page down" not in one.text
         assert "modified:last-week" in one.text
         await pilot.press("escape")
-        await pilot.press("tab", "question_mark")
+        await pilot.press("ctrl+o", "question_mark")
         await one.until(pilot, lambda: "The results." in one.text)
         assert "Half a page down" in one.text
 

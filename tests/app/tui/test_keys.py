@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from app.tui.keys import ACTIONS, BY_ID, keys_of, problems_of, usable
+from app.tui.keys import ACTIONS, BY_ID, actions_of, after_leader, is_letter, keys_of, letter_of, problems_of, usable
 
 
 def test_the_default_keys_do_not_clash() -> None:
@@ -45,3 +45,34 @@ def test_every_alt_key_arrives_from_a_terminal_that_sends_escape() -> None:
     """Most terminals send Alt+e as Escape and e, in which Textual knows letters only, and takes two for its own."""
     keys = [key for action in ACTIONS for key in action.keys.split(",") if key.startswith("alt+")]
     assert all(len(key) == len("alt+e") and key[-1].islower() and key[-1] not in "bf" for key in keys), keys
+
+
+def test_every_action_has_a_key_that_any_terminal_sends() -> None:
+    """No F key and no Alt is needed: a letter after the leader key, or a key that types nothing."""
+    leader = after_leader({})
+    for action in (*actions_of("search"), *actions_of("list")):
+        plain = [key for key in keys_of(action, {}) if not key.startswith("alt+") and key not in F_KEYS]
+        assert plain, action.id
+        if action.id not in ("leader", "back"):
+            assert leader[letter_of(action, {})] is action
+
+
+F_KEYS = tuple(f"f{number}" for number in range(1, 13))
+
+
+def test_the_leader_key_of_an_action_is_its_letter_and_follows_the_users_choice() -> None:
+    """After the leader key a letter does what it does in the list; an action without one keeps its first key."""
+    assert (letter_of(BY_ID["edit"], {}), letter_of(BY_ID["quit"], {})) == ("e", "ctrl+q")
+    assert after_leader({"edit": "E,f9"})["E"] is BY_ID["edit"]
+    assert "e" not in after_leader({"edit": "E,f9"})
+    assert is_letter("slash")
+    assert not is_letter("f9")
+
+
+def test_a_key_of_the_screen_and_of_a_part_of_it_is_reported_once_it_is_chosen() -> None:
+    """As shipped h goes left in the filters; a key that the user gave away there is named."""
+    assert problems_of({"refresh": "j"}) == (
+        "screen.keys: j is the key of refresh and of list-down",
+        "screen.keys: j is the key of refresh and of preview-down",
+        "screen.keys: j is the key of refresh and of filter-down",
+    )

@@ -118,7 +118,7 @@ async def test_o_opens_the_folder(stage: Stages, conftest_types: Any, tmp_path: 
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt"))
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
-        await pilot.press("tab", "o")
+        await pilot.press("ctrl+o", "o")
         await one.until(pilot, lambda: _opened(tmp_path) == [tmp_path.name])
 
 

@@ -20,7 +20,7 @@ async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)
         assert "match 1 of 4 · page 1 of 2" in one.text
-        await pilot.press("tab", "n", "n", "n")
+        await pilot.press("ctrl+o", "n", "n", "n")
         assert "match 4 of 4 · page 2 of 2" in one.text
         assert "── page 2" in one.text
         await pilot.press("n")

@@ -66,6 +66,24 @@ async def test_nothing_is_lost_at_the_right_edge(stage: Stages, conftest_types: 
         assert shown.replace(" ", "") == "wind" + text
 
 
+async def test_text_is_selected_with_the_mouse(stage: Stages, conftest_types: Any) -> None:
+    """From one character of a row to another of the next: exactly those, and they are painted so."""
+    document = conftest_types.Document("/home/anna/a.txt", "A", "text", "the wind blows\nfrom the sea")
+    one = stage(engine=conftest_types.FakeSearch([document]))
+    async with one.app.run_test(size=(120, 30)) as pilot:
+        await one.search(pilot, "wind")
+        body = one.app.search_screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: "the wind blows" in body.make_line(0).text)
+        await pilot.mouse_down(body, offset=(4, 0))
+        await pilot.hover(body, offset=(8, 1))
+        await pilot.mouse_up(body, offset=(8, 1))
+        await pilot.pause()
+        selected = one.app.screen.get_selected_text()
+        assert selected is not None
+        assert selected.startswith("wind blows\nfrom the")
+        assert len(selected) <= len("wind blows\nfrom the ")
+
+
 async def test_a_key_shows_the_text_as_written(stage: Stages, conftest_types: Any) -> None:
     """Rendered first, with its match marked; as written after the key, and back."""
     document = conftest_types.Document("/home/anna/a.md", "A", "markdown", "some **wind** here")

@@ -102,7 +102,7 @@ async def test_vim_keys_move_in_the_focused_list(stage: Stages) -> None:
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
         results = one.app.search_screen.query_one(ResultsList)
-        await pilot.press("tab")
+        await pilot.press("ctrl+o")
         assert results.has_focus
         places = []
         for key in ("j", "j", "k", "G", "g", "ctrl+d", "ctrl+u"):
@@ -122,7 +122,7 @@ async def test_snippets_are_made_for_visible_rows_only(stage: Stages, conftest_t
         await one.until(pilot, lambda: bool(one.engine.snippet_rows))
         assert set(one.engine.snippet_rows) <= set(range(1, 10))
         one.engine.snippet_rows.clear()
-        await pilot.press("tab", "j", "k", "G")
+        await pilot.press("ctrl+o", "j", "k", "G")
         await one.until(pilot, lambda: 100 in one.engine.snippet_rows)
         assert set(one.engine.snippet_rows) <= set(range(90, 101))
         assert len(one.engine.snippet_rows) == len(set(one.engine.snippet_rows))
@@ -214,9 +214,9 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
         assert screen.query_one(QueryInput).has_focus
         await pilot.press("escape")
         assert screen.query_one(QueryInput).value == ""
-        assert screen.narrowed["type"] == "mail"
+        assert screen.filters["type"] == "mail"
         await pilot.press("escape")
-        assert screen.narrowed["type"] == ""
+        assert screen.filters["type"] == ""
         await pilot.press("escape")
         assert one.app.is_running
         assert "documents ready" in one.text
@@ -368,11 +368,11 @@ async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_typ
 
 
 async def test_the_palette_runs_actions(stage: Stages) -> None:
-    """Ctrl+P, a few letters, Enter."""
+    """Ctrl+T, a few letters, Enter."""
     one = stage()
     async with one.app.run_test(size=(110, 70)) as pilot:
         await one.search(pilot, "wind")
-        await pilot.press("ctrl+p")
+        await pilot.press("ctrl+t")
         await pilot.press(*"newest")
         await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
         assert "Order: newest first" in one.text

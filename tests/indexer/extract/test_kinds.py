@@ -42,7 +42,10 @@ from indexer.extract.registry import EXTRACTORS, NESTED
         ("changelog.gz", "text"),
         ("notes.md.gz", "markdown"),
         ("old.xls", "spreadsheet"),
-        ("photo.JPG", None),
+        ("photo.JPG", "image"),
+        ("song.mp3", "audio"),
+        ("film.mp4", "video"),
+        ("font.ttf", None),
         ("photo.jpg.gz", None),
         ("libc.so.6", None),
         ("id.pem", None),
@@ -50,7 +53,7 @@ from indexer.extract.registry import EXTRACTORS, NESTED
     ],
 )
 def test_the_name_decides_the_type(name: str, wanted: str | None) -> None:
-    """Extension, whole names and double extensions give the type; pictures and programs give none."""
+    """Extension, whole names and double extensions give the type; fonts and programs give none."""
     assert document_type(name) == wanted
 
 
@@ -64,7 +67,7 @@ def test_every_kind_has_a_type_a_cap_and_an_extractor() -> None:
 def test_caps_follow_the_type() -> None:
     """A cap is that of the type; nothing is read of what is not indexed."""
     assert size_cap("a.pdf") == MAX_FILE_BYTES["pdf"]
-    assert size_cap("a.jpg") == 0
+    assert size_cap("a.ttf") == 0
 
 
 @pytest.mark.parametrize(
@@ -90,9 +93,9 @@ def test_the_content_decides_where_the_name_misleads(extract, name: str, data: b
     assert extract(name, data).documents[0].type == wanted
 
 
-def test_pictures_and_machine_code_are_unsupported(extract) -> None:
+def test_fonts_and_machine_code_are_unsupported(extract) -> None:
     """What has no text is one failure with a reason, whether its name or its content says so."""
-    for name, data in (("a.png", b"\x89PNG"), ("noname", bytes(range(256)) * 20), ("x.txt", b"\x7fELF" + bytes(500))):
+    for name, data in (("a.ttf", b"\x89PNG"), ("noname", bytes(range(256)) * 20), ("x.txt", b"\x7fELF" + bytes(500))):
         with pytest.raises(ExtractionError) as failure:
             extract(name, data)
         assert failure.value.kind == "unsupported"
@@ -101,4 +104,4 @@ def test_pictures_and_machine_code_are_unsupported(extract) -> None:
 def test_kind_of_tells_unknown_from_not_indexed() -> None:
     """An unknown extension is open, a known one without text is closed."""
     assert kind_of("x.qqq") == ""
-    assert kind_of("x.jpg") is None
+    assert kind_of("x.ttf") is None

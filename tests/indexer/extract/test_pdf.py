@@ -6,7 +6,7 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract import extract_file
-from indexer.extract.pdf import real_title
+from indexer.extract.facts import real_title
 from indexer.extract.source import Limits
 
 

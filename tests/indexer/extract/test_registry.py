@@ -35,7 +35,8 @@ KINDS = {
 _EXTENSIONS = """
     text:txt manual:1 markdown:md rst:rst org:org latex:tex pod:pod asciidoc:adoc source:py html:html mht:mht
     xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp rtf:rtf epub:epub delimited:csv json:json
-    notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz"""
+    notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz
+    picture:jpg recording:mp3 film:mp4"""
 NAMES = {kind: f"a.{end}" for kind, _, end in (pair.partition(":") for pair in _EXTENSIONS.split())}
 STARTS = {
     "rtf": b"{\\rtf1 ",
@@ -50,6 +51,9 @@ STARTS = {
     "wordml": b"<?xml version='1.0'?><w:wordDocument xmlns:w='w'>",
     "html": b"<html><body>",
     "manual": b".TH X 1\n",
+    "picture": b"\xff\xd8\xff\xe1\x01\x00Exif\x00\x00II*\x00\x08\x00\x00\x00\x03\x00",
+    "recording": b"ID3\x03\x00\x00\x00\x00\x02\x00TIT2\x00\x00\x00\x09",
+    "film": b"\x00\x00\x00\x10ftypM4A \x00\x00\x00\x00\x00\x00\x01\x00moov",
     "pod": b"=head1 NAME\n\n",
     "mht": b"Content-Type: text/html\n\n",
 }
@@ -70,6 +74,10 @@ def check(found: Extraction, limits: Limits) -> None:
         assert len(document.text.encode("utf-8")) <= limits.max_text_bytes
         assert list(document.pages) == sorted(document.pages)
         assert all(0 <= offset <= len(document.text) for offset in document.pages)
+        for name, value in document.properties:
+            (name + value).encode("utf-8")
+            assert value.strip() == value != ""
+            assert "\n" not in value
         for line in (document.title, document.author, document.recipients, document.part):
             line.encode("utf-8")
             assert "\n" not in line

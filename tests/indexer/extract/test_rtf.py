@@ -32,3 +32,22 @@ def test_what_is_no_rtf_is_malformed(extract) -> None:
     with pytest.raises(ExtractionError) as failure:
         extract("a.rtf", "just words")
     assert failure.value.kind == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        (r"{\rtf1\ansi\pard\*\hyphen The quick \'e4 brown\par fox}", "The quick ä brown\nfox"),
+        (r"{\rtf1{\*\unknown gone}{\fonttbl{\f0 Arial;}}\pard\*\x a\u233?b\tab\{c\}}", "aéb\t{c}"),
+        ("{\\rtf1\\pard\\*\\x {\\pict\\bin4 }}{{} zebra}", "zebra"),
+    ],
+)
+def test_where_the_first_reader_finds_nothing_the_second_one_does(single, source: str, text: str) -> None:
+    """A mark to ignore in the middle of a group, and binary bytes that look like braces, hide nothing else."""
+    assert single("a.rtf", source.encode("latin-1")).text.strip() == text
+
+
+def test_an_rtf_without_text_says_so(extract) -> None:
+    """Its name is found all the same."""
+    found = extract("a.rtf", rb"{\rtf1{\fonttbl{\f0 Arial;}}}")
+    assert (found.documents[0].text.strip(), found.notes) == ("", ("no text was found in it",))

@@ -17,7 +17,7 @@ from indexer.whoosh_schema import whoosh_schema
 
 def test_it_reads_what_whoosh_reads(make_index: Callable[..., Index]) -> None:
     """Number, names, counts and deletions of the segments, as Whoosh's own reader finds them in the same file."""
-    index = make_index(["heron", "stork", "crane", "egret"], sizes=[2], removed=[1])
+    index = make_index(["heron", "stork", "crane", "egret"] * 2, sizes=[6], removed=[1])
     number, segments = read_contents(index.folder)
     theirs = whoosh.index.open_dir(str(index.folder), indexname=INDEX_NAME, schema=whoosh_schema())
     assert number == newest(index.folder) == theirs.latest_generation() == 3

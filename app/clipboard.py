@@ -1,0 +1,95 @@
+"""The clipboard: by the program that the desktop or tmux has for it, else by an escape sequence to the terminal.
+
+A program gets the very bytes on its stdin, never through a shell. On a machine reached by SSH the programs of its own
+desktop are left alone, for its clipboard is not the one before the user; X11 is used there where it is forwarded.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SECONDS = 3.0
+"""after which a program is given up; those that keep what they were given go on in the background by themselves"""
+
+
+@dataclass(frozen=True, slots=True)
+class Copier:
+    """A program that takes text on stdin into a clipboard."""
+
+    argv: tuple[str, ...]
+    encoding: str = ""
+    """what it wants its stdin in; "" for the bytes as they are"""
+    note: str = ""
+    """where the text is then, as people say it"""
+
+
+WL_COPY = Copier(("wl-copy",))
+XCLIP = Copier(("xclip", "-selection", "clipboard", "-in"))
+XSEL = Copier(("xsel", "--clipboard", "--input"))
+PBCOPY = Copier(("pbcopy",))
+TERMUX = Copier(("termux-clipboard-set",))
+CLIP = Copier(("clip.exe",), encoding="utf-16")
+TMUX = Copier(("tmux", "load-buffer", "-w", "-"), note="tmux's buffer, which passes it on to the terminal")
+
+
+def copiers(env: Mapping[str, str], platform: str = sys.platform) -> list[Copier]:
+    """The programs that may reach the user's clipboard here, the best first."""
+    is_remote = bool(env.get("SSH_CONNECTION") or env.get("SSH_TTY"))
+    found = []
+    if env.get("TERMUX_VERSION"):
+        found.append(TERMUX)
+    if env.get("WAYLAND_DISPLAY") and not is_remote:
+        found.append(WL_COPY)
+    if env.get("DISPLAY"):
+        found += [XCLIP, XSEL]
+    if platform == "darwin" and not is_remote:
+        found.append(PBCOPY)
+    if platform == "win32" or env.get("WSL_DISTRO_NAME"):
+        found.append(CLIP)
+    if env.get("TMUX"):
+        found.append(TMUX)
+    return found
+
+
+def copy(text: str, env: Mapping[str, str] | None = None) -> str:
+    """Give the text to the first program that takes it; what took it, as people say it, and "" where none did.
+
+    It waits for the program, so a screen calls it in a worker.
+    """
+    env = os.environ if env is None else env
+    for copier in copiers(env):
+        program = shutil.which(copier.argv[0], path=env.get("PATH"))
+        data = text.encode(copier.encoding, "replace") if copier.encoding else os.fsencode(text)
+        if program is not None and _takes((program, *copier.argv[1:]), data, env):
+            return copier.note or copier.argv[0]
+    return ""
+
+
+def _takes(argv: tuple[str, ...], data: bytes, env: Mapping[str, str]) -> bool:
+    """Whether the program ended well; what it holds open afterwards is not waited for."""
+    try:
+        done = subprocess.run(
+            argv, input=data, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False,
+            env=dict(env),
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def terminal_sequence(text: str, env: Mapping[str, str] | None = None) -> str:
+    """OSC 52, which asks the terminal to take the text; inside of tmux and screen also wrapped for the one outside."""
+    env = os.environ if env is None else env
+    plain = f"\x1b]52;c;{base64.b64encode(os.fsencode(text)).decode('ascii')}\a"
+    inside = env.get("TERM", "")
+    if env.get("TMUX") or inside.startswith("tmux"):
+        return plain + "\x1bPtmux;" + plain.replace("\x1b", "\x1b\x1b") + "\x1b\\"
+    if env.get("STY") or inside.startswith("screen"):
+        return plain + "\x1bP" + plain + "\x1b\\"
+    return plain

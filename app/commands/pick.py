@@ -1,0 +1,42 @@
+"""`foltr-search --pick [QUERY]`: the screen as a picker, whose chosen paths go to stdout."""
+
+from __future__ import annotations
+
+import click
+
+from app.commands.command import FAILED, INTERRUPTED, NOTHING_FOUND, Command, load, say
+
+EXAMPLES = """
+vim "$(foltr-search --pick)"
+foltr-search --pick --multi -0 invoice | xargs -0 -r cp -t ~/taxes
+foltr-search --pick report ext:pdf
+"""
+
+
+@click.command("--pick", cls=Command, hidden=True, examples=EXAMPLES)
+@click.argument("query", nargs=-1)
+@click.option("--multi", "-m", is_flag=True, help="Tab marks several; Enter gives them in the order of marking.")
+@click.option("--null", "-0", "null", is_flag=True, help="End each path with a NUL byte instead of a line end.")
+def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
+    """Choose files on the screen, and print their paths.
+
+    The screen is drawn on the terminal, stdout carries the paths alone. What is chosen counts as opened, for learning.
+    Exit codes: 0 chosen; 1 Enter where nothing was found; 130 left with Esc or Ctrl-C; 2 an error.
+    """
+    from app.commands.printed import print_line, printed_path
+    from app.tui import run_picker
+    from app.tui.own_terminal import NoTerminal, on_the_terminal
+
+    context = load()
+    try:
+        with on_the_terminal():
+            code, paths = run_picker(context.settings, context.paths, query=" ".join(query), multi=multi)
+    except NoTerminal as error:
+        say(str(error))
+        return FAILED
+    for path in paths:
+        if null:
+            click.echo(path + "\0", nl=False, color=True)
+        else:
+            print_line(printed_path(path))
+    return code if code in (0, NOTHING_FOUND, INTERRUPTED) else FAILED

@@ -1,0 +1,125 @@
+"""Copying and moving a user's files to a folder, and putting them into the trash: nothing is ever overwritten.
+
+Each file is done or refused by itself, with one line that says why. A name is taken in the folder before anything is
+written to it, so that no other program can come in between. What is moved keeps its bytes on disk until the new copy is
+complete.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from indexer.text.printable import display_path
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """What became of one file."""
+
+    path: str
+    target: str = ""
+    """where it is now; "" for the trash, and where nothing was done"""
+    error: str = ""
+    """why nothing was done, as one line; "" when it was"""
+
+
+class FilingError(Exception):
+    """The folder cannot be used; the message says what was wanted and what came."""
+
+
+def folder_of(text: str) -> str:
+    """The folder that a user typed, absolute; raises FilingError where there is none that can be written to."""
+    path = Path(text.strip()).expanduser()
+    if not text.strip():
+        raise FilingError("wanted the path of a folder, got nothing")
+    if not path.is_dir():
+        raise FilingError(f"wanted a folder, and there is none: {display_path(str(path))}")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise FilingError(f"wanted a folder that can be written to, got {display_path(str(path))}")
+    return str(path.absolute())
+
+
+def taken(paths: Sequence[str], folder: str) -> list[str]:
+    """Those of `paths` whose name is in the folder already, or is another's of them: they would be refused."""
+    seen: set[str] = set()
+    found = []
+    for path in paths:
+        target = _target(path, folder)
+        if target in seen or os.path.lexists(target):
+            found.append(path)
+        seen.add(target)
+    return found
+
+
+def copy_to(paths: Sequence[str], folder: str) -> list[Filed]:
+    """Copy files with their times and permissions."""
+    return [_put(path, folder, _copy) for path in paths]
+
+
+def move_to(paths: Sequence[str], folder: str) -> list[Filed]:
+    """Move files, across devices by a copy."""
+    return [_put(path, folder, _move) for path in paths]
+
+
+def trash(paths: Sequence[str]) -> list[Filed]:
+    """Put files into the system's trash, from which a file manager brings them back."""
+    from send2trash import send2trash
+
+    found = []
+    for path in paths:
+        try:
+            if not os.path.lexists(path):
+                raise FileNotFoundError(errno.ENOENT, "it is gone")
+            send2trash(path)
+            found.append(Filed(path))
+        except OSError as error:
+            found.append(Filed(path, error=_reason(error)))
+    return found
+
+
+def _target(path: str, folder: str) -> str:
+    return os.path.join(folder, os.path.basename(path))
+
+
+def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
+    target = _target(path, folder)
+    try:
+        if not os.path.isfile(path):
+            raise FileNotFoundError(errno.ENOENT, "it is gone" if not os.path.lexists(path) else "it is no file")
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        return Filed(path, error="the folder has a file of that name already")
+    except OSError as error:
+        return Filed(path, error=_reason(error))
+    try:
+        act(path, target)
+    except OSError as error:
+        os.unlink(target)  # our own empty or half copy
+        return Filed(path, error=_reason(error))
+    return Filed(path, target)
+
+
+def _copy(path: str, target: str) -> None:
+    shutil.copyfile(path, target)
+    shutil.copystat(path, target)
+
+
+def _move(path: str, target: str) -> None:
+    try:
+        os.replace(path, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        _copy(path, target)
+        with open(target, "rb+") as file:
+            os.fsync(file.fileno())
+        os.unlink(path)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)

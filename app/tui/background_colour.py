@@ -1,0 +1,93 @@
+"""Whether the terminal's background is light: asked by OSC 11 before the screen starts, else told by COLORFGBG.
+
+After the question comes one that every terminal answers (its attributes, DA1), so that one which does not know OSC 11
+is not waited for. Keys that were pressed meanwhile are given back. A terminal that answers neither in time may do so
+later: `without_late_answers` takes that out of what seems to have been typed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
+SECONDS = 1.0
+"""to wait for an answer; one over a slow line comes in a few tenths"""
+SILENT = ("", "dumb", "linux", "vt100", "vt220", "cons25")
+"""terminals that are not asked: they have no such colour, or no answers"""
+_COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
+_ATTRIBUTES = re.compile(rb"\x1b\[\?[0-9;]*c")
+_LATE = re.compile(r"\^?\]11;rgba?:[0-9a-fA-F/]*\^?\\?|\[\?[0-9;]+c")
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalBackground:
+    """What is known of the terminal."""
+
+    is_light: bool = False
+    is_late: bool = False
+    """it was asked and has not answered yet"""
+    typed: str = ""
+    """what was typed while it was asked"""
+
+
+def ask_background(env: Mapping[str, str], *, reading: int = 0, writing: int = 1) -> TerminalBackground:
+    """Ask the terminal at these descriptors, where both are one; waits `SECONDS` at most."""
+    told = TerminalBackground(is_light=_told_by(env))
+    if env.get("TERM", "") in SILENT or not (os.isatty(reading) and os.isatty(writing)):
+        return told
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        return told
+    before = termios.tcgetattr(reading)
+    try:
+        tty.setcbreak(reading, termios.TCSANOW)
+        os.write(writing, QUESTION)
+        answer = _answer(reading)
+    finally:
+        termios.tcsetattr(reading, termios.TCSANOW, before)
+    return understood(answer, told.is_light)
+
+
+def understood(answer: bytes, told: bool) -> TerminalBackground:
+    """What an answer says; `told` where it names no colour."""
+    colour, attributes = _COLOUR.search(answer), _ATTRIBUTES.search(answer)
+    rest = _ATTRIBUTES.sub(b"", _COLOUR.sub(b"", answer)).decode("utf-8", "ignore")
+    typed = "".join(character for character in rest if character.isprintable()) if "\x1b" not in rest else ""
+    is_light = is_light_colour(*(part.decode("ascii") for part in colour.groups())) if colour else told
+    return TerminalBackground(is_light, attributes is None, typed)
+
+
+def is_light_colour(red: str, green: str, blue: str) -> bool:
+    """Whether black is easier to read on it than white; hexadecimal, of one to four digits each."""
+    r, g, b = (int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue))
+    return bool(0.299 * r + 0.587 * g + 0.114 * b > 0.5)
+
+
+def without_late_answers(text: str) -> str:
+    """A text without what a terminal answered too late."""
+    return _LATE.sub("", text)
+
+
+def _answer(reading: int) -> bytes:
+    """What comes until the attributes do, or the time is over."""
+    got, end = b"", time.monotonic() + SECONDS
+    while not _ATTRIBUTES.search(got) and (left := end - time.monotonic()) > 0:
+        if select.select([reading], [], [], left)[0]:
+            more = os.read(reading, 1024)
+            if not more:
+                break
+            got += more
+    return got
+
+
+def _told_by(env: Mapping[str, str]) -> bool:
+    """COLORFGBG is "foreground;background": 7 and 9 to 15 are light ones of the sixteen colours, but 8 is dark."""
+    background = env.get("COLORFGBG", "").rpartition(";")[2]
+    return background.isdigit() and (int(background) == 7 or 9 <= int(background) <= 15)

@@ -1,0 +1,61 @@
+"""What the screen remembers from one start to the next: theme, panes, order and filters, in one small file.
+
+A choice made on the screen goes before the setting over which it was made, and no longer once that setting is another.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from app.paths import write_private
+
+FILE = "screen.json"
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file; the defaults are those of a first start."""
+
+    v: Literal[1] = 1
+    theme: str = ""
+    """as chosen in the palette; "" for the setting"""
+    theme_over: str = ""
+    """the setting that was in force then"""
+    preview: bool | None = None
+    """beside the results; None for the setting"""
+    preview_over: bool = True
+    preview_below: bool = False
+    """below them, on a narrow screen"""
+    share: int = 2
+    """place in the list of widths"""
+    order: str = "learned"
+    filters: dict[str, str] = {}
+
+    def theme_for(self, setting: str) -> str:
+        """The theme to begin with."""
+        return self.theme if self.theme and self.theme_over == setting else setting
+
+    def preview_for(self, setting: bool) -> bool:
+        """Whether the preview is beside the results at the start."""
+        return setting if self.preview is None or self.preview_over != setting else self.preview
+
+
+def read_remembered(data_dir: Path) -> Remembered:
+    """What is kept; the defaults where nothing is, or nothing that can be used."""
+    try:
+        return msgspec.json.decode((data_dir / FILE).read_bytes(), type=Remembered)
+    except (OSError, msgspec.MsgspecError):
+        return Remembered()
+
+
+def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
+    """Keep it, for its owner alone; nothing that was never changed makes a file, and no full disk an error."""
+    try:
+        if remembered == Remembered():
+            (data_dir / FILE).unlink(missing_ok=True)
+        elif remembered != read_remembered(data_dir):
+            write_private(data_dir / FILE, msgspec.json.encode(remembered))
+    except OSError:
+        return  # a data folder that cannot be written: the next start is as the last one

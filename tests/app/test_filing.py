@@ -1,0 +1,133 @@
+"""Files that are copied, moved and put into the trash: real ones, in real folders."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from app.filing import Filed, FilingError, copy_to, folder_of, move_to, taken, trash
+
+SHARED = Path("/dev/shm")
+
+
+def _files(folder: Path, *names: str) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_text(f"this is {name}")
+        os.utime(folder / name, (1_600_000_000, 1_600_000_000))
+    return [str(folder / name) for name in names]
+
+
+def test_copies_keep_text_and_time_and_the_files_stay(tmp_path: Path) -> None:
+    """Two files in a folder, then four in two."""
+    paths = _files(tmp_path / "a", "x.txt", "y.txt")
+    (tmp_path / "b").mkdir()
+    assert copy_to(paths, str(tmp_path / "b")) == [Filed(p, str(tmp_path / "b" / Path(p).name)) for p in paths]
+    assert (tmp_path / "b" / "x.txt").read_text() == "this is x.txt"
+    assert (tmp_path / "b" / "y.txt").stat().st_mtime == 1_600_000_000
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == ["x.txt", "y.txt"]
+
+
+@pytest.mark.parametrize("act", [copy_to, move_to])
+def test_nothing_is_overwritten_and_each_refusal_is_told(tmp_path: Path, act: object) -> None:
+    """A name that is there, two marked files of one name, one that is gone: refused; the others are done."""
+    paths = _files(tmp_path / "a", "x.txt", "y.txt")
+    twin = _files(tmp_path / "c", "y.txt")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "x.txt").write_text("precious")
+    asked = [*paths, *twin, str(tmp_path / "a" / "gone.txt")]
+    assert taken(asked, str(tmp_path / "b")) == [paths[0], twin[0]]
+    filed = act(asked, str(tmp_path / "b"))  # type: ignore[operator]
+    there = "the folder has a file of that name already"
+    assert [one.error for one in filed] == [there, "", there, "it is gone"]
+    assert (tmp_path / "b" / "x.txt").read_text() == "precious"
+    assert Path(paths[0]).read_text() == "this is x.txt"
+    assert Path(twin[0]).exists()
+
+
+def test_a_moved_file_is_there_and_no_longer_here(tmp_path: Path) -> None:
+    """On one device it is the same file: its number stays."""
+    (path,) = _files(tmp_path / "a", "x.txt")
+    (tmp_path / "b").mkdir()
+    number = os.stat(path).st_ino
+    (filed,) = move_to([path], str(tmp_path / "b"))
+    assert (os.path.exists(path), os.stat(filed.target).st_ino) == (False, number)
+
+
+@pytest.mark.skipif(not SHARED.is_dir() or os.stat("/tmp").st_dev == os.stat(SHARED).st_dev, reason="one device")
+def test_moving_to_another_device_copies_and_then_removes(tmp_path: Path) -> None:
+    """Text and time arrive; a name that is there is refused as well."""
+    (path,) = _files(tmp_path / "a", "x.txt")
+    with tempfile.TemporaryDirectory(dir=SHARED) as other:
+        (filed,) = move_to([path], other)
+        assert filed == Filed(path, f"{other}/x.txt")
+        assert Path(filed.target).read_text() == "this is x.txt"
+        assert (Path(filed.target).stat().st_mtime, os.path.exists(path)) == (1_600_000_000, False)
+        _files(tmp_path / "a", "x.txt")
+        assert move_to([path], other)[0].error
+        assert os.path.exists(path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """Before anything is done."""
+    (tmp_path / "b").mkdir(mode=0o500)
+    with pytest.raises(FilingError, match="can be written to"):
+        folder_of(str(tmp_path / "b"))
+
+
+def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """~ is the home folder; nothing, a file and what is not there are refused with what came."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert folder_of(" ~ ") == str(tmp_path)
+    _files(tmp_path, "x.txt")
+    for text, said in (("", "got nothing"), (str(tmp_path / "x.txt"), "there is none"), ("~/nowhere", "there is none")):
+        with pytest.raises(FilingError, match=said):
+            folder_of(text)
+
+
+TRASHING = "import sys; from app.filing import trash; print([one.error for one in trash(sys.argv[1:])])"
+
+
+def _trashed(home: Path, *paths: str) -> str:
+    environment = {**os.environ, "HOME": str(home), "XDG_DATA_HOME": str(home / "share")}
+    done = subprocess.run(
+        [sys.executable, "-c", TRASHING, *paths], env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the trash of freedesktop.org")
+def test_the_trash_is_the_desktops_and_remembers_the_place(tmp_path: Path) -> None:
+    """Two files of one name both go there, with where they came from; one that is gone is told."""
+    (first,), (second,) = _files(tmp_path / "a", "x y.txt"), _files(tmp_path / "b", "x y.txt")
+    assert _trashed(tmp_path, first, second, str(tmp_path / "gone")) == "['', '', 'it is gone']"
+    assert not os.path.exists(first)
+    kept = tmp_path / "share" / "Trash"
+    assert sorted(path.name for path in (kept / "files").iterdir()) == ["x y 1.txt", "x y.txt"]
+    assert "x%20y.txt" in (kept / "info" / "x y.txt.trashinfo").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not SHARED.is_dir(), reason="the trash of freedesktop.org")
+def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: Path) -> None:
+    """It is gone from its folder, and its text is in one of the two."""
+    with tempfile.TemporaryDirectory(dir=SHARED) as other:
+        (path,) = _files(Path(other), "foltr-heron.txt")
+        assert _trashed(tmp_path, path) == "['']"
+        assert not os.path.exists(path)
+    there = [SHARED / f".Trash-{os.getuid()}", tmp_path / "share" / "Trash"]
+    found = [bin / "files" / "foltr-heron.txt" for bin in there if (bin / "files" / "foltr-heron.txt").exists()]
+    assert [file.read_text() for file in found] == ["this is foltr-heron.txt"]
+    for bin in there:  # what this test made, and nothing else
+        (bin / "files" / "foltr-heron.txt").unlink(missing_ok=True)
+        (bin / "info" / "foltr-heron.txt.trashinfo").unlink(missing_ok=True)
+
+
+def test_trashing_what_is_gone_is_a_line(tmp_path: Path) -> None:
+    """No exception, no trash."""
+    assert trash([str(tmp_path / "gone")]) == [Filed(str(tmp_path / "gone"), error="it is gone")]

@@ -1,0 +1,123 @@
+"""Whether the terminal is light: answers of real pseudo-terminals, and of none."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from textual import events
+
+from app.tui.background_colour import (
+    QUESTION,
+    TerminalBackground,
+    ask_background,
+    is_light_colour,
+    understood,
+    without_late_answers,
+)
+from app.tui.query_input import QueryInput
+
+Stages = Callable[..., Any]
+ATTRIBUTES = b"\x1b[?62;22c"
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\" + ATTRIBUTES, TerminalBackground(is_light=True)),
+        (b"\x1b]11;rgb:00/2b/36\x07" + ATTRIBUTES, TerminalBackground()),
+        (b"wi\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\n" + ATTRIBUTES + b"d", TerminalBackground(True, typed="wind")),
+        (ATTRIBUTES, TerminalBackground()),
+    ],
+)
+def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: TerminalBackground) -> None:
+    """Light, dark, light while somebody types, and one that knows no colours; its modes are as they were."""
+    master, slave = pty.openpty()
+
+    def terminal() -> None:
+        asked = b""
+        while QUESTION not in asked:
+            asked += os.read(master, 1024)
+        os.write(master, answer)
+
+    import termios
+
+    before = termios.tcgetattr(slave)
+    thread = threading.Thread(target=terminal)
+    thread.start()
+    found = ask_background({"TERM": "xterm"}, reading=slave, writing=slave)
+    thread.join()
+    assert found == expected
+    assert termios.tcgetattr(slave) == before
+    assert not select.select([slave], [], [], 0)[0]
+    os.close(master)
+    os.close(slave)
+
+
+def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing hangs, and what comes later is known to be an answer."""
+    monkeypatch.setattr("app.tui.background_colour.SECONDS", 0.05)
+    master, slave = pty.openpty()
+    found = ask_background({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave)
+    assert found == TerminalBackground(is_light=True, is_late=True)
+    os.close(master)
+    os.close(slave)
+
+
+def test_pipes_and_plain_terminals_are_not_asked() -> None:
+    """No byte is written to them; the variable alone speaks."""
+    reading, writing = os.pipe()
+    assert ask_background({"TERM": "xterm"}, reading=reading, writing=writing) == TerminalBackground()
+    assert ask_background({"TERM": "linux", "COLORFGBG": "15;0"}, reading=0, writing=writing) == TerminalBackground()
+    assert not select.select([reading], [], [], 0)[0]
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.parametrize(
+    ("variable", "light"),
+    [("0;15", True), ("0;7", True), ("15;default;0", False), ("15;8", False), ("", False), ("x", False)],
+)
+def test_the_variable_names_the_background_last(variable: str, light: bool) -> None:
+    """rxvt's COLORFGBG, where the terminal says nothing."""
+    reading, writing = os.pipe()
+    assert ask_background({"COLORFGBG": variable, "TERM": "rxvt"}, reading=reading, writing=writing).is_light is light
+    os.close(reading)
+    os.close(writing)
+
+
+def test_light_is_what_black_is_read_on() -> None:
+    """Luma .299 r + .587 g + .114 b: pure green .587 is light, red .299 and blue .114 are not."""
+    assert [is_light_colour(*colour) for colour in (("0", "f", "0"), ("ff", "00", "00"), ("0000", "0000", "ffff"))] == [
+        True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_key_of_the_cursor_is_not_typed_text() -> None:
+    """What holds an escape sequence is thrown away whole."""
+    assert understood(b"\x1b[A" + ATTRIBUTES, False) == TerminalBackground()
+
+
+async def test_a_late_answer_is_taken_out_of_the_box(stage: Stages) -> None:
+    """It arrives as keys, one by one, between those of the user."""
+    late = "]11;rgb:ffff/ffff/ffff\\"
+    assert without_late_answers(f"wi^{late}[?62;22cnd") == "wind"
+    one = stage(background=TerminalBackground(is_late=True))
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        for character in f"wi{late}nd":
+            one.app.post_message(events.Key(character, character))
+        await one.until(pilot, lambda: one.asked == "wind")
+        assert one.app.search_screen.query_one(QueryInput).value == "wind"
+
+
+async def test_a_light_terminal_gets_the_light_theme_and_what_was_typed_is_asked(stage: Stages) -> None:
+    """screen.theme is auto as shipped."""
+    one = stage(background=TerminalBackground(is_light=True, typed="wind"))
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.until(pilot, lambda: one.asked == "wind")
+        assert one.app.theme == "textual-light"

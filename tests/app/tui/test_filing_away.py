@@ -1,0 +1,111 @@
+"""The marked files: asked for first, then done, on real files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from textual.widgets import Button, Input
+
+from app.filing import Filed
+from app.tui.filing_away import SHOWN, report
+from app.tui.filing_screen import FilingScreen
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+def _real(types: Any, folder: Path) -> Any:
+    """An engine over three real files."""
+    folder.mkdir()
+    documents = []
+    for name in ("a", "b", "c"):
+        (folder / f"{name}.txt").write_text(f"wind {name}")
+        documents.append(types.Document(str(folder / f"{name}.txt"), f"Wind {name}", "text", "wind\n"))
+    return types.FakeSearch(documents)
+
+
+async def _ask(one: Any, pilot: Any, letter: str) -> FilingScreen:
+    await pilot.press("ctrl+g", letter)
+    await one.until(pilot, lambda: isinstance(one.app.screen, FilingScreen), "the question")
+    screen: FilingScreen = one.app.screen
+    return screen
+
+
+async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """The question names both and no other; the name that is there is said and stays; what was learned goes along."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "b.txt").write_text("precious")
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("tab", "tab")
+        question = await _ask(one, pilot, "M")
+        await one.until(pilot, lambda: "Move 2 files to a folder" in one.text and "a.txt" in one.text)
+        assert question._paths == [str(tmp_path / "files" / "a.txt"), str(tmp_path / "files" / "b.txt")]
+        question.query_one(Input).value = str(target)
+        await pilot.press("enter")
+        await one.until(pilot, lambda: "has these names already: b.txt" in one.text)
+        assert (tmp_path / "files" / "a.txt").exists()
+        await pilot.press("enter")
+        await one.until(pilot, lambda: (target / "a.txt").exists() and bool(one.notes), "the move")
+        results = one.app.search_screen.query_one(ResultsList)
+        await one.until(pilot, lambda: len(results.marks) == 1)
+    assert (target / "a.txt").read_text() == "wind a"
+    assert (target / "b.txt").read_text() == "precious"
+    assert (tmp_path / "files" / "b.txt").read_text() == "wind b"
+    assert one.engine.moved == [(str(tmp_path / "files" / "a.txt"), str(target / "a.txt"))]
+    assert results.marks.paths == (str(tmp_path / "files" / "b.txt"),)
+    assert "the folder has a file of that name already" in one.notes[-1]
+
+
+async def test_no_is_chosen_unless_another_button_is(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """Enter and Esc on the question about the trash leave every file where it is."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        for key in ("enter", "escape"):
+            question = await _ask(one, pilot, "D")
+            await one.until(pilot, lambda: "Put 1 file into the trash?" in one.text)
+            assert question.query_one("#filing-no", Button).has_focus
+            await pilot.press(key)
+            await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+        await one.settle(pilot)
+    assert len(list((tmp_path / "files").iterdir())) == 3
+
+
+async def test_all_marked_ones_are_opened_and_count(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """Two programs are started after one question, two clicks recorded."""
+    one = stage(engine=_real(conftest_types, tmp_path / "files"))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("tab", "tab")
+        await _ask(one, pilot, "O")
+        await pilot.press("shift+tab", "enter")
+        await one.until(pilot, lambda: len(one.engine.opened_paths) == 2, "two opened")
+    assert sorted(Path(path).name for path in one.engine.opened_paths) == ["a.txt", "b.txt"]
+
+
+async def test_the_paths_of_the_marked_ones_are_copied_together(stage: Stages) -> None:
+    """One on each line."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("tab", "tab", "ctrl+y")
+        wanted = "/home/anna/energy/turbine.md\n/home/anna/energy/report.pdf"
+        await one.until(pilot, lambda: one.app.clipboard == wanted)
+
+
+def test_the_report_counts_and_names_what_was_refused() -> None:
+    """Ten refusals of eleven: eight by name, two by number."""
+    filed = [Filed("/a", "/t/a"), *(Filed(f"/{n}", error="it is gone") for n in range(SHOWN + 2))]
+    done, refused = report("copy", filed, "/t")
+    assert done == "copied 1 file to /t"
+    assert refused.splitlines()[0] == "/0: it is gone"
+    assert refused.splitlines()[-1] == "and 2 more"
+    assert report("trash", [Filed("/a")], "") == ("trashed 1 file", "")

@@ -1,0 +1,83 @@
+"""What is kept from one start to the next."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.tui.picking import Picking
+from app.tui.remembered import FILE, Remembered, keep_remembered, read_remembered
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+async def test_panes_order_filters_and_theme_are_as_they_were(stage: Stages, tmp_path: Path) -> None:
+    """Changed by keys in one start, there in the next; a picker has the panes and the theme, and asks for all."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "f4", "right", "enter")
+        await one.until(pilot, lambda: one.engine.requests[-1].type == "mail")
+        one.app.theme = "nord"
+        await pilot.pause()
+    kept = one.app.to_remember()
+    assert (kept.preview, kept.order, kept.filters, kept.share) == (False, "bm25", {"type": "mail"}, 3)
+    keep_remembered(tmp_path, kept)
+
+    two = stage(remembered=read_remembered(tmp_path))
+    async with two.app.run_test(size=WIDE) as pilot:
+        await two.search(pilot, "wind")
+        assert two.app.theme == "nord"
+        assert not two.app.search_screen.query_one("#side").display
+        assert (two.engine.requests[-1].order, two.engine.requests[-1].type) == ("bm25", "mail")
+    assert two.app.to_remember() == kept
+
+    three = stage(remembered=kept, picking=Picking(query="wind"))
+    async with three.app.run_test(size=WIDE) as pilot:
+        await three.until(pilot, lambda: three.asked == "wind")
+        assert three.app.theme == "nord"
+        assert len(three.app.search_screen.query_one(ResultsList).page.hits) == 4
+
+
+async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path) -> None:
+    """One key, and nothing is kept any more."""
+    kept = Remembered(theme="nord", theme_over="auto", preview=False, order="name", filters={"type": "mail"}, share=4)
+    keep_remembered(tmp_path, kept)
+    one = stage(remembered=kept)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("ctrl+g", "R")
+        await one.until(pilot, lambda: one.engine.requests[-1].order == "learned")
+        await one.until(pilot, lambda: one.app.search_screen.query_one("#side").display)
+        assert one.app.theme == "textual-dark"
+    assert one.app.to_remember() == Remembered()
+    keep_remembered(tmp_path, one.app.to_remember())
+    assert not (tmp_path / FILE).exists()
+
+
+def test_a_setting_that_is_changed_later_wins() -> None:
+    """What was chosen over another value of it is not what is wanted now."""
+    kept = Remembered(theme="nord", theme_over="auto", preview=False, preview_over=True)
+    assert (kept.theme_for("auto"), kept.theme_for("gruvbox")) == ("nord", "gruvbox")
+    assert (kept.preview_for(True), kept.preview_for(False)) == (False, False)
+    assert Remembered(preview=True, preview_over=False).preview_for(True)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"v":2}', b'{"v":1,"share":"wide"}'])
+def test_a_file_that_cannot_be_used_is_a_first_start(tmp_path: Path, content: bytes) -> None:
+    """Damage, or another version: the defaults."""
+    (tmp_path / FILE).write_bytes(content)
+    assert read_remembered(tmp_path) == Remembered()
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """A filter may name a folder."""
+    keep_remembered(tmp_path, Remembered(filters={"folder": "/home/anna/secret"}))
+    assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
+    assert read_remembered(tmp_path).filters == {"folder": "/home/anna/secret"}

@@ -1,0 +1,188 @@
+"""Pictures and recordings made by hand: what describes them is read, and damage costs no more than that."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping
+
+import pytest
+
+from indexer.extract.kinds import document_type
+from indexer.extract.media import _duration
+from indexer.properties import shown
+
+Value = str | int | list[int] | tuple[tuple[int, int], ...]
+
+
+def tiff(
+    image: Mapping[int, Value], exif: Mapping[int, Value] | None = None, gps: Mapping[int, Value] | None = None
+) -> bytes:
+    """A TIFF file (little-endian) of up to three lists of tags: text, numbers, fractions."""
+    beside = {pointer: one for pointer, one in ((0x8769, exif), (0x8825, gps)) if one}
+    lists: list[dict[int, Value]] = [dict(image) | dict.fromkeys(beside, 0), *(dict(one) for one in beside.values())]
+    starts = [8]
+    for one in lists:
+        starts.append(starts[-1] + 2 + 12 * len(one) + 4)
+    lists[0] |= dict(zip(beside, starts[1:], strict=False))
+    data, blob = b"", b""
+    for one in lists:
+        data += struct.pack("<H", len(one))
+        for number, value in sorted(one.items()):
+            kind, count, raw = _packed(value)
+            if len(raw) > 4:
+                blob, raw = blob + raw, struct.pack("<I", starts[-1] + len(blob))
+            data += struct.pack("<HHI", number, kind, count) + raw.ljust(4, b"\0")
+        data += bytes(4)
+    return b"II*\0" + struct.pack("<I", 8) + data + blob
+
+
+def _packed(value: Value) -> tuple[int, int, bytes]:
+    if isinstance(value, str):
+        return 2, len(value.encode()) + 1, value.encode() + b"\0"
+    if isinstance(value, int):
+        return 4, 1, struct.pack("<I", value)
+    if isinstance(value, list):
+        return 1, len(value), bytes(value)
+    return 5, len(value), b"".join(struct.pack("<II", *one) for one in value)
+
+
+def jpeg(exif: bytes = b"", *, width: int = 4000, height: int = 3000) -> bytes:
+    """The head of a JPEG picture: EXIF, a frame, and no more."""
+    app1 = b"Exif\0\0" + exif
+    part = b"\xff\xe1" + struct.pack(">H", len(app1) + 2) + app1 if exif else b""
+    frame = b"\xff\xc0" + struct.pack(">HBHHB", 8 + 3, 8, height, width, 1) + bytes(3)
+    return b"\xff\xd8" + part + frame + b"\xff\xda" + bytes(10) + b"\xff\xd9"
+
+
+def png(width: int, height: int) -> bytes:
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0))
+        + chunk(b"IEND", b"")
+    )
+
+
+def id3(**frames: str) -> bytes:
+    """An ID3v2.3 tag and a silent frame of MP3."""
+    body = b"".join(
+        name.encode() + struct.pack(">IH", len(text.encode("utf-16")) + 1, 0) + b"\1" + text.encode("utf-16")
+        for name, text in frames.items()
+    )
+    size = bytes(len(body) >> shift & 0x7F for shift in (21, 14, 7, 0))
+    return b"ID3\3\0\0" + size + body + (b"\xff\xfb\x90\x00" + bytes(413)) * 50
+
+
+def flac(**comments: str) -> bytes:
+    info = (
+        struct.pack(">HH", 4096, 4096)
+        + bytes(6)
+        + (44_100 << 44 | 1 << 41 | 15 << 36 | 44_100 * 245).to_bytes(8, "big")
+        + bytes(16)
+    )
+    texts = [f"{name}={text}".encode() for name, text in comments.items()]
+    vorbis = struct.pack("<II", 0, len(texts)) + b"".join(struct.pack("<I", len(text)) + text for text in texts)
+    return b"fLaC\0" + len(info).to_bytes(3, "big") + info + b"\x84" + len(vorbis).to_bytes(3, "big") + vorbis
+
+
+def m4a(title: str, artist: str) -> bytes:
+    def atom(name: bytes, *inside: bytes) -> bytes:
+        data = b"".join(inside)
+        return struct.pack(">I", len(data) + 8) + name + data
+
+    def tag(name: bytes, text: str) -> bytes:
+        return atom(name, atom(b"data", struct.pack(">II", 1, 0), text.encode()))
+
+    meta = atom(b"meta", bytes(4), atom(b"ilst", tag(b"\xa9nam", title), tag(b"\xa9ART", artist)))
+    return atom(b"ftyp", b"M4A \0\0\0\0") + atom(b"moov", atom(b"udta", meta))
+
+
+PHOTO = tiff(
+    {0x10E: "Boats at the quay", 0x10F: "Canon", 0x110: "Canon EOS 5D", 0x132: "2027:01:01 00:00:00", 0x13B: "Ann"},
+    {0x9003: "2026:05:01 10:00:00", 0x9011: "+02:00"},
+    {1: "N", 2: ((38, 1), (43, 1), (9, 1)), 3: "W", 4: ((9, 1), (8, 1), (2364, 100))},
+)
+
+
+def test_a_photo_says_when_where_and_by_what_it_was_taken(single) -> None:
+    """Make and model once, the moment of the shutter with its zone, degrees, the size of the frame."""
+    document = single("a.jpg", jpeg(PHOTO))
+    assert (document.text, document.type, document.title, document.author) == ("", "image", "Boats at the quay", "Ann")
+    assert shown(document.properties) == {
+        "camera": ["Canon EOS 5D"],
+        "taken": ["2026-05-01T10:00:00+02:00"],
+        "place": [f"{38 + 43 / 60 + 9 / 3600:.4f} N, {9 + 8 / 60 + 23.64 / 3600:.4f} W"],
+        "pixels": ["4000x3000"],
+    }
+
+
+def test_tiff_and_png(single) -> None:
+    """A TIFF file is its tags; a PNG has a size; the keywords of Windows are tags."""
+    words = list("boats; quay".encode("utf-16-le"))
+    document = single("a.TIFF", tiff({0x10F: "Nikon", 0x110: "D90", 0x9C9E: words}))
+    assert shown(document.properties)["camera"] == ["Nikon D90"]
+    assert shown(document.properties)["tag"] == ["boats", "quay"]
+    assert single("a.png", png(640, 480)).properties == (("pixels", "640x480"),)
+
+
+def test_what_a_camera_writes_into_every_picture_is_no_title(single) -> None:
+    """Nor is a date of zeros a date."""
+    document = single("a.jpg", jpeg(tiff({0x10E: "OLYMPUS DIGITAL CAMERA", 0x132: "0000:00:00 00:00:00"}), width=0))
+    assert (document.title, document.properties) == ("", (("taken", "0000-00-00T00:00:00"),))
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.mp3", id3(TIT2="Sinnerman", TPE1="Nina Simone", TALB="Pastel Blues", TYER="1965", TCON="Jazz")),
+        (
+            "a.flac",
+            flac(TITLE="Sinnerman", ARTIST="Nina Simone", ALBUM="Pastel Blues", DATE="1965-10-01", GENRE="Jazz"),
+        ),
+    ],
+)
+def test_a_song_says_who_plays_what(single, name: str, data: bytes) -> None:
+    """ID3 and Vorbis comments give the same."""
+    document = single(name, data)
+    assert (document.type, document.title, document.text) == ("audio", "Sinnerman", "")
+    found = shown(document.properties)
+    assert [found[one] for one in ("artist", "album", "genre", "year")] == [
+        ["Nina Simone"], ["Pastel Blues"], ["Jazz"], ["1965"],
+    ]  # fmt: skip
+
+
+def test_atoms_of_mp4(single) -> None:
+    """Songs and films alike."""
+    for name, type_ in (("a.m4a", "audio"), ("a.mp4", "video")):
+        document = single(name, m4a("Sinnerman", "Nina Simone"))
+        assert (document.type, document.title, document.properties) == (
+            type_,
+            "Sinnerman",
+            (("artist", "Nina Simone"),),
+        )
+
+
+DAMAGED = {
+    "empty": b"", "beginning": b"\xff\xd8\xff", "garbage": b"garbage" * 300, "half a photo": jpeg(PHOTO)[:60],
+    "half a song": id3(TIT2="x")[:25], "half a film": m4a("x", "y")[:40],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["jpg", "tif", "png", "heic", "webp", "mp3", "flac", "ogg", "m4a", "mp4", "wav"])
+@pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
+def test_damage_leaves_a_document(extract, ending: str, data: bytes) -> None:
+    """A broken, empty or misnamed file is a document of its type that its name alone describes, perhaps with a note."""
+    found = extract(f"a.{ending}", data)
+    assert [document.type for document in found.documents] == [document_type(f"a.{ending}")]
+    assert len(found.notes) <= 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.0, ""), (5.4, "0:05"), (245.0, "4:05"), (3_750.0, "1:02:30"), (36_000.0, "10:00:00")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    """Minutes and seconds, hours where there are any."""
+    assert _duration(seconds) == text

@@ -55,6 +55,7 @@ def document_line(
             "line": snippet.line,
             "column": snippet.column,
             "page": snippet.page,
+            "heading": snippet.heading,
         }
     if explanation is not None:
         record["explanation"] = explanation_fields(explanation)

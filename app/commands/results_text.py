@@ -67,7 +67,7 @@ def terminal_lines(
     path = display_path(hit.path)
     if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
-    notes = _notes(hit, why)
+    notes = _notes(hit, why) + (f"  › {safe_line(snippet.heading)}" if snippet and snippet.heading else "")
     shown = fit_left(path, room - columns(notes))
     yield indent + _marked(shown, words, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
     if snippet is not None and snippet.text:

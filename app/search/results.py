@@ -157,6 +157,8 @@ class Snippet:
     """page number of the first match where the format has pages, else 0"""
     column: int = 0
     """where in its line the first match begins, from 1 and in bytes of UTF-8; 0 when unknown"""
+    heading: str = ""
+    """of a note, the heading over the first match; "" for none"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
+from app.search.headings import heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
@@ -372,8 +373,12 @@ class Search:
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         text, pages = self._catalogue.text(hit.doc_id), row.pages if row else ()
         if hit.passage:
-            return passage_snippet(text, hit.passage, width=width, pages=pages)
-        return snippet(text, page.words, width=width, pages=pages)
+            found = passage_snippet(text, hit.passage, width=width, pages=pages)
+        else:
+            found = snippet(text, page.words, width=width, pages=pages)
+        if hit.type != "markdown" or not found.line:
+            return found
+        return replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

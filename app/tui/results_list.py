@@ -103,7 +103,12 @@ def row_lines(
         (hit.type, styles.kinds.get(KINDS.get(hit.type, ""), styles.dim)),
         (f" · {date}" if (date := day(hit.modified, now)) else "", styles.dim),
     ]
-    third = [bar, *_place(hit, words, room - sum(columns(text) for text, _ in right) - 2, styles)]
+    third = [
+        bar,
+        *_place(
+            hit, snippet.heading if snippet else "", words, room - sum(columns(text) for text, _ in right) - 2, styles
+        ),
+    ]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
         _snippet_line(bar, snippet, room=room, width=width, styles=styles),
@@ -111,15 +116,15 @@ def row_lines(
     )
 
 
-def _place(hit: Hit, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
-    """Who wrote it, where there is room, and where it lies."""
+def _place(hit: Hit, heading: str, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
+    """Who wrote it, where there is room, where it lies, and the heading over the passage."""
     least = LEAST_PLACE // 2 if hit.type == "mail" else LEAST_PLACE
     author = fit(author_of(hit), room - least - 3)
     if author and room >= 2 * least:
         yield from _marked(author, words, styles.snippet, styles.match)
         yield " · ", styles.dim
         room -= columns(author) + 3
-    place = short_path(_mailbox(hit)) + (f" › {safe_line(hit.part)}" if hit.part else "")
+    place = short_path(_mailbox(hit)) + "".join(f" › {safe_line(one)}" for one in (hit.part, heading) if one)
     yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
 
 

@@ -12,11 +12,10 @@ import re
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.opener import OpenError
+from app.opener import LooseMail, OpenError
 from indexer.text.printable import display_path
 
 if TYPE_CHECKING:
@@ -31,18 +30,6 @@ MAX_AGE = 86_400.0
 MAX_BYTES = 64_000_000
 """of one message"""
 _PART = re.compile(r"message (\d{1,9})")
-
-
-@dataclass(frozen=True, slots=True)
-class LooseMail:
-    """What a mail program can be told of one mail."""
-
-    path: str
-    """a file that holds this mail alone"""
-    mailbox: str
-    """the Maildir or the mailbox that it lies in"""
-    message_id: str
-    """without brackets, "" where there is none"""
 
 
 def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:

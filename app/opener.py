@@ -16,14 +16,11 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from urllib.parse import quote
 
 from app.settings import Settings
 from indexer.text.printable import display_path
-
-if TYPE_CHECKING:
-    from app.loose_mail import LooseMail
 
 EDITOR_LINE: Mapping[str, str] = {
     **dict.fromkeys(
@@ -84,6 +81,18 @@ class OpenError(Exception):
 
 class NoDisplayError(OpenError):
     """There is no graphical display to show a file on that needs one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LooseMail:
+    """What a mail program can be told of one mail."""
+
+    path: str
+    """a file that holds this mail alone"""
+    mailbox: str
+    """the Maildir or the mailbox that it lies in"""
+    message_id: str
+    """without brackets, "" where there is none"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ import click
 from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, load_numpy, say
 
 if TYPE_CHECKING:
-    from app.loose_mail import LooseMail
-    from app.opener import Invocation
+    from app.opener import Invocation, LooseMail
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from indexer.documents import FileEntry
-from indexer.storage.catalogue import UNREAD, KnownFile
+from indexer.storage.catalogue import BY_NAME, UNREAD, KnownFile, Stamp
 
 
 @dataclass(slots=True)
@@ -57,6 +57,29 @@ PASSING = frozenset({"timeout", "memory"})
 """kinds of failures that may have been the moment's and not the file's"""
 MAX_TRIES = 3
 """times that a file with such a failure is read, while it does not change"""
+
+
+def in_doubt(survey: Survey, stamps: Iterable[Stamp]) -> tuple[Survey, list[str], int]:
+    """What of a whole scan `compare` must look at: nearly every file is as it was, and only counted here.
+
+    Gives the survey without those, the other paths of `stamps` (see `Catalogue.stamps`), and how many were left out.
+    """
+    left, others = dict(survey.files), list[str]()
+    for name, size, modified_ns, inode, changed_ns, mark in stamps:
+        path = os.fsdecode(name)
+        entry = left.get(path)
+        if (
+            entry is not None
+            and entry.modified_ns == modified_ns
+            and entry.size == size
+            and entry.inode == inode
+            and mark
+            and (mark == BY_NAME if entry.unread else mark != BY_NAME and entry.changed_ns == changed_ns)
+        ):
+            del left[path]
+        else:
+            others.append(path)
+    return Survey(left, survey.unread, survey.empty), others, len(survey.files) - len(left)
 
 
 def compare(

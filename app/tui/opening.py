@@ -16,7 +16,7 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 from textual.screen import Screen
 
-from app.opener import How, NoDisplayError, OpenError, plan, run
+from app.opener import How, NoDisplayError, OpenError, address_of, plan, plan_page, run
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.marks import Marked
@@ -55,7 +55,10 @@ def hand_over(
         if how == "pager" and not is_plain:
             temporary = _private_copy(text_of(hit), data_dir)
         line = place.line if is_plain or temporary else 0
-        command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page)
+        if how == "system" and (address := address_of(hit.type, hit.properties)):
+            command = plan_page(address)
+        else:
+            command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page)
         if command.needs_terminal:
             return TerminalWanted(hit, command, temporary)
         run(command)

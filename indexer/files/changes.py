@@ -68,7 +68,8 @@ def compare(
     may get another number when it is mounted again. Another ctime alone may be another name or permission. A failed
     file is read again when it changed, when `reader` (the version and limits of the extractors) is another one, on
     `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. A file of which only the
-    name was indexed is read when the crawl says that it may be, and the other way round.
+    name was indexed is read when the crawl says that it may be, and the other way round; so is one whose source was
+    named, or is named no longer.
     """
     plan = ChangePlan()
     fresh: list[FileEntry] = []
@@ -76,14 +77,14 @@ def compare(
         old = known.get(path)
         if old is None:
             fresh.append(entry)
-        elif not _is_same(entry, old) or old.state == "pending" or bool(entry.unread) != (old.reader == UNREAD):
+        elif not _is_same(entry, old) or old.state == "pending" or _is_read_otherwise(entry, old):
             plan.readings.append(FilesRead(entry, old.file_id))
         elif entry.unread:
             plan.n_unchanged += 1
         elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns:
             touched = old.state == "indexed" and old.digest
             (plan.touched if touched else plan.readings).append(FilesRead(entry, old.file_id, digest=old.digest))
-        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader, is_scan=is_scan):
+        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader_of(entry, reader), is_scan=is_scan):
             plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
         else:
             plan.n_unchanged += 1
@@ -100,8 +101,23 @@ def compare(
     return plan
 
 
+def reader_of(entry: FileEntry, reader: str) -> str:
+    """What is kept of how a file was read: `reader`, and the source that it was read as."""
+    return f"{reader}{_AS}{entry.source}" if entry.source else reader
+
+
+_AS = " as "
+
+
 def _is_same(entry: FileEntry, old: KnownFile) -> bool:
     return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
+
+
+def _is_read_otherwise(entry: FileEntry, old: KnownFile) -> bool:
+    """Whether only its name was indexed and it is to be read, or as another source, or the other way round."""
+    if entry.unread or old.reader == UNREAD:
+        return bool(entry.unread) != (old.reader == UNREAD)
+    return entry.source != old.reader.partition(_AS)[2]
 
 
 def _may_succeed(old: KnownFile, reader: str, *, is_scan: bool) -> bool:

@@ -3,8 +3,8 @@
     python docs/make_reference.py
 
 docs/man/foltr-search.1 is what `foltr-search man` prints; docs/configuration.md holds what `foltr-search config
-default` prints between its two markers, docs/privacy.md the records that leave a device, docs/keys.md the keys of the screen. Tests compare them with the
-program.
+default` prints between its two markers, docs/privacy.md the records that leave a device, docs/keys.md the keys of the
+screen. Tests compare them with the program.
 """
 
 from __future__ import annotations

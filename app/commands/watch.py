@@ -24,9 +24,10 @@ foltr-search watch --events | jq .phase
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--events", is_flag=True, help="Print each progress report as a line of JSON on stdout.")
 @click.option("--pause-on-battery", is_flag=True, help="Wait while the machine runs on battery.")
+@click.option("--retry-failures", is_flag=True, help="First read the files again that could not be read.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
-def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
+def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: bool) -> int:
     """Keep the index up to date with every indexed folder, at the lowest priority, until Ctrl-C.
 
     Where the system cannot report changes, the folders are scanned every index.scan_minutes.
@@ -34,7 +35,7 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
     from app.background import stop_with_parent
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter
-    from app.indexing import watch
+    from app.indexing import update_index, watch
     from app.settings import anything_to_index
 
     context = load()
@@ -44,11 +45,17 @@ def command(events: bool, pause_on_battery: bool, quiet: bool) -> int:
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:
         if events and _is_pipe(sys.stdin):
             stop_with_parent(stop, sys.stdin.buffer)
+        report = _print_event if events else line.show
+        if retry_failures:
+            holder = "foltr-search watch"
+            update_index(
+                context.settings, context.paths, retry_failures=True, holder=holder, on_progress=report, stop=stop
+            )
         watch(
             context.settings,
             context.paths,
             holder="foltr-search watch",
-            on_progress=_print_event if events else line.show,
+            on_progress=report,
             stop=stop,
             pause_on_battery=pause_on_battery,
         )

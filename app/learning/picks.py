@@ -232,6 +232,24 @@ class Picks:
             name = self._hasher.document(hashed, self._hasher.part(part))
             return float(self._query_strengths(table, query_terms, completions, [name], now)[0][0])
 
+    def lately(self, paths: Iterable[str], *, limit: int) -> list[str]:
+        """Those of `paths` that were opened last, the last one first; the names kept are hashes, so each is tried."""
+        if not self._enabled:
+            return []
+        with self._store.lock:
+            last: dict[bytes, float] = {}
+            for row in self._current().rows.values():
+                last[row.path] = max(row.last, last.get(row.path, 0.0))
+        wanted = sorted(last, key=lambda name: -last[name])[:limit]
+        found: dict[bytes, str] = {}
+        for path in paths if wanted else ():
+            name = self._hasher.path(path)
+            if name in wanted:
+                found[name] = path
+                if len(found) == len(wanted):
+                    break
+        return [found[name] for name in wanted if name in found]
+
     def rename(self, old: str, new: str) -> int:
         """Let picks follow a file or a folder that was moved; gives how many documents were concerned."""
         if not self._enabled:

@@ -74,7 +74,7 @@ class Meaning:
     def _load(self) -> threading.Thread:
         with self._lock:
             if self._loading is None:
-                self._loading = threading.Thread(target=self._load_now, name="foltr-encoder", daemon=True)
+                self._loading = threading.Thread(target=self._load_now, name="foltr-encoder")
                 self._loading.start()
             return self._loading
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
+from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
@@ -304,6 +305,8 @@ class Search:
             visit = self._shown.get(page.page_id)
             if visit is not None and not self.unkept:
                 self._shown[page.page_id] = self._visits.opened(visit, hit)
+            elif page.page_id == 0 and not self.unkept:
+                self.picks.record((), hit.path, hit.part, type=hit.type, now=time.time())
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
@@ -312,6 +315,27 @@ class Search:
         with self._unless_unkept():
             return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
         return None
+
+    def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
+        """A page for no question: what was opened last, then what was changed last; nothing is kept for it."""
+        page = self.search(SearchRequest("", order="modified", limit=n_changed))
+        ids = [self._catalogue.doc_ids_of(path) for path in self.picks.lately(self._catalogue.paths(), limit=n_opened)]
+        first = [found[0] for found in ids if found]
+        rows = self._catalogue.documents(first)
+        opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
+        hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))
+        ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
+        return replace(page, hits=ranked, words=(), page_id=0)
+
+    def failures(self) -> list[tuple[str, str]]:
+        """(path, reason) of each file that could not be read."""
+        return [(failure.path, failure.reason) for failure in self._catalogue.failures()]
+
+    def pending_outcomes(self) -> list[Outcome]:
+        """Where the results stand that were opened on pages that were not left yet: what `leave` will note of them."""
+        with self._lock:
+            visits = tuple(self._shown.values())
+        return [outcome for visit in visits for outcome in self._visits.outcomes_of(visit)]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         """Files were moved, (from, to) each: what was learned about them goes along."""

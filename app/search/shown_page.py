@@ -158,7 +158,8 @@ class Visits:
         if visit.manifest_hash != MANIFEST_HASH:
             return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
         clicks = self._clicks(visit)
-        self._note_outcomes(visit, clicks, source)
+        for outcome in self.outcomes_of(visit):
+            outcomes.record(self._store, outcome._replace(source=source))
         return self._learner.learn(
             visit.features, np.arange(len(clicks)), clicks, scores=visit.scores, query=pack(visit.query)
         )
@@ -170,18 +171,21 @@ class Visits:
         clicks[list(visit.opened)] = True
         return clicks
 
-    def _note_outcomes(self, visit: ShownPage, clicks: np.ndarray[tuple[int], np.dtype[np.bool_]], source: str) -> None:
+    def outcomes_of(self, visit: ShownPage) -> list[Outcome]:
+        """Where what was opened on a page stands, as it will be noted when the page is left; none of other orders."""
+        if not visit.opened or visit.manifest_hash != MANIFEST_HASH or not self._learner.settings.enabled:
+            return []
+        clicks = self._clicks(visit)
         best: str | None = None
         if visit.owners:
             n = min(len(clicks), self._page_size)
             team = winner(visit.owners[:n], clicks[:n])
             best = None if team is None else LEARNED if team == FIRST else BM25
-        for place in visit.opened:
-            outcomes.record(
-                self._store,
-                Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], source, best),
-            )
-            best = None  # a page has one winner, however many results were opened
+        winners = (best, *(None for _ in visit.opened[1:]))  # a page has one winner, however many results were opened
+        return [
+            Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], "screen", won)
+            for place, won in zip(visit.opened, winners, strict=True)
+        ]
 
     def keep(self, visit: ShownPage) -> None:
         """Make this the page that `open N` speaks of."""

@@ -54,6 +54,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("sizes", "z,alt+z", "Sizes", "Show or hide the sizes of the files."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
+    Action("failures", "F", "Failures", "The files that could not be read: why, and read them again."),
     Action("suggestion", "f8,c,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),
     Action("next-match", "n,alt+n", "Next match", "Go to the next match in the preview."),
     Action("previous-match", "N,alt+m", "Previous match", "Go to the previous match in the preview."),

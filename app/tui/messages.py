@@ -201,6 +201,13 @@ class NotOpened(Message):
 
 
 @dataclass
+class RecentRead(Message):
+    """What was opened and changed lately."""
+
+    page: ResultPage
+
+
+@dataclass
 class Copied(Message):
     """A text was given to a clipboard."""
 

@@ -20,7 +20,7 @@ from app.opener import How, NoDisplayError, OpenError, address_of, plan, plan_pa
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.marks import Marked
-from app.tui.messages import Copied, HandedOver, NotOpened, TerminalWanted
+from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
 from app.tui.parts import Setup
 from app.tui.picking import CHOSEN, NOTHING, Picking
 from app.tui.preview import PreviewPane
@@ -157,6 +157,17 @@ class Opening:
         """Say why nothing was opened; the row may have to say that its file is gone."""
         self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
         self._screen.query_one(ResultsList).refresh()
+
+    def show_folder(self, path: str) -> None:
+        """Open the folder of a file that is no result."""
+        self._session.run(partial(self._show_folder, path))
+
+    def _show_folder(self, path: str) -> None:
+        """Runs in a worker."""
+        try:
+            run(plan(path, "folder", settings=self._setup.settings))
+        except OpenError as error:
+            self._session.tell(Failed("opening the folder", str(error)))
 
     def copy_paths(self, marked: Sequence[Marked]) -> None:
         """Copy the paths, one on each line; the screen hears of it once it is done."""

@@ -59,7 +59,9 @@ class Background:
         counts = [(one.path, one.shown_count) for one in suggest_roots()]
         return [FolderChoice(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
 
-    def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
+    def start(
+        self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
+    ) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
         from app.background import BackgroundIndexer
         from indexer.files.crawl import is_below
@@ -69,7 +71,11 @@ class Background:
             if not any(is_below(folder, root) for root in chosen):
                 remember_root(self._paths, folder)
         self.stop()
-        self._indexer = BackgroundIndexer(self._paths, lambda progress: report(progress_line(progress)))
+        self._indexer = BackgroundIndexer(
+            self._paths,
+            lambda progress: report(progress_line(progress)),
+            arguments=("--retry-failures",) if retry_failures else (),
+        )
         self._indexer.start()
 
     def stop(self) -> None:

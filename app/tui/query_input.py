@@ -55,7 +55,7 @@ class QueryInput(Input):
             return
         event.stop()
         event.prevent_default()
-        if event.key in ("up", "down") and (self.browsing_history or not self.value):
+        if event.key in ("up", "down") and (self.browsing_history or (not self.value and event.key == "up")):
             self.post_message(HistoryAsked(back=event.key == "up"))
         else:
             self.post_message(Moved(rows))

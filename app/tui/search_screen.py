@@ -52,6 +52,7 @@ from app.tui.messages import (
     PreviewMade,
     PreviewResized,
     Progressed,
+    RecentRead,
     RowsShown,
     SnippetsMade,
     SuggestionTaken,
@@ -82,6 +83,8 @@ LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 SYNC_LOOK_SECONDS = 60.0
 """time between two looks at whether a sync is due"""
+TALL = 36
+"""lines from which on the examples stand above the recent files"""
 SIDE_SHARES = (30, 40, 50, 60, 70)
 """per cent of the body that the side pane takes"""
 
@@ -133,6 +136,8 @@ class SearchScreen(Screen[None]):
         """whether the status line says that there are newer results"""
         self.without = setup.picking.without if setup.picking else frozenset[str]()
         """actions that do nothing here"""
+        self._recent: ResultPage | None = None
+        """what was opened and changed lately"""
         self._leaving = False
         """Escape was pressed where there was nothing to go back from"""
         self._as_written = False
@@ -215,9 +220,10 @@ class SearchScreen(Screen[None]):
         self.action_order_by("learned")
         self.query_one(StatusLine).say("theme, panes, order and filters are those of the settings")
 
-    def start_indexing(self, folders: Sequence[str]) -> None:
+    def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
-        self.session.run(partial(self.setup.indexing.start, folders, self._report_progress))
+        begin = partial(self.setup.indexing.start, folders, self._report_progress, retry_failures=retry_failures)
+        self.session.run(begin)
 
     def _report_progress(self, line: ProgressLine) -> None:
         """Called in a worker."""
@@ -275,7 +281,8 @@ class SearchScreen(Screen[None]):
         page = self.session.page
         text = self.query_one(QueryInput).value
         if page is not None and page.request.text.split() == text.split():
-            self.action_open()
+            if text.strip() or self.query_one(ResultsList).moved:  # Enter in an empty box opens nothing by mistake
+                self.action_open()
         elif text.strip():
             stop_timer(self._typing)
             self.ask()
@@ -356,15 +363,38 @@ class SearchScreen(Screen[None]):
         lists = self.query_one(ResultsList).is_read or self.query_one(PreviewBody).moved
         return lists or not self.query_one(QueryInput).has_focus
 
-    def show_start(self) -> None:
-        self.query_one(Welcome).show_start(self.status, self.progress)
-        self.query_one(StatusLine).show_index(self.status)
-        self.show_found(False)
+    def show_welcome(self) -> None:
+        """What is said above the recent files, or alone where there are none."""
+        recent = self._recent is not None and bool(self._recent.hits)
+        self.query_one(Welcome).show_start(
+            self.status, self.progress, searches=self.recall.newest[:5], recent=recent, brief=self.size.height < TALL
+        )
 
-    def show_found(self, found: bool) -> None:
+    def show_start(self) -> None:
+        self.show_welcome()
+        keys = (self.key_of(action) for action in ("leader", "failures"))
+        self.query_one(StatusLine).show_index(self.status, key=" ".join(keys))
+        recent = self._recent
+        if recent is None or not recent.hits:
+            self.show_found(False)
+            return
+        results = self.query_one(ResultsList)
+        if results.page is not recent:
+            self.session.shown(recent)
+            results.show_page(recent, keep=results.selected if results.moved else None)
+        self.show_found(True, recent=True)
+
+    @on(RecentRead)
+    def _recent_read(self, message: RecentRead) -> None:
+        self._recent = message.page
+        if not self.query_one(QueryInput).value.strip():
+            self.show_start()
+
+    def show_found(self, found: bool, *, recent: bool = False) -> None:
         self.query_one(ResultsList).display = found
-        self.query_one(Welcome).display = not found
+        self.query_one(Welcome).display = not found or recent
         self.set_class(found, "-found")
+        self.set_class(recent, "-recent")
 
     @on(HistoryAsked)
     def _history_asked(self, message: HistoryAsked) -> None:
@@ -383,6 +413,7 @@ class SearchScreen(Screen[None]):
     def _ready(self, message: EngineReady) -> None:
         settle_memory()
         self.status = message.status
+        self.session.want_recent()
         if message.unkept:
             self.query_one(StatusLine).show_unkept()
             self.notify(message.unkept, severity="warning", timeout=10, markup=False)
@@ -468,11 +499,12 @@ class SearchScreen(Screen[None]):
         if message.line.generation != before.generation:
             self.session.look_again()
         if self.query_one(Welcome).display and not self.query_one(QueryInput).value.strip():
-            self.query_one(Welcome).show_start(self.status, message.line)
+            self.show_welcome()
 
     @on(IndexChanged)
     def _index_changed(self, message: IndexChanged) -> None:
         self.status = message.status
+        self.session.want_recent()
         if not self.query_one(QueryInput).value.strip():
             self.show_start()
         elif self.is_reading:
@@ -747,8 +779,20 @@ class SearchScreen(Screen[None]):
     def action_stats(self) -> None:
         from app.tui.stats_screen import StatsScreen
 
-        waiting = "What you opened on this page counts once you search for something else."
-        self.app.push_screen(StatsScreen(self.setup.read_stats, note=waiting if self.session.has_opened else ""))
+        read = self.setup.read_stats
+        self.app.push_screen(StatsScreen(lambda: (*read(), *self.session.pending_outcomes())))
+
+    def action_failures(self) -> None:
+        from app.tui.failures_screen import FailuresScreen
+
+        self.app.push_screen(FailuresScreen(self.session.failures), self._after_failures)
+
+    def _after_failures(self, chosen: str | None) -> None:
+        if chosen == "*":
+            self.query_one(StatusLine).say("reading again what could not be read")
+            self.start_indexing((), retry_failures=True)
+        elif chosen:
+            self.opening.show_folder(chosen)
 
     def action_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now and that work there."""

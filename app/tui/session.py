@@ -26,6 +26,7 @@ from app.tui.messages import (
     IndexChanged,
     Learned,
     PreviewMade,
+    RecentRead,
     SnippetsMade,
 )
 from indexer.text.printable import safe_line
@@ -89,6 +90,7 @@ class Lane:
 
 
 if TYPE_CHECKING:
+    from app.learning.outcomes import Outcome
     from app.search.search import Search
 
 CLOSING_SECONDS = 3.0
@@ -143,11 +145,6 @@ class Session:
             self._opened = page
             self._lanes["record"].put(partial(self._open_hit, page, hit))
 
-    @property
-    def has_opened(self) -> bool:
-        """Something was opened on a page that was not left yet."""
-        return self._opened is not None
-
     def leave(self) -> None:
         """Learn from the page on which something was opened, if there is one."""
         page, self._opened = self._opened, None
@@ -178,6 +175,25 @@ class Session:
     def sync(self, job: Callable[[], None]) -> None:
         """Run a job that waits for the network; nothing else ever waits for it."""
         self._lanes["sync"].replace(job)
+
+    def pending_outcomes(self) -> list[Outcome]:
+        """Of what was opened and not learned from yet; waits for the clicks on their way: for a worker."""
+        arrived = threading.Event()
+        self.run(arrived.set)
+        arrived.wait(CLOSING_SECONDS)
+        return self._engine.pending_outcomes() if self._engine is not None else []
+
+    def want_recent(self) -> None:
+        """What was opened and changed lately, for the empty screen."""
+        self._lanes["record"].put(self._read_recent)
+
+    def _read_recent(self) -> None:
+        if self._engine is not None:
+            self.tell(RecentRead(self._engine.recent()))
+
+    def failures(self) -> list[tuple[str, str]]:
+        """The files that could not be read, and why; waits for the catalogue, so it is called in a worker."""
+        return self._engine.failures() if self._engine is not None else []
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         """Let what was learned about files go where they were moved to; inside a job of `run`."""

@@ -27,16 +27,15 @@ class StatsScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,S,f6,enter", "dismiss", "Close")]
 
-    def __init__(self, read: Callable[[], Sequence[Outcome]], *, note: str = "") -> None:
-        """`note` is a sentence that the numbers cannot know of yet."""
+    def __init__(self, read: Callable[[], Sequence[Outcome]]) -> None:
+        """`read` may take its time; it is called in a worker."""
         super().__init__()
-        self._read, self._note = read, note
+        self._read = read
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="stats-panel"):
             yield Static("Does the learned order help?", id="stats-title")
             yield Static("Reading …", id="stats-text", markup=False)
-            yield Static(self._note, id="stats-note", markup=False)
 
     def on_mount(self) -> None:
         self.run_worker(self._load, thread=True, exit_on_error=False)

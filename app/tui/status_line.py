@@ -52,9 +52,11 @@ class StatusLine(Widget):
     def _left_text(self) -> str:
         return " · ".join(part for part in (self._marked, self._left) if part)
 
-    def show_index(self, status: IndexStatus | None) -> None:
-        """Say what the index holds, while no question is asked."""
+    def show_index(self, status: IndexStatus | None, *, key: str = "") -> None:
+        """Say what the index holds, while no question is asked; `key` shows what could not be read."""
         self._left = "opening the index …" if status is None else f"{count(status.n_documents, 'document')} indexed"
+        if status is not None and status.n_failures:
+            self._left += f" · {count(status.n_failures)} failed" + (f": {key}" if key else "")
         self.refresh()
 
     def show_unkept(self) -> None:
@@ -75,6 +77,9 @@ class StatusLine(Widget):
         """Say what was last learned or done."""
         self._said = text
         self.refresh()
+
+    async def on_click(self) -> None:
+        await self.screen.run_action("failures")
 
     def render(self) -> Text:
         width = max(0, self.size.width)

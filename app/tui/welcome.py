@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.text import Text
 from textual.widgets import Static
 
@@ -25,8 +27,14 @@ class Welcome(Static):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
 
-    def show_start(self, status: IndexStatus | None, progress: ProgressLine) -> None:
-        """Before a question: what is there, and what can be typed."""
+    def show_start(
+        self, status: IndexStatus | None, progress: ProgressLine, *, searches: Sequence[str] = (), recent: bool = False,
+        brief: bool = False,
+    ) -> None:  # fmt: skip
+        """Before a question: what is there, what can be typed, and the last searches.
+
+        `recent`: recent files follow; `brief`: there is little room.
+        """
         text = Text()
         if status is None:
             text.append("Opening the index …\n", style="dim")
@@ -38,10 +46,16 @@ class Welcome(Static):
         if progress.busy:
             text.append(progress.text + "\n")
             text.append("".join(f"  {line}\n" for line in progress.details), style="dim")
-        text.append("\nType some words. These work too:\n\n", style="dim")
-        for example, meaning in EXAMPLES:
-            text.append(f"  {example.ljust(25)}")
-            text.append(f"{meaning}\n", style="dim")
+        if not (brief and recent):
+            text.append("\nType some words. These work too:\n\n", style="dim")
+            for example, meaning in EXAMPLES:
+                text.append(f"  {example.ljust(25)}")
+                text.append(f"{meaning}\n", style="dim")
+        if searches:
+            text.append("\nLast searches, with Up: ", style="dim")
+            text.append(" · ".join(safe_line(one) for one in searches) + "\n")
+        if recent:
+            text.append("\nOpened and changed lately, with Down:", style="dim")
         self.update(text)
 
     def show_nothing(self, page: ResultPage, *, narrowed: str, indexing: bool) -> None:

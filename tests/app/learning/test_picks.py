@@ -455,3 +455,13 @@ def test_the_shipped_caps_hold_years_of_picks() -> None:
     """Ten picks a day, and five new documents, for five years; not so many that reading them again takes long."""
     assert 10 * 365 * 5 <= MAX_PICKS <= 100_000
     assert 5 * 365 * 5 <= MAX_DOCUMENTS <= MAX_PICKS
+
+
+def test_what_was_opened_last_comes_first_by_trying_the_paths_there_are(tmp_path: Path) -> None:
+    """The names kept are hashes: of three files two were opened, the later one first; one that is gone is not named."""
+    with Store(tmp_path / "state.sqlite") as store:
+        picks = Picks(store, b"k" * 32)
+        for moment, path in enumerate(("/a", "/b", "/gone")):
+            picks.record(["wind"], path, "", type="text", now=1e9 + moment)
+        assert picks.lately(["/c", "/a", "/b"], limit=5) == ["/b", "/a"]
+        assert picks.lately(["/a", "/b", "/gone"], limit=1) == ["/gone"]

@@ -15,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.timer import Timer
 
+from app.learning.outcomes import Outcome
 from app.search.results import (
     Contrast,
     Contribution,
@@ -75,6 +76,8 @@ class FakeSearch:
         self.opened_paths: list[str] = []
         self.left: list[ResultPage] = []
         self.moved: list[tuple[str, str]] = []
+        self.lately: tuple[Hit, ...] = ()
+        self.unread: list[tuple[str, str]] = []
         self.snippet_rows: list[int] = []
         self.closed = False
         self.unkept = ""
@@ -132,6 +135,17 @@ class FakeSearch:
     def leave(self, page: ResultPage) -> str | None:
         self.left.append(page)
         return "learned from 1 pick"
+
+    def recent(self) -> ResultPage:
+        found = replace(self.search(SearchRequest("")), hits=self.lately, page_id=0, words=())
+        self.requests.pop()
+        return found
+
+    def failures(self) -> list[tuple[str, str]]:
+        return self.unread
+
+    def pending_outcomes(self) -> list[Outcome]:
+        return [Outcome(NOW, 1, 2, "screen") for _ in self.opened_paths]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         self.moved += moves
@@ -204,6 +218,7 @@ class FakeIndexing:
         self.started: list[tuple[str, ...]] = []
         self.report: Callable[[ProgressLine], None] = lambda line: None
         self.stopped = False
+        self.retried = 0
 
     def has_index(self) -> bool:
         return self.indexed
@@ -211,8 +226,11 @@ class FakeIndexing:
     def suggest(self) -> Sequence[FolderChoice]:
         return self.folders
 
-    def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
+    def start(
+        self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
+    ) -> None:
         self.started.append(tuple(folders))
+        self.retried += retry_failures
         self.report = report
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from app.learning.outcomes import Outcome
@@ -42,3 +43,16 @@ async def test_statistics_answer_whether_it_helps(stage: Callable[..., Any]) -> 
         await one.until(pilot, lambda: "It helps: what you opened stood 1 place higher" in one.text and "█" in one.text)
         await pilot.press("escape")
         await one.until(pilot, lambda: not isinstance(one.app.screen, StatsScreen))
+
+
+async def test_what_was_opened_counts_at_once(stage: Callable[..., Any], conftest_types: Any, tmp_path: Path) -> None:
+    """F6 right after opening, while the page is still there."""
+    (tmp_path / "a.txt").write_text("wind")
+    documents = [conftest_types.Document(str(tmp_path / "a.txt"), "Wind", "text", "wind\n")]
+    one = stage(engine=conftest_types.FakeSearch(documents))
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: bool(one.engine.opened_paths), "the click")
+        await pilot.press("f6")
+        await one.until(pilot, lambda: "opened results that stood first" in one.text)

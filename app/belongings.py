@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.loose_mail import FOLDER
 from app.paths import Paths
 from app.resident.line import socket_path
 from foltr.errors import FoltrError
@@ -56,6 +57,7 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
             [p for p in _inside(paths.data_dir) if _OWN.fullmatch(p.name)],
         ),
         ("the resident process's place", [paths.data_dir / "resident"]),
+        ("copies of mails that were opened", [paths.data_dir / FOLDER]),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
         ("a service of the user", [path for path in _units(home) if _is_shipped(path)]),

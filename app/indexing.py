@@ -10,11 +10,12 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from app.settings import Paths, Settings, index_roots
+from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.extract.source import MEGABYTE, Limits
+from indexer.extract.sources import places
 from indexer.extract.worker import give_way, return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
@@ -71,6 +72,7 @@ def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
         max_bytes={kind: int(size * MEGABYTE) for kind, size in chosen.max_file_mb.items()},
         archives=chosen.archives,
         names=chosen.names,
+        sources=frozenset(index_sources(settings, paths)),
         never=frozenset(str(path) for folder in own for path in (folder.absolute(), folder.resolve())),
     )
 
@@ -98,7 +100,7 @@ def update_index(
     def scan(rebuild: bool) -> UpdateSummary:
         catalogue, note = _open(paths, rebuild=rebuild)
         try:
-            with _pool(settings) as pool:
+            with _pool(settings, paths) as pool:
                 updater = Updater(_job(settings, paths, catalogue, roots, holder), pool, on_progress, stop=stop)
                 updater.on_moves = _followed_by_picks(settings, paths)
                 return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
@@ -152,7 +154,7 @@ def watch(
             on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
             stop.wait(2.0)
             continue
-        with _pool(settings) as pool:
+        with _pool(settings, paths) as pool:
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
@@ -177,7 +179,7 @@ def watch(
 
 def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
     """Whether `path` can be found, or which rule, limit or error keeps it out."""
-    roots = index_roots(settings, paths)
+    roots = _with_sources(settings, paths, index_roots(settings, paths))
     catalogue = Catalogue.open(paths.catalogue)
     try:
         return why_path(
@@ -201,18 +203,25 @@ def _open(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
     return open_catalogue(paths.index, paths.catalogue, rebuild=rebuild)
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(max_text_bytes=int(settings.index.max_text_mb * MEGABYTE))
+def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tuple[str, ...]:
+    """`roots`, and where the named sources lie now."""
+    return (*roots, *places(index_sources(settings, paths), Path.home()))
 
 
-def _pool(settings: Settings) -> WorkerPool[PreparedFile]:
+def _limits(settings: Settings, paths: Paths) -> Limits:
+    return Limits(
+        max_text_bytes=int(settings.index.max_text_mb * MEGABYTE), sources=frozenset(index_sources(settings, paths))
+    )
+
+
+def _pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
     chosen = settings.index
     return WorkerPool(
         prepare_file,
         n_workers=chosen.workers or min(available_cores(), MAX_WORKERS),
         seconds=chosen.seconds_per_file,
         memory_mb=chosen.memory_mb,
-        limits=_limits(settings),
+        limits=_limits(settings, paths),
     )
 
 
@@ -228,7 +237,7 @@ def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence
     return Job(
         index=paths.index,
         catalogue=catalogue,
-        roots=normal_roots(index_roots(settings, paths) if roots is None else roots),
+        roots=normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots)),
         rules=crawl_rules(settings, paths),
         holder=holder,
         reader=reader,

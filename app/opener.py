@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -135,6 +135,25 @@ def can_open(mail: LooseMail, settings: Settings, env: Mapping[str, str] | None 
         return settings.open.mail != "" or bool(_plan_mail(mail, settings, os.environ if env is None else env))
     except OpenError:
         return False
+
+
+def plan_page(address: str, *, env: Mapping[str, str] | None = None) -> Invocation:
+    """The program that opens an address of the web: the desktop's browser. Raises OpenError for any other address."""
+    env = os.environ if env is None else env
+    if not re.match(r"https?://[^\s/]", address):
+        raise OpenError(f"wanted an address of the web to open, got {address[:100]!r}")
+    if sys.platform == "win32":
+        return Invocation((address,), needs_terminal=False, startfile=True)
+    if sys.platform == "darwin":
+        return Invocation(("open", address), needs_terminal=False)
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        raise NoDisplayError(f"there is no graphical display to open it on: {display_path(address)}")
+    return Invocation((_found("xdg-open", env), address), needs_terminal=False)
+
+
+def address_of(type_: str, properties: Sequence[tuple[str, str]]) -> str:
+    """The address that opening a bookmark or a visited page means; "" for a document that is a file."""
+    return next((value for name, value in properties if name == "url"), "") if type_ == "site" else ""
 
 
 def run(command: Invocation) -> int:

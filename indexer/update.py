@@ -22,7 +22,7 @@ import msgspec
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt
+from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
@@ -177,7 +177,7 @@ class UpdateSession:
         self._done.append(reading)
 
     def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
-        entry, reader = reading.entry, self._job.reader
+        entry, reader = reading.entry, reader_of(reading.entry, self._job.reader)
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
             documents = outcome.documents or self._name_of(entry)

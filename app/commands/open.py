@@ -47,7 +47,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     """
     load_numpy()
     from app.loose_mail import loose_mail
-    from app.opener import can_open
+    from app.opener import address_of, can_open
     from app.resident.errand import only_alone
     from app.search.description import headed
     from app.search.kept import asked
@@ -78,9 +78,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         line, page = _place(last, rank)
         if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
             line = 0  # a line of the extracted text, and not of the file
+        address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
         return _open(
             context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only,
-            mail=mail,
+            mail=mail, address=address,
         )  # fmt: skip
 
 
@@ -115,19 +116,22 @@ def _place(page: ShownPage | None, rank: int) -> tuple[int, int]:
 
 def _open(
     context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
-    text: str | None, line: int, page: int, print_only: bool, mail: LooseMail | None,
+    text: str | None, line: int, page: int, print_only: bool, mail: LooseMail | None, address: str,
 ) -> int:  # fmt: skip
     from app.commands.printed import print_line, printed_path
-    from app.opener import plan
+    from app.opener import plan, plan_page
     from app.resident.errand import left
 
     if print_only:
-        print_line(printed_path(path))
+        print_line(address or printed_path(path))
         if rank:
             search.open_kept(rank)
         return 0
     with _readable(text, context.paths.data_dir) as copy:
-        planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail)
+        if address:
+            planned = plan_page(address)
+        else:
+            planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail)
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
         return 0 if left(planned) else run_planned(planned)

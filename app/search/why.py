@@ -69,6 +69,7 @@ _KINDS = {
     "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
     "spreadsheet": "spreadsheets", "ebook": "e-books", "text": "plain text", "source": "source code",
     "notebook": "notebooks", "calendar": "calendar entries", "archive": "archives",
+    "site": "bookmarks and visited pages", "chat": "chats",
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from app.loose_mail import loose_mail
-from app.opener import How, NoDisplayError, OpenError, plan, run
+from app.opener import How, NoDisplayError, OpenError, address_of, plan, plan_page, run
 from app.search.description import headed
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
@@ -62,7 +62,10 @@ def hand_over(
             temporary = _private_copy(shown, data_dir)
         mail = loose_mail(hit, data_dir) if how == "system" else None
         line = place.line + above if place.line and (is_plain or temporary) else 0
-        command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail)
+        if how == "system" and (address := address_of(hit.type, hit.properties)):
+            command = plan_page(address)
+        else:
+            command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail)
         if command.needs_terminal:
             return TerminalWanted(hit, command, temporary)
         run(command)

@@ -152,6 +152,8 @@ MAX_FILE_BYTES: dict[str, int] = {
     "audio": 4_000 * MEGABYTE,
     "video": 100_000 * MEGABYTE,
     "other": 4_000 * MEGABYTE,
+    "site": 256 * MEGABYTE,
+    "chat": 512 * MEGABYTE,
 }
 """Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 

@@ -37,6 +37,8 @@ VERSION = 2
 
 UNREAD = "unread"
 """the reader of a file that the crawl says is not read"""
+AS_SOURCE = " as "
+"""stands in the reader of a file that was read as a source, before its name"""
 
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -479,6 +481,7 @@ class Catalogue:
         """All files, as cheaply as it goes; nothing of those marked is left to do for `reader` while they stay so."""
         query = (
             "SELECT path, size, modified_ns, inode, changed_ns, CASE"
+            f" WHEN instr(reader, '{AS_SOURCE}') THEN 0"
             " WHEN state = 'indexed' OR (state = 'named' AND reader = ? AND kind = '') THEN 1"
             f" WHEN reader = '{UNREAD}' AND state <> 'pending' THEN {BY_NAME} ELSE 0 END FROM files"
         )

@@ -18,7 +18,7 @@ from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 
 _DATABASE = r"(-wal|-shm|-journal)?"
-_OWN = re.compile(rf"catalogue\.sqlite{_DATABASE}|state\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+")
+_OWN = re.compile(rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+")
 _INDEX = re.compile(
     r"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.lock(\.held(-journal)?)?|meaning\.vectors(\..*)?"
 )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.loose_mail import FOLDER
 from app.paths import Paths
 from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock
@@ -47,6 +48,7 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
             [p for p in _inside(paths.data_dir) if _OWN.fullmatch(p.name)],
         ),
         ("the resident process's place", [paths.data_dir / "resident"]),
+        ("copies of mails that were opened", [paths.data_dir / FOLDER]),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
         ("a service of the user", sorted((home / ".config" / "systemd" / "user").glob(f"**/{_UNITS}"))),

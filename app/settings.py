@@ -201,6 +201,13 @@ class OpenSettings(Section, frozen=True):
     pdf: Annotated[
         str, Meta(description='As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.')
     ] = ""
+    mail: Annotated[
+        str,
+        Meta(
+            description='As in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is a'
+            " file with this mail alone; empty: as any file, else the pager."
+        ),
+    ] = ""
     enter: Annotated[
         Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
     ] = "system"

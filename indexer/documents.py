@@ -18,8 +18,7 @@ TYPES = (
 """What a document is, as in `type:mail`; the column value is the position in this tuple."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """One regular file as the crawl saw it; nothing of its content was read."""
 
     path: str

@@ -23,7 +23,7 @@ from indexer.storage.index import LOCK_FILE, lock_holder
 
 _DATABASE = r"(-wal|-shm|-journal)?"
 _OWN = re.compile(
-    rf"catalogue\.sqlite{_DATABASE}|state\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+"
+    rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+"
     r"|watch\.lock(\.held(-journal)?)?"
 )
 _INDEX = re.compile(

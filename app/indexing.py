@@ -15,6 +15,7 @@ from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
+from indexer.extract.recognised import FILE as RECOGNISED
 from indexer.extract.source import MEGABYTE, Limits
 from indexer.extract.sources import places
 from indexer.extract.worker import give_way, return_freed_memory
@@ -229,7 +230,9 @@ def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tup
 
 def _limits(settings: Settings, paths: Paths) -> Limits:
     return Limits(
-        max_text_bytes=int(settings.index.max_text_mb * MEGABYTE), sources=frozenset(index_sources(settings, paths))
+        max_text_bytes=int(settings.index.max_text_mb * MEGABYTE),
+        sources=frozenset(index_sources(settings, paths)),
+        recognised=str(paths.data_dir / RECOGNISED),
     )
 
 

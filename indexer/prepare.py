@@ -19,6 +19,7 @@ import msgspec
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
+from indexer.extract.recognised import with_recognised
 from indexer.extract.source import TIME_IS_UP, Limits
 from indexer.files.fingerprint import fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings
@@ -91,7 +92,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
         if documents and limits.is_late:
             notes = (*notes, f"only {len(documents)} of {len(extraction.documents)} parts are kept: {TIME_IS_UP}")
             break
-        documents.append(prepare_document(document))
+        documents.append(prepare_document(with_recognised(document, digest, limits)))
     return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
 from app.commands.completing import remembered_folders
+
+if TYPE_CHECKING:
+    import threading
 
 EXAMPLES = """
 foltr-search index ~/Documents ~/notes     remember these folders, and index everything
@@ -13,6 +18,7 @@ foltr-search index                         look for what is new, changed, moved 
 foltr-search index --retry-failures        read again what could not be read
 foltr-search index --forget ~/Downloads    no longer index a folder
 foltr-search index --source firefox        read bookmarks and visited pages too (docs/privacy.md)
+foltr-search index --ocr                   recognise the text of pictures too (extra: ocr)
 foltr-search index --rebuild               make the index anew; what was learned stays
 foltr-search index --optimize              merge the index's parts and drop what was deleted
 """
@@ -28,12 +34,13 @@ foltr-search index --optimize              merge the index's parts and drop what
 @click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
 @click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")
+@click.option("--ocr", is_flag=True, help="Then recognise the text of pictures and of PDFs that are pictures; slow.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress, only what was done.")
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
 @setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
 def command(
     folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...], rebuild: bool, optimize: bool,
-    retry_failures: bool, quiet: bool,
+    retry_failures: bool, ocr: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
@@ -47,7 +54,10 @@ def command(
 
     context = load()
     from app.settings import anything_to_index
+    from indexer.extract.recognition import why_no_engine
 
+    if ocr and (why := why_no_engine()):
+        raise click.UsageError(f"text of pictures cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)
     if not forget and not anything_to_index(context.settings, context.paths):
         say("no folders to index yet; name some: foltr-search index ~/Documents")
@@ -67,6 +77,8 @@ def command(
             )
         for said in summarise(summary):
             say(said)
+        if ocr and not stop.is_set():
+            _recognise(context, quiet, stop)
         if not stop.is_set():
             give_way()
             with ProgressWriter(quiet=quiet) as line:
@@ -74,6 +86,19 @@ def command(
             if made:
                 say(made)
     return INTERRUPTED if stop.is_set() else 0
+
+
+def _recognise(context: Context, quiet: bool, stop: threading.Event) -> None:
+    """Recognise what waits, and index it."""
+    from app.commands.progress import ProgressWriter
+    from app.indexing import update_index
+    from app.recognising import recognise
+
+    with ProgressWriter(quiet=quiet) as line:
+        n_read = recognise(context.paths, on_progress=line.show, stop=stop)
+        if n_read:
+            update_index(context.settings, context.paths, on_progress=line.show)
+    say(f"text recognised in pictures: {n_read:,} files")
 
 
 def _choose(

@@ -42,6 +42,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """how deep archives and attachments may sit in one another"""
     sources: frozenset[str] = frozenset()
     """names of `indexer.extract.sources` whose readers are to be used"""
+    recognised: str = ""
+    """path of the texts recognised in pictures (indexer.extract.recognised); "" for none"""
     cpu_ends: float = math.inf
     """the `time.process_time()` at which a reader stops and gives what it has"""
 

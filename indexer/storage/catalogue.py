@@ -638,6 +638,14 @@ class CatalogueWriter:
         return gone
 
 
+def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
+    """Have the next scan read these files again, though they have not changed; they stay found meanwhile."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        connection.executemany(
+            "UPDATE files SET state = 'pending' WHERE path = ?", ((os.fsencode(path),) for path in paths)
+        ).close()
+
+
 def note_scan(
     catalogue: Catalogue, *, roots: Sequence[str], skipped: Sequence[Skipped], by_rule: Mapping[str, int]
 ) -> None:

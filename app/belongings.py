@@ -8,21 +8,31 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.loose_mail import FOLDER
 from app.paths import Paths
+from app.resident.line import socket_path
 from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 
 _DATABASE = r"(-wal|-shm|-journal)?"
-_OWN = re.compile(rf"catalogue\.sqlite{_DATABASE}|state\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+")
+_OWN = re.compile(
+    rf"catalogue\.sqlite{_DATABASE}|state\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+"
+    r"|watch\.lock(\.held(-journal)?)?"
+)
 _INDEX = re.compile(
     r"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.lock(\.held(-journal)?)?|meaning\.vectors(\..*)?"
 )
 _UNITS = "foltr-search*.s*"
+_OF_THIS_PLACE = re.compile(r"\s*(#.*|ExecStart=.*|ListenStream=.*)?")
+"""lines of a unit that its first lines ask to be changed, and those that say nothing"""
+_SHIPPED = (Path(sys.prefix) / "share" / "systemd" / "user", Path(__file__).parents[1] / "contrib" / "systemd")
 
 
 class InUseError(FoltrError):
@@ -47,11 +57,35 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
             [p for p in _inside(paths.data_dir) if _OWN.fullmatch(p.name)],
         ),
         ("the resident process's place", [paths.data_dir / "resident"]),
+        ("copies of mails that were opened", [paths.data_dir / FOLDER]),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
-        ("a service of the user", sorted((home / ".config" / "systemd" / "user").glob(f"**/{_UNITS}"))),
+        ("a service of the user", [path for path in _units(home) if _is_shipped(path)]),
     ]
     return [Belonging(what, path, _size(path)) for what, found in named for path in found if os.path.lexists(path)]
+
+
+def _units(home: Path) -> list[Path]:
+    """What systemd may start for this user under a name of this program; links to units, too."""
+    return sorted((home / ".config" / "systemd" / "user").glob(f"**/{_UNITS}"))
+
+
+def _is_shipped(unit: Path) -> bool:
+    """Whether a unit is what this program comes with, but for the places in it; any other one its user wrote."""
+    return any(_said(unit) == _said(folder / unit.name) != () for folder in _SHIPPED)
+
+
+def _said(unit: Path) -> tuple[str, ...]:
+    try:
+        lines = unit.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ()
+    return tuple(line.strip() for line in lines if not _OF_THIS_PLACE.fullmatch(line))
+
+
+def own_units(home: Path) -> list[Path]:
+    """Units for this program that its user wrote; they stay."""
+    return [path for path in _units(home) if not _is_shipped(path)]
 
 
 def strangers(paths: Paths) -> list[Path]:
@@ -62,24 +96,38 @@ def strangers(paths: Paths) -> list[Path]:
 
 
 def remove(found: list[Belonging], paths: Paths) -> None:
-    """Delete these and the folders that are empty then; raises InUseError while a process writes the index."""
-    if holder := lock_holder(paths.index):
-        raise InUseError(f"{holder} is running; end it first")
-    lock = FileLock(paths.index / LOCK_FILE) if paths.index.is_dir() else None
-    try:
-        if lock is not None and not lock.take():
-            raise InUseError(f"{lock.read() or 'another process'} is running; end it first")
+    """Delete these and the folders that are empty then; raises InUseError while the program runs here elsewhere."""
+    with _alone(paths):
         for one in found:
             if one.path.is_dir() and not one.path.is_symlink():
                 shutil.rmtree(one.path)
             else:
                 one.path.unlink(missing_ok=True)
-    finally:
-        if lock is not None:
-            lock.close()
     for folder in (paths.index, paths.data_dir, paths.config_dir):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
+
+
+@contextmanager
+def _alone(paths: Paths) -> Iterator[None]:
+    """Within the block no other process writes the index or answers for it; InUseError where one does."""
+    if holder := lock_holder(paths.index):
+        raise InUseError(f"{holder} is running; end it first")
+    resident = Path(socket_path(str(paths.data_dir))).parent
+    with ExitStack() as locks:
+        for place, who, how in (
+            (paths.index / LOCK_FILE, "another process", "end it first"),
+            (paths.watch_lock, "", "end it or the screen it belongs to first"),
+            (resident / "lock", "the resident process", "`foltr-search serve --stop` ends it"),
+        ):
+            if not place.exists():
+                continue
+            lock = FileLock(place)
+            locks.callback(lock.close)
+            if not lock.take():
+                named = ", ".join(filter(None, (who, lock.read())))
+                raise InUseError(f"{named} is running; {how}")
+        yield
 
 
 def _inside(folder: Path) -> Iterator[Path]:

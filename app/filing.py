@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from indexer.extract.sources import source_of
 from indexer.text.printable import display_path
 
 
@@ -75,11 +76,21 @@ def trash(paths: Sequence[str]) -> list[Filed]:
         try:
             if not os.path.lexists(path):
                 raise FileNotFoundError(errno.ENOENT, "it is gone")
+            if _is_kept_by_another(path):
+                raise PermissionError(errno.EPERM, _KEPT)
             send2trash(path)
             found.append(Filed(path))
         except OSError as error:
             found.append(Filed(path, error=_reason(error)))
     return found
+
+
+_KEPT = "another program keeps all its data in that file"
+
+
+def _is_kept_by_another(path: str) -> bool:
+    found = source_of(path)
+    return found is not None and found.is_own
 
 
 def _target(path: str, folder: str) -> str:
@@ -88,6 +99,8 @@ def _target(path: str, folder: str) -> str:
 
 def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
     target = _target(path, folder)
+    if act is _move and _is_kept_by_another(path):
+        return Filed(path, error=_KEPT)
     try:
         if not os.path.isfile(path):
             raise FileNotFoundError(errno.ENOENT, "it is gone" if not os.path.lexists(path) else "it is no file")

@@ -8,13 +8,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
-from app.settings import Paths, Settings, index_roots
+from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.extract.source import MEGABYTE, Limits
+from indexer.extract.sources import places
 from indexer.extract.worker import give_way, return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
@@ -23,6 +25,7 @@ from indexer.files.why import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
+from indexer.storage.file_lock import FileLock
 from indexer.update import Job, Moves, Updater, open_catalogue
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
@@ -71,6 +74,7 @@ def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
         max_bytes={kind: int(size * MEGABYTE) for kind, size in chosen.max_file_mb.items()},
         archives=chosen.archives,
         names=chosen.names,
+        sources=frozenset(index_sources(settings, paths)),
         never=frozenset(str(path) for folder in own for path in (folder.absolute(), folder.resolve())),
     )
 
@@ -98,7 +102,7 @@ def update_index(
     def scan(rebuild: bool) -> UpdateSummary:
         catalogue, note = _open(paths, rebuild=rebuild)
         try:
-            with _pool(settings) as pool:
+            with _pool(settings, paths) as pool:
                 updater = Updater(_job(settings, paths, catalogue, roots, holder), pool, on_progress, stop=stop)
                 updater.on_moves = _followed_by_picks(settings, paths)
                 return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
@@ -139,11 +143,28 @@ def watch(
     stop: threading.Event | None = None,
     pause_on_battery: bool = False,
 ) -> None:
-    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process writes."""
-    from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
-
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
     stop = stop or threading.Event()
     give_way()
+    paths.create_data_dir()
+    with closing(FileLock(paths.watch_lock)) as place:
+        while not place.take():
+            on_progress(Progress(phase="idle", note=f"{place.read() or 'another process'} follows the changes"))
+            if stop.wait(2.0):
+                return
+        place.write(f"{holder} (process {os.getpid()})")
+        _follow(
+            settings, paths, roots=roots, holder=holder, on_progress=on_progress, stop=stop,
+            pause_on_battery=pause_on_battery,
+        )  # fmt: skip
+
+
+def _follow(
+    settings: Settings, paths: Paths, *, roots: Sequence[str] | None, holder: str, on_progress: OnProgress,
+    stop: threading.Event, pause_on_battery: bool,
+) -> None:  # fmt: skip
+    from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
+
     rebuild = False
     while not stop.is_set():
         try:
@@ -152,7 +173,7 @@ def watch(
             on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
             stop.wait(2.0)
             continue
-        with _pool(settings) as pool:
+        with _pool(settings, paths) as pool:
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
@@ -177,7 +198,7 @@ def watch(
 
 def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
     """Whether `path` can be found, or which rule, limit or error keeps it out."""
-    roots = index_roots(settings, paths)
+    roots = _with_sources(settings, paths, index_roots(settings, paths))
     catalogue = Catalogue.open(paths.catalogue)
     try:
         return why_path(
@@ -201,18 +222,25 @@ def _open(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
     return open_catalogue(paths.index, paths.catalogue, rebuild=rebuild)
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(max_text_bytes=int(settings.index.max_text_mb * MEGABYTE))
+def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tuple[str, ...]:
+    """`roots`, and where the named sources lie now."""
+    return (*roots, *places(index_sources(settings, paths), Path.home()))
 
 
-def _pool(settings: Settings) -> WorkerPool[PreparedFile]:
+def _limits(settings: Settings, paths: Paths) -> Limits:
+    return Limits(
+        max_text_bytes=int(settings.index.max_text_mb * MEGABYTE), sources=frozenset(index_sources(settings, paths))
+    )
+
+
+def _pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
     chosen = settings.index
     return WorkerPool(
         prepare_file,
         n_workers=chosen.workers or min(available_cores(), MAX_WORKERS),
         seconds=chosen.seconds_per_file,
         memory_mb=chosen.memory_mb,
-        limits=_limits(settings),
+        limits=_limits(settings, paths),
     )
 
 
@@ -228,7 +256,7 @@ def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence
     return Job(
         index=paths.index,
         catalogue=catalogue,
-        roots=normal_roots(index_roots(settings, paths) if roots is None else roots),
+        roots=normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots)),
         rules=crawl_rules(settings, paths),
         holder=holder,
         reader=reader,

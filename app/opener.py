@@ -13,10 +13,11 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from app.settings import Settings
 from indexer.text.printable import display_path
@@ -64,6 +65,10 @@ PDF_PAGE: Mapping[str, str] = {
 """The arguments by the viewer's name, which is also in the name of its desktop entry."""
 
 
+MAIL_SCREENS = frozenset({"mutt", "neomutt", "aerc", "alpine", "pine", "elm", "meli", "himalaya", "alot"})
+"""mail programs that need this terminal"""
+
+
 How = Literal["system", "editor", "pager", "folder"]
 
 START_SECONDS = 0.3
@@ -79,6 +84,18 @@ class NoDisplayError(OpenError):
 
 
 @dataclass(frozen=True, slots=True)
+class LooseMail:
+    """What a mail program can be told of one mail."""
+
+    path: str
+    """a file that holds this mail alone"""
+    mailbox: str
+    """the Maildir or the mailbox that it lies in"""
+    message_id: str
+    """without brackets, "" where there is none"""
+
+
+@dataclass(frozen=True, slots=True)
 class Invocation:
     """A program about to be started."""
 
@@ -91,9 +108,11 @@ class Invocation:
 
 def plan(
     path: str, how: How = "system", *, settings: Settings, line: int = 0, page: int = 0,
-    env: Mapping[str, str] | None = None,
+    mail: LooseMail | None = None, env: Mapping[str, str] | None = None,
 ) -> Invocation:  # fmt: skip
     """The program that opens `path`, at `line` or `page` (from 1; 0 for unknown) where it can be told to.
+
+    With `mail`, `path` holds that mail, and it is the mail that is opened.
 
     Raises OpenError where the file is gone or no program is found. May ask the desktop for its PDF viewer (a short
     child process), so a screen calls it from a worker.
@@ -105,7 +124,36 @@ def plan(
         raise OpenError(f"{display_path(wanted)}: it is gone")
     if how not in _PLANNERS:
         raise OpenError(f"wanted one of {', '.join(_PLANNERS)} to open with, got {how!r}")
+    if mail is not None and how == "system":
+        return _plan_mail(mail, settings, env)
     return _PLANNERS[how](_Target(target, line, page), settings, env)
+
+
+def can_open(mail: LooseMail, settings: Settings, env: Mapping[str, str] | None = None) -> bool:
+    """Whether there is a program for a mail; a wrong `open.mail` is one, whose error is told when it is used."""
+    try:
+        return settings.open.mail != "" or bool(_plan_mail(mail, settings, os.environ if env is None else env))
+    except OpenError:
+        return False
+
+
+def plan_page(address: str, *, env: Mapping[str, str] | None = None) -> Invocation:
+    """The program that opens an address of the web: the desktop's browser. Raises OpenError for any other address."""
+    env = os.environ if env is None else env
+    if not re.match(r"https?://[^\s/]", address):
+        raise OpenError(f"wanted an address of the web to open, got {address[:100]!r}")
+    if sys.platform == "win32":
+        return Invocation((address,), needs_terminal=False, startfile=True)
+    if sys.platform == "darwin":
+        return Invocation(("open", address), needs_terminal=False)
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        raise NoDisplayError(f"there is no graphical display to open it on: {display_path(address)}")
+    return Invocation((_found("xdg-open", env), address), needs_terminal=False)
+
+
+def address_of(type_: str, properties: Sequence[tuple[str, str]]) -> str:
+    """The address that opening a bookmark or a visited page means; "" for a document that is a file."""
+    return next((value for name, value in properties if name == "url"), "") if type_ == "site" else ""
 
 
 def run(command: Invocation) -> int:
@@ -161,6 +209,19 @@ def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) ->
     if viewer:
         return Invocation((viewer, *_fill(PDF_PAGE[viewer], target, viewer)), needs_terminal=False)
     return Invocation((_found("xdg-open", env), target.path), needs_terminal=False)
+
+
+def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> Invocation:
+    if settings.open.mail:
+        values = {"path": mail.path, "mailbox": mail.mailbox, "message_id": quote(mail.message_id, safe="@")}
+        argv = _filled(settings.open.mail, values, "open.mail")
+        if not re.search(r"\{\w+\}", settings.open.mail):
+            argv = (*argv, mail.path)
+        return Invocation(argv, needs_terminal=_program(argv[0]) in MAIL_SCREENS)
+    has_display = any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    if not (has_display or settings.open.opener or sys.platform in ("win32", "darwin")):
+        raise NoDisplayError("there is no graphical display to open a mail on; set open.mail to a terminal program")
+    return _plan_system(_Target(mail.path, 0, 0), settings, env)
 
 
 def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
@@ -223,15 +284,20 @@ def _fill(template: str, target: _Target, source: str) -> tuple[str, ...]:
 
     The words are split before they are filled, so blanks and quotes in a file name split nothing.
     """
-    values = target.values()
+    words = _filled(template, target.values(), source)
+    return words if "{path}" in template else (*words, target.path)
+
+
+def _filled(template: str, values: Mapping[str, str], source: str) -> tuple[str, ...]:
+    """The words of a command with the placeholders of `values` filled in; OpenError for another one."""
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
-            raise OpenError(f"{source}: wanted {{path}}, {{line}} or {{page}}, got {match[0]} in {template!r}")
+            *names, last = (f"{{{name}}}" for name in values)
+            raise OpenError(f"{source}: wanted {', '.join(names)} or {last}, got {match[0]} in {template!r}")
         return values[match[1]]
 
-    words = tuple(re.sub(r"\{(\w+)\}", value, word) for word in _words(template, source))
-    return words if "{path}" in template else (*words, target.path)
+    return tuple(re.sub(r"\{(\w+)\}", value, word) for word in _words(template, source))
 
 
 def _words(command: str, source: str) -> list[str]:

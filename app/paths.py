@@ -28,6 +28,7 @@ class _Roots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     v: Literal[1]
     roots: list[str]
+    sources: list[str] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ class Paths:
     def state(self) -> Path:
         """What was learned, and what it was learned from."""
         return self.data_dir / "state.sqlite"
+
+    @property
+    def watch_lock(self) -> Path:
+        """Held by the one process that follows the changes of files."""
+        return self.data_dir / "watch.lock"
 
     @property
     def key(self) -> Path:
@@ -121,11 +127,36 @@ def _close(path: Path) -> None:
 
 def remembered_roots(paths: Paths) -> tuple[str, ...]:
     """The folders that were added by `index FOLDER` or on the first start, in that order; raises SettingsError."""
+    return tuple(_from_json(name) for name in _read_roots(paths).roots)
+
+
+def remembered_sources(paths: Paths) -> tuple[str, ...]:
+    """The sources that were named by `index --source NAME`, in that order; raises SettingsError."""
+    return tuple(_read_roots(paths).sources)
+
+
+def remember_source(paths: Paths, name: str) -> None:
+    """Add a source to the remembered ones."""
+    if name not in (known := remembered_sources(paths)):
+        _write_roots(paths, remembered_roots(paths), [*known, name])
+
+
+def forget_source(paths: Paths, name: str) -> bool:
+    """Take a source from the remembered ones; False when it was not among them."""
+    known = remembered_sources(paths)
+    if name in known:
+        _write_roots(paths, remembered_roots(paths), [one for one in known if one != name])
+    return name in known
+
+
+def _read_roots(paths: Paths) -> _Roots:
     try:
         stored = msgspec.json.decode(paths.roots.read_bytes(), type=_Roots)
-        return tuple(_from_json(name) for name in stored.roots)
+        for name in stored.roots:
+            _from_json(name)
+        return stored
     except FileNotFoundError:
-        return ()
+        return _Roots(v=1, roots=[])
     except (OSError, ValueError) as error:  # msgspec's errors and base64's are ValueErrors
         raise SettingsError(f"{paths.roots}: wanted the list of remembered folders, got: {error}") from error
 
@@ -169,9 +200,10 @@ def write_private(path: Path, content: bytes) -> None:
         raise
 
 
-def _write_roots(paths: Paths, roots: Sequence[str]) -> None:
+def _write_roots(paths: Paths, roots: Sequence[str], sources: Sequence[str] | None = None) -> None:
     paths.create_data_dir()
-    content = msgspec.json.encode(_Roots(v=1, roots=[_to_json(root) for root in roots]))
+    named = list(remembered_sources(paths) if sources is None else sources)
+    content = msgspec.json.encode(_Roots(v=1, roots=[_to_json(root) for root in roots], sources=named))
     write_private(paths.roots, msgspec.json.format(content) + b"\n")
 
 

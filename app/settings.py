@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots
+from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots, remembered_sources
 from foltr.config import Effective, Scheme, Section
 from indexer.documents import TYPES
 
@@ -32,9 +32,11 @@ __all__ = [
     "SearchSettings",
     "Settings",
     "SettingsError",
+    "anything_to_index",
     "examine",
     "forget_root",
     "index_roots",
+    "index_sources",
     "remember_root",
     "remembered_roots",
     "resolve",
@@ -71,6 +73,13 @@ class IndexSettings(Section, frozen=True):
         float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
     ] = 4.0
     archives: Annotated[bool, Meta(description="Index the plain members of ZIP and TAR archives.")] = True
+    sources: Annotated[
+        list[str],
+        Meta(
+            description="Data of other programs to read: firefox, chromium, thunderbird, maildir, imessage, whatsapp, "
+            "telegram, slack, discord; `foltr-search index --source NAME` adds to them."
+        ),
+    ] = msgspec.field(default_factory=list)
     names: Annotated[
         bool,
         Meta(description="Find files that are not read by their names: pictures, music, programs, failures."),
@@ -192,6 +201,13 @@ class OpenSettings(Section, frozen=True):
     pdf: Annotated[
         str, Meta(description='As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.')
     ] = ""
+    mail: Annotated[
+        str,
+        Meta(
+            description='As in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is a'
+            " file with this mail alone; empty: as any file, else the pager."
+        ),
+    ] = ""
     enter: Annotated[
         Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
     ] = "system"
@@ -282,6 +298,15 @@ def _known_languages(languages: list[str]) -> list[str]:
     return languages
 
 
+def _known_sources(sources: list[str]) -> list[str]:
+    from indexer.extract.sources import SOURCES
+
+    for source in sources:
+        if source not in SOURCES:
+            raise ValueError(f"of {', '.join(SOURCES)}, got {source!r}")
+    return sources
+
+
 SCHEME = Scheme(
     struct=Settings,
     prefix="FOLTR",
@@ -292,7 +317,7 @@ SCHEME = Scheme(
         "search.min_matches": "documents with some of the words are always found, below those with more of them",
         "federation.min_interactions": "a device answers every round, with noise alone when it has nothing to say",
     },
-    checks={"search.languages": _known_languages, "index.roots": _absolute},
+    checks={"search.languages": _known_languages, "index.roots": _absolute, "index.sources": _known_sources},
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.
 #
@@ -332,3 +357,13 @@ def _text(paths: Paths) -> str:
 def index_roots(settings: Settings, paths: Paths) -> tuple[str, ...]:
     """The folders to index: those of the settings, then those that were remembered, each once."""
     return tuple(dict.fromkeys([*settings.index.roots, *remembered_roots(paths)]))
+
+
+def index_sources(settings: Settings, paths: Paths) -> tuple[str, ...]:
+    """The names of the sources to read, of the settings and remembered, each once."""
+    return tuple(dict.fromkeys([*settings.index.sources, *remembered_sources(paths)]))
+
+
+def anything_to_index(settings: Settings, paths: Paths) -> bool:
+    """Whether a folder or a source was chosen."""
+    return bool(index_roots(settings, paths) or index_sources(settings, paths))

@@ -26,6 +26,11 @@ def also_as(paths: Sequence[str]) -> str:
     return f"also as {', '.join(endings)}" if endings else ""
 
 
+def in_thread(n_messages: int) -> str:
+    """How many mails a row stands for: "5 in this thread"; "" for a mail that nobody answered."""
+    return f"{count(n_messages)} in this thread" if n_messages > 1 else ""
+
+
 def day(seconds: float, now: float | None = None) -> str:
     """The time of a change: 14:02 today, 3 Mar this year, 3 Mar 2023 before; "" when unknown or absurd."""
     try:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,11 @@ class Run:
     peak_mb: float
     """largest sum over its processes of proportional memory, polled ten times a second, in MB of a million bytes"""
     output: str
+    anonymous_mb: float = 0.0
+    """the same of anonymous memory, which no file backs"""
+    largest_resident_mb: float = 0.0
+    """the most that any one of them had resident"""
+    largest_anonymous_mb: float = 0.0
 
 
 def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800.0, fine: Container[int] = (0,)) -> Run:
@@ -48,13 +55,29 @@ def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800
     if child.returncode not in fine:
         raise subprocess.CalledProcessError(child.returncode, list(command), output)
     cpu = after.children_user - before.children_user + after.children_system - before.children_system
-    return Run(wall, cpu, peak.megabytes, output.decode(errors="replace"))
+    most = peak.megabytes
+    return Run(
+        wall, cpu, most["Pss"], output.decode(errors="replace"), most["Anonymous"], peak.largest["Rss"],
+        peak.largest["Anonymous"],
+    )  # fmt: skip
+
+
+def tree_cpu(pid: int) -> float:
+    """Processor seconds, user and system, that a process and its living descendants have taken; in steps of 10 ms."""
+    ticks = 0
+    for one in (pid, *_descendants(pid)):
+        with contextlib.suppress(OSError):  # it has ended
+            ticks += sum(int(part) for part in Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[11:13])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 class _Peak:
     def __init__(self, pid: int) -> None:
         self._pid = pid
-        self.megabytes = 0.0
+        self.megabytes: Counter[str] = Counter()
+        """largest sums over all processes, by the names of the kernel"""
+        self.largest: Counter[str] = Counter()
+        """largest of any one process"""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -65,8 +88,10 @@ class _Peak:
 
     def _watch(self) -> None:
         while not self._ended.wait(POLL_SECONDS):
-            total = sum(_proportional_kb(pid) for pid in (self._pid, *_descendants(self._pid)))
-            self.megabytes = max(self.megabytes, total * 1024 / 1e6)
+            each = [_megabytes(pid) for pid in (self._pid, *_descendants(self._pid))]
+            self.megabytes |= sum(each, Counter())
+            for one in each:
+                self.largest |= one
 
 
 def _descendants(pid: int) -> list[int]:
@@ -77,9 +102,10 @@ def _descendants(pid: int) -> list[int]:
     return children + [deeper for child in children for deeper in _descendants(child)]
 
 
-def _proportional_kb(pid: int) -> int:
+def _megabytes(pid: int) -> Counter[str]:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
-        return 0  # it has ended
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        return Counter()  # it has ended
+    fields = (line.split() for line in lines[1:])
+    return Counter({name.rstrip(":"): int(kb) * 1024 / 1e6 for name, kb, *_ in fields})

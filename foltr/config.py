@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-import tomllib
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -181,6 +180,8 @@ class Scheme(Generic[S]):
         return Effective(settings, sources), problems, retired
 
     def _from_file(self, file: str, text: str) -> Iterator[Assignment]:
+        import tomllib  # a device without a file of settings needs no parser
+
         try:
             content = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -401,6 +402,8 @@ def _plain(info: inspect.Type, text: str) -> Any:
 
 
 def _toml(text: str) -> Any:
+    import tomllib
+
     try:
         return tomllib.loads("value = " + text)["value"]
     except tomllib.TOMLDecodeError:

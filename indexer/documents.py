@@ -13,12 +13,12 @@ import msgspec
 TYPES = (
     "text", "markdown", "source", "html", "pdf", "document", "presentation", "spreadsheet",
     "mail", "ebook", "data", "notebook", "calendar", "archive", "image", "audio", "video", "other",
+    "site", "chat",
 )  # fmt: skip
 """What a document is, as in `type:mail`; the column value is the position in this tuple."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileEntry:
+class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """One regular file as the crawl saw it; nothing of its content was read."""
 
     path: str
@@ -34,6 +34,8 @@ class FileEntry:
     """why only its name is indexed, as one line for a person; "" for a file that is read"""
     failure: str = ""
     """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
+    source: str = ""
+    """the named source whose reader reads it (indexer.extract.sources); "" for an ordinary file"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ _ALL = (
     Property("editor", "text", "who last saved a document", "editor:anna"),
     Property("producer", "text", "the program that made it", "producer:latex", ("creator",), plain=False),
     Property("link", "text", "words of what a note links to", "link:okapi", plain=False),
+    Property("url", "text", "the address of a bookmark or a visited page", "url:wikipedia", ("address",)),
     Property("pixels", "text", "width and height of a picture", "pixels:4000x3000", ("dimensions",), plain=False),
     Property("duration", "text", "how long a recording is", "duration:4:05", plain=False),
     Property("taken", "date", "when a picture was taken", "taken:2026-05", ("shot",)),

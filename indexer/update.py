@@ -22,7 +22,7 @@ import msgspec
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
+from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
@@ -33,7 +33,6 @@ from indexer.storage.catalogue import (
     Batch,
     Catalogue,
     CatalogueWriter,
-    KnownFile,
     StoredFile,
     compact,
     note_scan,
@@ -178,7 +177,7 @@ class UpdateSession:
         self._done.append(reading)
 
     def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
-        entry, reader = reading.entry, self._job.reader
+        entry, reader = reading.entry, reader_of(reading.entry, self._job.reader)
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
             documents = outcome.documents or self._name_of(entry)
@@ -268,7 +267,7 @@ def disk_errors(folder: Path) -> Iterator[None]:
         raise IndexerError(f"the disk is full: {folder} cannot grow; what was committed before is kept") from error
 
 
-Known = Callable[[], dict[str, KnownFile]]
+Planning = Callable[[], ChangePlan]
 
 
 def _nothing(*_: object) -> None:
@@ -305,9 +304,16 @@ class Updater:
             if self.stop.is_set():
                 return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
         self.folders = crawl.folders
-        summary = self._apply(
-            survey, self.job.catalogue.known, meter, retry_failures=retry_failures, optimize=optimize, is_scan=True
-        )
+
+        def planned() -> ChangePlan:
+            job = self.job
+            left, others, n_unchanged = in_doubt(survey, job.catalogue.stamps(job.reader))
+            known = job.catalogue.known_of(others)
+            plan = compare(left, known, reader=job.reader, retry_failures=retry_failures, is_scan=True)
+            plan.n_unchanged += n_unchanged
+            return plan
+
+        summary = self._apply(planned, meter, optimize=optimize)
         note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
         note_update(self.job.catalogue, self.job.catalogue.suspects())
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
@@ -324,32 +330,27 @@ class Updater:
         for path in wanted:
             survey.files.update((item.path, item) for item in crawl.below(path) if isinstance(item, FileEntry))
 
-        def known() -> dict[str, KnownFile]:
-            return {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
+        def planned() -> ChangePlan:
+            known = {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
+            return compare(survey, known, reader=self.job.reader)
 
         self.folders = crawl.folders
-        summary = self._apply(survey, known, Meter(self.on_progress, generation=self.job.catalogue.generation))
+        summary = self._apply(planned, Meter(self.on_progress, generation=self.job.catalogue.generation))
         if summary.changed_anything or set(wanted) & set(self.job.catalogue.suspects()):
             note_update(self.job.catalogue, wanted)
         return summary
 
-    def _apply(
-        self, survey: Survey, known: Known, meter: Meter, *, retry_failures: bool = False, optimize: bool = False,
-        is_scan: bool = False,
-    ) -> UpdateSummary:  # fmt: skip
+    def _apply(self, planned: Planning, meter: Meter, *, optimize: bool = False) -> UpdateSummary:
         job = self.job
-
-        def planned() -> ChangePlan:
-            return compare(survey, known(), reader=job.reader, retry_failures=retry_failures, is_scan=is_scan)
-
         index = Index.open(job.index)
+        before = (index.generation, job.catalogue.generation)
         plan = planned()
-        if plan or optimize or index.generation != job.catalogue.generation:
+        if plan or optimize or before[0] != before[1]:
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
-                # Another process may have been at work before the lock was ours.
-                plan = planned()
+                if before != (writer.generation, job.catalogue.generation) or before[0] != before[1]:
+                    plan = planned()  # another process was at work before the lock was ours, or there was loss to mend
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
             if session.moves:
                 self.on_moves(session.moves)

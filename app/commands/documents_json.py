@@ -43,6 +43,8 @@ def document_line(
         "by_meaning": hit.by_meaning,
         "missing_words": list(hit.missing_words),
         "properties": shown(hit.properties),
+        "thread": hit.thread,
+        "n_in_thread": hit.n_in_thread,
         "copies": [path_fields(copy) for copy in hit.copies],
         "also_as": [path_fields(twin) for twin in hit.twins],
     }
@@ -53,6 +55,7 @@ def document_line(
             "line": snippet.line,
             "column": snippet.column,
             "page": snippet.page,
+            "heading": snippet.heading,
         }
     if explanation is not None:
         record["explanation"] = explanation_fields(explanation)

@@ -12,6 +12,7 @@ foltr-search index ~/Documents ~/notes     remember these folders, and index eve
 foltr-search index                         look for what is new, changed, moved or gone
 foltr-search index --retry-failures        read again what could not be read
 foltr-search index --forget ~/Downloads    no longer index a folder
+foltr-search index --source firefox        read bookmarks and visited pages too (docs/privacy.md)
 foltr-search index --rebuild               make the index anew; what was learned stays
 foltr-search index --optimize              merge the index's parts and drop what was deleted
 """
@@ -19,8 +20,11 @@ foltr-search index --optimize              merge the index's parts and drop what
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(exists=True, file_okay=False))
+@click.option("--source", "sources", multiple=True, metavar="NAME",
+              help="Read data of another program from now on: firefox, chromium, thunderbird, maildir, imessage, "
+              "whatsapp, telegram, slack, discord.")  # fmt: skip
 @click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), shell_complete=remembered_folders,
-              help="Stop indexing a remembered folder.")  # fmt: skip
+              help="Stop indexing a remembered folder, or a source.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
 @click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")
@@ -28,8 +32,9 @@ foltr-search index --optimize              merge the index's parts and drop what
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
 @setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
 def command(
-    folders: tuple[str, ...], forget: tuple[str, ...], rebuild: bool, optimize: bool, retry_failures: bool, quiet: bool
-) -> int:
+    folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...], rebuild: bool, optimize: bool,
+    retry_failures: bool, quiet: bool,
+) -> int:  # fmt: skip
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
     What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
@@ -41,8 +46,10 @@ def command(
     from indexer.extract.worker import give_way
 
     context = load()
-    roots = _choose(context, folders, forget)
-    if not roots and not forget:
+    from app.settings import anything_to_index
+
+    roots = _choose(context, folders, sources, forget)
+    if not forget and not anything_to_index(context.settings, context.paths):
         say("no folders to index yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop:
@@ -69,13 +76,22 @@ def command(
     return INTERRUPTED if stop.is_set() else 0
 
 
-def _choose(context: Context, folders: tuple[str, ...], forget: tuple[str, ...]) -> tuple[str, ...]:
-    """Remember and forget folders, and give those that are indexed now."""
-    from app.settings import forget_root, index_roots, remember_root
+def _choose(
+    context: Context, folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Remember and forget folders and sources, and give the folders that are indexed now."""
+    from app.paths import forget_source, remember_source
+    from app.settings import forget_root, index_roots, index_sources, remember_root
+    from indexer.extract.sources import SOURCES
 
+    for name in sources:
+        if name not in SOURCES:
+            raise click.UsageError(f"wanted a source of {', '.join(SOURCES)}, got {name!r}")
+        remember_source(context.paths, name)
     for folder in forget:
-        if not forget_root(context.paths, folder):
-            known = ", ".join(index_roots(context.settings, context.paths)) or "none"
+        if not forget_source(context.paths, folder) and not forget_root(context.paths, folder):
+            chosen = (*index_roots(context.settings, context.paths), *index_sources(context.settings, context.paths))
+            known = ", ".join(chosen) or "none"
             raise click.UsageError(f"{folder} is not a remembered folder; indexed are: {known}")
     for folder in folders:
         remember_root(context.paths, folder)

@@ -147,7 +147,10 @@ def _show(*, as_json: bool) -> int:
     click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
     click.echo(f"remembered: {count(n_remembered, 'opened document')}, as keyed hashes")
     click.echo(f"versions:   {_versions(days)}")
-    for name, gain in gains[:SHOWN_FEATURES] if model.n_pages else ():
+    counting = [(name, gain) for name, gain in gains if gain]
+    if model.n_pages and not counting:
+        click.echo("counts yet: nothing but what was opened; a learned weight does when about five queries agree on it")
+    for name, gain in counting[:SHOWN_FEATURES]:
         click.echo(f"{gain:+12.4g}  {name}")
     return 0
 

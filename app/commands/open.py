@@ -13,7 +13,7 @@ import click
 from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, load_numpy, say
 
 if TYPE_CHECKING:
-    from app.opener import Invocation
+    from app.opener import Invocation, LooseMail
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -46,7 +46,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     Write ./3 for a file that is named like a number.
     """
     load_numpy()
+    from app.loose_mail import loose_mail
+    from app.opener import address_of, can_open
     from app.resident.errand import only_alone
+    from app.search.description import headed
     from app.search.kept import asked
     from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
@@ -63,15 +66,23 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
-        text = catalogue.text(row.doc_id) if row is not None and not print_only and _needs_text(row, how) else None
-        if text is not None:
+        mail = (
+            loose_mail(row, context.paths.data_dir) if row is not None and how == "system" and not print_only else None
+        )
+        if row is not None and mail is not None and not can_open(mail, context.settings):
+            how, mail = "pager", None
+        text = None
+        if row is not None and not print_only and _needs_text(row, how):
+            text = headed(row, catalogue.text(row.doc_id))
             only_alone()  # the copy of the text must stay as long as it is read
         line, page = _place(last, rank)
         if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
             line = 0  # a line of the extracted text, and not of the file
+        address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
         return _open(
-            context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only
-        )
+            context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only,
+            mail=mail, address=address,
+        )  # fmt: skip
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -105,19 +116,22 @@ def _place(page: ShownPage | None, rank: int) -> tuple[int, int]:
 
 def _open(
     context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
-    text: str | None, line: int, page: int, print_only: bool,
+    text: str | None, line: int, page: int, print_only: bool, mail: LooseMail | None, address: str,
 ) -> int:  # fmt: skip
     from app.commands.printed import print_line, printed_path
-    from app.opener import plan
+    from app.opener import plan, plan_page
     from app.resident.errand import left
 
     if print_only:
-        print_line(printed_path(path))
+        print_line(address or printed_path(path))
         if rank:
             search.open_kept(rank)
         return 0
     with _readable(text, context.paths.data_dir) as copy:
-        planned = plan(copy or path, how, settings=context.settings, line=line, page=page)
+        if address:
+            planned = plan_page(address)
+        else:
+            planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail)
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
         return 0 if left(planned) else run_planned(planned)

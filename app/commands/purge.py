@@ -26,7 +26,7 @@ def command(yes: bool) -> int:
     """
     from pathlib import Path
 
-    from app.belongings import belongings, remove, strangers
+    from app.belongings import belongings, own_units, remove, strangers
     from app.commands.printed import print_line, printed_path
     from app.wording import size
 
@@ -40,6 +40,8 @@ def command(yes: bool) -> int:
     print_line(f"{size(sum(one.n_bytes for one in found)):>12}  in all")
     for path in strangers(paths):
         say(f"{printed_path(str(path))} is not of this program and stays")
+    for path in own_units(Path.home()):
+        say(f"{printed_path(str(path))} is not as this program comes with it, so it is yours, and stays")
     if _in_a_group(paths):
         say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
     if not yes:

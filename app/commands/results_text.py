@@ -13,7 +13,7 @@ import click
 from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
-from app.wording import also_as, columns, fit, fit_left, iso_day, wrap
+from app.wording import also_as, columns, fit, fit_left, in_thread, iso_day, wrap
 from indexer.properties import PROPERTIES, shown
 from indexer.text.printable import display_path, safe_line
 
@@ -22,7 +22,7 @@ PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 
 FIELDS = (
     "rank", "path", "title", "snippet", "part", "type", "modified", "size", "score", "folder", "name", "author", "line",
-    "column", "page", *PROPERTIES,
+    "column", "page", "thread", "to", *PROPERTIES,
 )  # fmt: skip
 OF_SNIPPET = frozenset({"snippet", "line", "column", "page"})
 """fields for which the text is looked into"""
@@ -67,7 +67,7 @@ def terminal_lines(
     path = display_path(hit.path)
     if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
-    notes = _notes(hit, why)
+    notes = _notes(hit, why) + (f"  › {safe_line(snippet.heading)}" if snippet and snippet.heading else "")
     shown = fit_left(path, room - columns(notes))
     yield indent + _marked(shown, words, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
     if snippet is not None and snippet.text:
@@ -110,7 +110,8 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "line": str(snippet.line if snippet else 0),
         "column": str(snippet.column if snippet else 0),
         "page": str(snippet.page if snippet else 0),
-        **{name: safe_line("; ".join(described.get(name, ()))) for name in PROPERTIES},
+        "thread": hit.thread,
+        **{name: safe_line("; ".join(described.get(name, ()))) for name in ("to", *PROPERTIES)},
     }
 
 
@@ -122,7 +123,7 @@ def _marked(text: str, words: tuple[str, ...], **style: Any) -> str:
 def _notes(hit: Hit, why: str) -> str:
     notes = [why, safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
-    notes.append(also_as(hit.twins))
+    notes += [also_as(hit.twins), in_thread(hit.n_in_thread)]
     return "".join(f"  ({note})" for note in notes if note)
 
 

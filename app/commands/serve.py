@@ -55,7 +55,7 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter
     from app.resident.serving import ResidentServer
-    from app.settings import index_roots
+    from app.settings import anything_to_index
 
     context.paths.create_data_dir()
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet) as line, ExitStack() as ending:
@@ -63,7 +63,7 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
         ending.callback(indexer.stop)
 
         def follow() -> None:
-            if watch is not None and index_roots(context.settings, context.paths):
+            if watch is not None and anything_to_index(context.settings, context.paths):
                 indexer.start()
 
         def ready() -> None:

@@ -36,10 +36,10 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter
     from app.indexing import update_index, watch
-    from app.settings import index_roots
+    from app.settings import anything_to_index
 
     context = load()
-    if not index_roots(context.settings, context.paths):
+    if not anything_to_index(context.settings, context.paths):
         say("no folders to watch yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:

@@ -39,7 +39,8 @@ from app.learning.pace import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ModelError
+from foltr.errors import ModelError, ShapeError
+from foltr.federated.aggregation.rows import middle_of
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
@@ -127,6 +128,8 @@ class Learner:
         `common` says, each time anew, which ranker of this device's group has its share in each score.
         """
         self.prior = np.array(theta0, dtype=np.float64)
+        if self.prior.shape != (len(feature_names),):
+            raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.pace = pace or Pace.even(len(self.prior))
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
@@ -266,7 +269,7 @@ class Learner:
                 for middle in middles:
                     share = model.ranker.attributions(model.theta, x, seen[middle]) - model.prior * (x - seen[middle])
                     learned[row] += share / len(middles)
-            free, bounded = r - np.median(r), self._moved(features, model)
+            free, bounded = r - middle_of(r), self._moved(features, model)
             learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
         shipped = self.prior * features
         blend = self._common() if self._common and self.settings.enabled else None
@@ -322,7 +325,7 @@ class Learner:
         """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`; `model` is in force."""
         r = model.learned(self.pace.seen(features))
         half = self.settings.bound / 2
-        return self.settings.strength * np.clip(r - np.median(r), -half, half)
+        return self.settings.strength * np.clip(r - middle_of(r), -half, half) if len(r) else r
 
     def _rehearsed_scores(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
         return features @ self.prior + self._moved(features, self._counted(model))

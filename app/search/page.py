@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
+from indexer.storage.threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.printable import display_path
@@ -39,7 +41,7 @@ from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ranked:
     """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
@@ -63,8 +65,22 @@ class Ranked:
     """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
+    threads: Mapping[int, Thread] = field(default_factory=dict)
+    """candidate -> its thread, of mails whose threads share a row"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """candidate -> the passage by which it was found, for those that hold none of the words"""
+
+    @cached_property
+    def rows_shared(self) -> list[int]:
+        """[n_docs] equal numbers for candidates that share a row: one content, or one thread."""
+        by_thread: dict[str, list[int]] = {}
+        for i, thread in self.threads.items():
+            by_thread.setdefault(thread.name, []).append(i)
+        shared = list(self.contents)
+        for first, *others in by_thread.values():
+            joined = {shared[i] for i in others}
+            shared = [shared[first] if number in joined else number for number in shared] if joined else shared
+        return shared
 
 
 def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
@@ -139,7 +155,7 @@ def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]])
 
 
 def without_copies(contents: Sequence[int], order: Sequence[int]) -> dict[int, list[int]]:
-    """The candidates to show, in order, each with the later ones that have the same content."""
+    """The candidates to show, in order, each with the later ones that share its row: those of the same number."""
     first: dict[int, int] = {}
     shown: dict[int, list[int]] = {}
     for i in order:
@@ -183,11 +199,14 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
     """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
     hits = []
     for rank, (i, others) in enumerate(shown.items(), start=1):
-        row, rest = ranked.rows[i], [ranked.rows[j] for j in others]
+        row, rest = ranked.rows[i], [ranked.rows[j] for j in others if ranked.contents[j] == ranked.contents[i]]
+        thread = ranked.threads.get(i)
         hits.append(make_hit(
             row, rank, score=float(ranked.scores[i]), bm25_rank=bm25_rank[i],
             copies=tuple(other.path for other in rest if other.content_hash == row.content_hash),
             twins=tuple(other.path for other in rest if other.content_hash != row.content_hash),
+            thread=thread.name if thread else "",
+            n_in_thread=thread.n_messages if thread else 0,
             missing_words=ranked.missing_words[i],
             passage=ranked.passages.get(i),
         ))  # fmt: skip

@@ -45,6 +45,10 @@ class Hit:
     """paths of other files with the same content, collapsed into this result"""
     twins: tuple[str, ...] = ()
     """paths of the same text in other formats, collapsed into this result"""
+    thread: str = ""
+    """of a mail, the name that `thread:` finds its thread by; other mails of it are collapsed into this result"""
+    n_in_thread: int = 0
+    """mails of that thread that are indexed, whether they match or not"""
     missing_words: tuple[str, ...] = ()
     """words of a plain query that it does not hold, folded; () when it holds all, or where operators were written"""
     missing: bool = False
@@ -153,6 +157,8 @@ class Snippet:
     """page number of the first match where the format has pages, else 0"""
     column: int = 0
     """where in its line the first match begins, from 1 and in bytes of UTF-8; 0 when unknown"""
+    heading: str = ""
+    """of a note, the heading over the first match; "" for none"""
 
 
 @dataclass(frozen=True, slots=True)

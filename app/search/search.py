@@ -27,6 +27,7 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
+from app.search.headings import heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
@@ -57,7 +58,7 @@ from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness, filled
-from indexer.query.nodes import Query
+from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
@@ -65,6 +66,7 @@ from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
+from indexer.storage.threads import Thread
 from indexer.storage.unwritable import is_unwritable
 
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
@@ -140,9 +142,11 @@ class Search:
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
+        if not asks_for_threads(query):
+            ranked = replace(ranked, threads=self._threads(ranked.rows))
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.contents, ranked.bm25f)
+        by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
@@ -201,6 +205,11 @@ class Search:
         known = self._catalogue.documents(ids)
         return [known.get(i) or _gone(i) for i in ids]
 
+    def _threads(self, rows: Sequence[DocumentRow]) -> dict[int, Thread]:
+        """The threads of the mails among `rows`, by their places."""
+        mails = {row.doc_id: i for i, row in enumerate(rows) if row.type == "mail"}
+        return {mails[i]: thread for i, thread in self._catalogue.threads_of(mails).items()} if mails else {}
+
     def _ranked(
         self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
         completions: list[str], now: float, closeness: Closeness | None,
@@ -236,13 +245,13 @@ class Search:
     def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.contents, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.rows_shared, sort_rows(ranked.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.contents, range(len(ranked.rows))), ()
+            return without_copies(ranked.rows_shared, range(len(ranked.rows))), ()
         keys = [row.doc_id for row in ranked.rows]
         k = self._settings.search.page_size
         order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
-        shown = without_copies(ranked.contents, order.tolist())
+        shown = without_copies(ranked.rows_shared, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()
@@ -388,8 +397,12 @@ class Search:
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         text, pages = self._catalogue.text(hit.doc_id), row.pages if row else ()
         if hit.passage:
-            return passage_snippet(text, hit.passage, width=width, pages=pages)
-        return snippet(text, page.words, width=width, pages=pages)
+            found = passage_snippet(text, hit.passage, width=width, pages=pages)
+        else:
+            found = snippet(text, page.words, width=width, pages=pages)
+        if hit.type != "markdown" or not found.line:
+            return found
+        return replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

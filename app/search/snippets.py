@@ -13,7 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,14 @@ _IS_CJK = re.compile(f"[{_CJK}]")
 _MARKS = "[\u0300-\u036f]"
 _COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
 """Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
-_FOLDING = (*range(0x80, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0xFFF0), *range(0x1D400, 0x1D800))
+_FOLDING = (range(0x80, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
 """code points outside of which nothing folds to anything else (but for rarities)"""
+_JOINED = (
+    range(0xDF, 0xE0), range(0x132, 0x14A), range(0x1C4, 0x1F4), range(0x587, 0x588), range(0x675, 0x679),
+    range(0xE33, 0xE34), range(0xEB3, 0xEDE), range(0xF43, 0xF6A), range(0x1E9A, 0x1E9F), range(0x1F80, 0x1FFD),
+    range(0x309F, 0x30A0), range(0x30FF, 0x3100), range(0xFB00, 0xFDFC), range(0xFEF5, 0xFEFD),
+)  # fmt: skip
+"""those of them among which are the letters that fold to several"""
 _BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
 """between the words of a phrase: blanks, punctuation, line ends"""
 _LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{_CJK}]"}
@@ -95,25 +101,43 @@ def _index_form(text: str) -> str:
 def _ligatures() -> dict[str, str]:
     """The letters that the index spells out, by their spelling: "fi" is written ﬁ too, "ss" ß and ẞ."""
     signs: dict[str, str] = {}
-    for letter in map(chr, _FOLDING):
+    for letter in map(chr, chain.from_iterable(_JOINED)):
         if len(spelling := _index_form(letter)) > 1 and unicodedata.category(letter) in ("Ll", "Lu", "Lt", "Lo"):
             signs[spelling] = signs.get(spelling, "") + letter
     return signs
 
 
+class _FoldedLetters:
+    """For each character of the first two planes the one that it folds to, case kept: those that a text has had."""
+
+    def __init__(self, *, without_cjk: bool) -> None:
+        self._folded = np.arange(0x20000, dtype=np.uint32)
+        self._is_known = np.ones(0x20000, dtype=np.bool_)
+        for codes in _FOLDING:
+            self._is_known[codes.start : codes.stop] = False
+        for first, last in re.findall("(.)-(.)", _CJK) if without_cjk else ():
+            self._folded[ord(first) : ord(last) + 1] = ord("·")
+            self._is_known[ord(first) : ord(last) + 1] = True
+
+    def folded(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+        """What characters of these planes fold to, of the same shape."""
+        for code in set(codes[~self._is_known[codes]].tolist()):
+            self._folded[code] = _folded(code)
+            self._is_known[code] = True
+        return self._folded[codes]
+
+
+def _folded(code: int) -> int:
+    index_form = _index_form(chr(code))
+    if len(index_form) != 1:
+        return code
+    kept = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
+    return ord(kept if kept.lower() == index_form else index_form)
+
+
 @cache
-def _table(*, without_cjk: bool) -> npt.NDArray[np.uint32]:
-    """For each character of the first two planes the one that it folds to, case kept; [131072]."""
-    table = np.arange(0x20000, dtype=np.uint32)
-    for code in _FOLDING:
-        index_form = _index_form(chr(code))
-        kept = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
-        if len(index_form) == 1:
-            table[code] = ord(kept if kept.lower() == index_form else index_form)
-    if without_cjk:
-        for first, last in re.findall("(.)-(.)", _CJK):
-            table[ord(first) : ord(last) + 1] = ord("·")
-    return table
+def _letters_of(*, without_cjk: bool) -> _FoldedLetters:
+    return _FoldedLetters(without_cjk=without_cjk)
 
 
 def fold_letters(text: str, *, without_cjk: bool = False) -> str:
@@ -121,8 +145,9 @@ def fold_letters(text: str, *, without_cjk: bool = False) -> str:
     if text.isascii():
         return text
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    table = _table(without_cjk=without_cjk)
-    plain = np.where(codes < len(table), table[np.minimum(codes, len(table) - 1)], codes).astype("<u4")
+    plain = np.array(codes)
+    low = codes < 0x20000
+    plain[low] = _letters_of(without_cjk=without_cjk).folded(codes[low])
     return plain.tobytes().decode("utf-32-le", "surrogatepass")
 
 

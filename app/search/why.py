@@ -18,6 +18,7 @@ import numpy as np
 from app.learning.learner import Learner
 from app.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
+from foltr.federated.aggregation.rows import middle_of
 from indexer.retrieval.features import NAMES
 
 TIE = 1e-6
@@ -68,6 +69,7 @@ _KINDS = {
     "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
     "spreadsheet": "spreadsheets", "ebook": "e-books", "text": "plain text", "source": "source code",
     "notebook": "notebooks", "calendar": "calendar entries", "archive": "archives",
+    "site": "bookmarks and visited pages", "chat": "chats",
 }  # fmt: skip
 
 
@@ -120,7 +122,7 @@ class Reasons:
         """
         if len(self.shown) < 2:
             return np.zeros(len(PARTS))
-        middle = np.median(np.delete(self.parts, place, axis=0), axis=0)
+        middle = middle_of(np.delete(self.parts, place, axis=0))
         middle[[_COLUMN[name] for name in ("luck", *self.extra)]] = 0.0
         middle[_COLUMN["words"]] = self.parts[place, _COLUMN["words"]]
         beyond: FloatVector = self.parts[place] - middle
@@ -175,7 +177,7 @@ class Reasons:
     def _like(self, candidate: int, name: str, *, raised: bool) -> str:
         """In what the files differ that learning put forward: newer or older, larger or smaller."""
         column = NAMES.index("newer" if name == "dates" else "size")
-        much = self.features[candidate, column] >= np.median(self.features[self.shown, column])
+        much = self.features[candidate, column] >= middle_of(self.features[self.shown, column])
         wanted = ("newer", "older") if name == "dates" else ("larger", "smaller")
         return wanted[0] if much == raised else wanted[1]
 

@@ -155,4 +155,3 @@ class FoltrApp(App[int]):
         """Begin anew with the settings."""
         self.setup = replace(self.setup, remembered=Remembered())
         self._choose_theme()
-

@@ -53,6 +53,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", rank=10),
     Action("refresh", "f5,r,alt+r", "Refresh", "Ask again, with the newest state of the index."),
     Action("sizes", "z,alt+z", "Sizes", "Show or hide the sizes of the files."),
+    Action("thread", "t,alt+i", "Thread", "Show the mails of the selected one's thread; there, go back to the query."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("failures", "F", "Failures", "The files that could not be read: why, and read them again."),
     Action("suggestion", "f8,c,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),

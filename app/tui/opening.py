@@ -16,7 +16,9 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 from textual.screen import Screen
 
-from app.opener import How, NoDisplayError, OpenError, plan, run
+from app.loose_mail import loose_mail
+from app.opener import How, NoDisplayError, OpenError, address_of, plan, plan_page, run
+from app.search.description import headed
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.marks import Marked
@@ -50,21 +52,31 @@ def hand_over(
     Runs in a worker. `text_of` gives the extracted text, for a pager.
     """
     is_plain = hit.type in AS_THEY_ARE and not hit.part
-    temporary = ""
+    temporary, above, mail = "", 0, None
+    to_pager = partial(hand_over, hit, "pager", place=place, settings=settings, data_dir=data_dir, text_of=text_of)
     try:
         if how == "pager" and not is_plain:
-            temporary = _private_copy(text_of(hit), data_dir)
-        line = place.line if is_plain or temporary else 0
-        command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page)
+            text = text_of(hit)
+            shown = headed(hit, text)
+            above = shown.count("\n") - text.count("\n")
+            temporary = _private_copy(shown, data_dir)
+        mail = loose_mail(hit, data_dir) if how == "system" else None
+        line = place.line + above if place.line and (is_plain or temporary) else 0
+        if how == "system" and (address := address_of(hit.type, hit.properties)):
+            command = plan_page(address)
+        else:
+            command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail)
         if command.needs_terminal:
             return TerminalWanted(hit, command, temporary)
         run(command)
     except NoDisplayError as error:
         if not text_of(hit).strip():
             return NotOpened(hit, str(error))
-        return hand_over(hit, "pager", place=place, settings=settings, data_dir=data_dir, text_of=text_of)
+        return to_pager()
     except (OpenError, OSError) as error:
         _delete(temporary)
+        if mail is not None and not settings.open.mail:
+            return to_pager()
         return NotOpened(hit, str(error))
     return HandedOver(hit, Path(command.argv[0]).name)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.search.description import head_of
 from app.search.results import Hit, Preview
 from app.tui.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.markdown_rows import markdown_rows
@@ -17,7 +18,6 @@ from app.tui.preview_rows import Coloured, Headed, Piece, Rendered, Row, Rows, w
 from app.tui.source_colours import source_colours
 from app.tui.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.table_rows import delimited_rows
-from app.wording import iso_minute
 from indexer.text.printable import safe_line
 
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
@@ -57,24 +57,9 @@ def _is_table(hit: Hit, preview: Preview) -> bool:
 
 
 def _above(hit: Hit, width: int) -> Iterator[Row]:
-    """What describes a document, a line for each thing that is known."""
-    known = list(_described(hit))
+    """What describes a document, a line for each thing that is known; its title stands above the preview already."""
+    known = [(label, value) for label, value in head_of(hit) if value and label != "Subject"]
     room = max((len(name) for name, _ in known), default=0) + 2
     for name, value in known:
         label = (Piece(name.ljust(room), "label"),)
         yield from wrap_pieces([Piece(safe_line(value))], width, first=label, rest=(Piece(" " * room),))[:2]
-
-
-def _described(hit: Hit) -> Iterator[tuple[str, str]]:
-    """(label, value) pairs: of a mail as people know them, of others their properties by name."""
-    properties = dict[str, str]()
-    for name, value in hit.properties:
-        properties[name] = f"{properties[name]}, {value}" if name in properties else value
-    if hit.type == "mail":
-        yield "From", hit.author
-        yield from ((name.capitalize(), properties.pop(name)) for name in ("to", "cc") if name in properties)
-        yield "Date", iso_minute(hit.modified)
-    elif hit.author:
-        yield "author", hit.author
-        properties.pop("author", None)
-    yield from properties.items()

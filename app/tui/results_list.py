@@ -28,7 +28,7 @@ from app.tui.keys import BY_ID, actions_of
 from app.tui.line_view import LineView
 from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from app.wording import also_as, columns, day, fit, fit_path, short_path, size
+from app.wording import also_as, columns, day, fit, fit_path, in_thread, short_path, size
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
@@ -76,9 +76,9 @@ def title_of(hit: Hit) -> str:
 
 
 def marks_of(hit: Hit, why: str) -> str:
-    """What is special about a result: why it stands where it stands, copies, other formats, a file that is gone."""
+    """What is special about a result: why it stands there, its thread, copies, other formats, a file that is gone."""
     copies = f"+{len(hit.copies)}" if hit.copies else ""
-    marks = ("file is gone" if hit.missing else "", why, copies, also_as(hit.twins))
+    marks = ("file is gone" if hit.missing else "", why, in_thread(hit.n_in_thread), copies, also_as(hit.twins))
     return "  ".join(mark for mark in marks if mark)
 
 
@@ -103,7 +103,12 @@ def row_lines(
         (hit.type, styles.kinds.get(KINDS.get(hit.type, ""), styles.dim)),
         (f" · {date}" if (date := day(hit.modified, now)) else "", styles.dim),
     ]
-    third = [bar, *_place(hit, words, room - sum(columns(text) for text, _ in right) - 2, styles)]
+    third = [
+        bar,
+        *_place(
+            hit, snippet.heading if snippet else "", words, room - sum(columns(text) for text, _ in right) - 2, styles
+        ),
+    ]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
         _snippet_line(bar, snippet, room=room, width=width, styles=styles),
@@ -111,16 +116,23 @@ def row_lines(
     )
 
 
-def _place(hit: Hit, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
-    """Who wrote it, where there is room, and where it lies."""
+def _place(hit: Hit, heading: str, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
+    """Who wrote it, where there is room, where it lies, and the heading over the passage."""
     least = LEAST_PLACE // 2 if hit.type == "mail" else LEAST_PLACE
     author = fit(author_of(hit), room - least - 3)
     if author and room >= 2 * least:
         yield from _marked(author, words, styles.snippet, styles.match)
         yield " · ", styles.dim
         room -= columns(author) + 3
-    place = short_path(hit.path) + (f" › {safe_line(hit.part)}" if hit.part else "")
+    place = short_path(_mailbox(hit)) + "".join(f" › {safe_line(one)}" for one in (hit.part, heading) if one)
     yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
+
+
+def _mailbox(hit: Hit) -> str:
+    """The path, or of a mail the Maildir that it lies in: the name of its file says nothing."""
+    folder = os.path.dirname(hit.path)
+    in_maildir = hit.type == "mail" and not hit.part and os.path.basename(folder) in ("cur", "new")
+    return os.path.dirname(folder) if in_maildir else hit.path
 
 
 def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:

@@ -144,6 +144,8 @@ class SearchScreen(Screen[None]):
         """the preview shows texts as written, not as they are meant"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
+        self._thread_shown = ("", "")
+        """the query that showed a thread, and the one before it"""
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -161,7 +163,6 @@ class SearchScreen(Screen[None]):
         learning = self.setup.settings.learning
         yield StatusLine(id="status", exploring=learning.exploration > 0, learning=learning.enabled)
         yield KeyLine(self.setup.keymap, self.shown_key, without=self.without)
-
 
     def on_mount(self) -> None:
         if self.setup.picking is not None:
@@ -737,6 +738,17 @@ class SearchScreen(Screen[None]):
         elif page is not None and page.searched:
             self._as_typed = page.request.text
             self.ask()
+
+    def action_thread(self) -> None:
+        """Show the mails of the selected thread one by one; from there, go back to the query before."""
+        hit, box = self.query_one(ResultsList).selected, self.query_one(QueryInput)
+        if box.value == self._thread_shown[0]:
+            self.set_query(self._thread_shown[1])
+        elif hit is not None and hit.n_in_thread > 1:
+            self._thread_shown = (f"thread:{hit.thread}", box.value)
+            self.set_query(self._thread_shown[0])
+        else:
+            self.query_one(StatusLine).say("nothing else in a thread with this one")
 
     def action_text_down(self) -> None:
         self._scroll_preview(1)

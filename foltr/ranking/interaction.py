@@ -64,7 +64,7 @@ def _ranking(values: npt.ArrayLike, *, n_docs: int) -> IntVector:
     ranking = np.array(given, dtype=np.intp)
     if ranking.size and (ranking.min() < 0 or ranking.max() >= n_docs):
         raise ValueRangeError(f"ranking must hold rows 0 to {n_docs - 1}, not {ranking.min()} to {ranking.max()}")
-    if len(np.unique(ranking)) != len(ranking):
+    if ranking.size and np.bincount(ranking).max() > 1:
         raise ValueRangeError("ranking names a row twice")
     ranking.flags.writeable = False
     return ranking

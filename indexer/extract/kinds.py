@@ -152,6 +152,8 @@ MAX_FILE_BYTES: dict[str, int] = {
     "audio": 4_000 * MEGABYTE,
     "video": 100_000 * MEGABYTE,
     "other": 4_000 * MEGABYTE,
+    "site": 256 * MEGABYTE,
+    "chat": 512 * MEGABYTE,
 }
 """Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 
@@ -169,13 +171,18 @@ _MAILDIR = re.compile(r"(?:^|[/\\])(?:cur|new)[/\\]1\d{8,9}\.\w+[.,][^/\\]+$|[:;
 
 def is_in_maildir(path: str) -> bool:
     """Whether `path` is one that a Maildir gives to a mail."""
-    return _MAILDIR.search(path) is not None
+    hints = "2," in path or "cur" in path or "new" in path  # looking for these is much faster than the pattern
+    return hints and _MAILDIR.search(path) is not None
 
 
 def extension(path: str) -> str:
     """The extension of `path` without its dot, lower case; "" when there is none ("README", ".bashrc")."""
-    stem, dot, last = base_name(path).rpartition(".")
-    return last.lower() if dot and stem else ""
+    return _ending(base_name(path)).lower()
+
+
+def _ending(name: str) -> str:
+    stem, _, last = name.rpartition(".")
+    return last if stem else ""
 
 
 def kind_of(path: str) -> str | None:
@@ -185,7 +192,7 @@ def kind_of(path: str) -> str | None:
         return KIND_OF_NAME[name]
     if is_in_maildir(path):
         return "eml"
-    last = extension(name)
+    last = _ending(name)
     if last in NOT_READ:
         return None
     if ".so." in name:

@@ -70,6 +70,11 @@ def _narrow(data: bytes) -> bytes:
     return decode(data).encode() if is_wide else data
 
 
+def without_envelope(data: bytes) -> bytes:
+    """The mail in a file that holds one, without what Apple Mail puts around it."""
+    return _of_apple_mail(data)[0]
+
+
 def _of_apple_mail(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     """The mail in an .emlx file, which begins with its length and ends with a list of flags; and its states."""
     begin = _EMLX.match(data)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract import (
     archives,
+    browser,
     calendar,
+    chats,
     epub,
     html,
     mail,
@@ -27,6 +31,7 @@ from indexer.extract import (
 )
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
 from indexer.extract.source import Extractor, Limits, NestedExtractor, Source
+from indexer.extract.sources import not_named, source_of
 
 EXTRACTORS: dict[str, Extractor] = {
     "text": texts.extract_text,
@@ -72,10 +77,35 @@ NESTED: dict[str, NestedExtractor] = {
 }
 """Kinds that hold files, which are read through this registry in turn."""
 
+OF_SOURCES: dict[str, Callable[[Source, Limits], Extraction | None]] = {
+    "firefox": browser.read_firefox,
+    "chromium": browser.read_chromium,
+    "imessage": chats.read_imessage,
+    "whatsapp": chats.read_whatsapp,
+    "telegram": chats.read_telegram,
+    "slack": chats.read_slack,
+    "discord": chats.read_discord,
+}
+"""Readers of what a user names; None from one says that the file is an ordinary one."""
+
+
+def _of_named_source(source: Source, limits: Limits) -> Extraction | None:
+    """What the reader of a named source finds; None for an ordinary file, "unsupported" for one of another source."""
+    found = source_of(source.name)
+    if found is None:
+        return None
+    if found.name in limits.sources:
+        return OF_SOURCES[found.name](source, limits)
+    if found.is_own:
+        raise ExtractionError("unsupported", not_named(found))
+    return None
+
 
 def extract_source(source: Source, limits: Limits) -> Extraction:
     """What `source` holds; raises ExtractionError and nothing else but MemoryError."""
     try:
+        if (named := _of_named_source(source, limits)) is not None:
+            return Extraction(documents=tuple(map(_storable, named.documents)), notes=named.notes)
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
         if kind in NESTED and kind != "ole" and source.depth >= limits.max_depth:  # of "ole" a mail alone holds files
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")

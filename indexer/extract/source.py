@@ -40,6 +40,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """messages read from one mailbox, events from one calendar"""
     max_depth: int = 2
     """how deep archives and attachments may sit in one another"""
+    sources: frozenset[str] = frozenset()
+    """names of `indexer.extract.sources` whose readers are to be used"""
     cpu_ends: float = math.inf
     """the `time.process_time()` at which a reader stops and gives what it has"""
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -269,7 +270,7 @@ class Worker:
         self.results, results = context.Pipe(duplex=False)
         lifeline, self._lifeline = context.Pipe(duplex=False)
         self._process = context.Process(target=work, args=(order, requests, results, lifeline), daemon=True)
-        with _interrupts_held():
+        with _interrupts_held(), _without_main():
             self._process.start()
         for end in (requests, results, lifeline):
             end.close()
@@ -334,6 +335,17 @@ def _interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """Spare a process that is being started the import of the program that starts it: it needs nothing of that."""
+    before = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = before
 
 
 def how_it_ended(exit_code: int | None) -> tuple[str, str]:

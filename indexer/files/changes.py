@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from indexer.documents import FileEntry
-from indexer.storage.catalogue import UNREAD, KnownFile
+from indexer.storage.catalogue import AS_SOURCE, BY_NAME, UNREAD, KnownFile, Stamp
 
 
 @dataclass(slots=True)
@@ -59,6 +59,30 @@ MAX_TRIES = 3
 """times that a file with such a failure is read, while it does not change"""
 
 
+def in_doubt(survey: Survey, stamps: Iterable[Stamp]) -> tuple[Survey, list[str], int]:
+    """What of a whole scan `compare` must look at: nearly every file is as it was, and only counted here.
+
+    Gives the survey without those, the other paths of `stamps` (see `Catalogue.stamps`), and how many were left out.
+    """
+    left, others = dict(survey.files), list[str]()
+    for name, size, modified_ns, inode, changed_ns, mark in stamps:
+        path = os.fsdecode(name)
+        entry = left.get(path)
+        if (
+            entry is not None
+            and entry.modified_ns == modified_ns
+            and entry.size == size
+            and entry.inode == inode
+            and mark
+            and not entry.source
+            and (mark == BY_NAME if entry.unread else mark != BY_NAME and entry.changed_ns == changed_ns)
+        ):
+            del left[path]
+        else:
+            others.append(path)
+    return Survey(left, survey.unread, survey.empty), others, len(survey.files) - len(left)
+
+
 def compare(
     survey: Survey, known: Mapping[str, KnownFile], *, reader: str, retry_failures: bool = False, is_scan: bool = False
 ) -> ChangePlan:
@@ -68,7 +92,8 @@ def compare(
     may get another number when it is mounted again. Another ctime alone may be another name or permission. A failed
     file is read again when it changed, when `reader` (the version and limits of the extractors) is another one, on
     `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. A file of which only the
-    name was indexed is read when the crawl says that it may be, and the other way round.
+    name was indexed is read when the crawl says that it may be, and the other way round; so is one whose source was
+    named, or is named no longer.
     """
     plan = ChangePlan()
     fresh: list[FileEntry] = []
@@ -76,14 +101,14 @@ def compare(
         old = known.get(path)
         if old is None:
             fresh.append(entry)
-        elif not _is_same(entry, old) or old.state == "pending" or bool(entry.unread) != (old.reader == UNREAD):
+        elif not _is_same(entry, old) or old.state == "pending" or _is_read_otherwise(entry, old):
             plan.readings.append(FilesRead(entry, old.file_id))
         elif entry.unread:
             plan.n_unchanged += 1
         elif entry.changed_ns != old.changed_ns and entry.changed_ns and old.changed_ns:
             touched = old.state == "indexed" and old.digest
             (plan.touched if touched else plan.readings).append(FilesRead(entry, old.file_id, digest=old.digest))
-        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader, is_scan=is_scan):
+        elif (retry_failures and old.state == "failed") or _may_succeed(old, reader_of(entry, reader), is_scan=is_scan):
             plan.readings.append(FilesRead(entry, old.file_id, tries=old.tries))
         else:
             plan.n_unchanged += 1
@@ -100,8 +125,20 @@ def compare(
     return plan
 
 
+def reader_of(entry: FileEntry, reader: str) -> str:
+    """What is kept of how a file was read: `reader`, and the source that it was read as."""
+    return f"{reader}{AS_SOURCE}{entry.source}" if entry.source else reader
+
+
 def _is_same(entry: FileEntry, old: KnownFile) -> bool:
     return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
+
+
+def _is_read_otherwise(entry: FileEntry, old: KnownFile) -> bool:
+    """Whether only its name was indexed and it is to be read, or as another source, or the other way round."""
+    if entry.unread or old.reader == UNREAD:
+        return bool(entry.unread) != (old.reader == UNREAD)
+    return entry.source != old.reader.partition(AS_SOURCE)[2]
 
 
 def _may_succeed(old: KnownFile, reader: str, *, is_scan: bool) -> bool:

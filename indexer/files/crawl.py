@@ -17,6 +17,7 @@ from typing import Protocol
 from indexer.documents import FileEntry, Skipped
 from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension, type_by_name
 from indexer.extract.source import shown_size
+from indexer.extract.sources import is_mail_folder, not_named, source_of
 from indexer.files.ignore import IgnoreRules, Scope
 
 
@@ -51,6 +52,8 @@ class CrawlRules:
     archives: bool = True
     names: bool = True
     """files that are not read are found by their names"""
+    sources: frozenset[str] = frozenset()
+    """names of `indexer.extract.sources` that are read"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
 
@@ -249,7 +252,7 @@ class Crawl:
         path, name, linked = entry.path, entry.name, entry.is_symlink()
         is_folder = entry.is_dir(follow_symlinks=linked)
         verdict = self.rules.ignore.judge(folder.scope, path, name, is_folder=is_folder)
-        if verdict is not None:
+        if verdict is not None and not (verdict.rule == "hidden" and is_folder and self._is_maildir(path)):
             return Skipped(path, verdict.rule, verdict.reason)
         if linked and not self.rules.follow_symlinks:
             return Skipped(path, "symlink", "a symbolic link, and index.follow_symlinks is off")
@@ -259,6 +262,9 @@ class Crawl:
             status = entry.stat(follow_symlinks=linked)  # a link to nowhere raises what the system says
             return Skipped(path, "special", f"a {_kind_of_file(status.st_mode)}, which is never opened")
         return self._file(entry, entry.stat(follow_symlinks=linked))
+
+    def _is_maildir(self, path: str) -> bool:
+        return "maildir" in self.rules.sources and is_mail_folder(path)
 
     def _folder(self, outer: Folder, entry: Entry, linked: bool) -> Folder | Skipped:
         status = entry.stat(follow_symlinks=linked)
@@ -272,8 +278,14 @@ class Crawl:
     def _file(self, entry: Entry, status: os.stat_result) -> FileEntry | Skipped:
         """One file: to be read, to be found by its name alone, or passed over."""
         kind, size, unread, failure = document_type(entry.name), status.st_size, "", ""
+        source = source_of(entry.path)
+        is_named = source is not None and source.name in self.rules.sources
+        if source is not None and (is_named or source.is_own):
+            kind = source.type
         cap = self.rules.max_bytes.get(kind or "")
-        if kind is None:
+        if source is not None and source.is_own and not is_named:
+            unread = not_named(source)
+        elif kind is None:
             unread = f"files that end in .{extension(entry.name)} are not read"
         elif kind == "archive" and not self.rules.archives:
             unread = "index.archives is off"
@@ -284,7 +296,8 @@ class Crawl:
             return Skipped(entry.path, failure or "type", unread)
         changed_ns = status.st_ctime_ns if _KEEPS_CHANGES else 0
         inode = status.st_ino & _INODE_BITS
-        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, changed_ns, unread, failure)
+        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, changed_ns, unread, failure,
+                         source.name if source is not None and is_named else "")
 
 
 _KEEPS_CHANGES = os.name != "nt"

@@ -143,6 +143,24 @@ def is_filter(node: Node) -> bool:
             return False
 
 
+def asks_for_threads(query: Query) -> bool:
+    """Whether some condition names a thread: its mails are wanted one by one."""
+    return query.root is not None and any(node.kind == "thread" for node in _filters(query.root))
+
+
+def _filters(node: Node) -> Iterator[Filter]:
+    match node:
+        case Filter():
+            yield node
+        case Not(child):
+            yield from _filters(child)
+        case And(children) | Or(children):
+            for child in children:
+                yield from _filters(child)
+        case _:
+            return
+
+
 def positive_words(query: Query) -> tuple[Word | Phrase, ...]:
     """The words and phrases that a document may be found by (not those under a NOT), in query order."""
     return tuple(_positive(query.root)) if query.root is not None else ()

@@ -30,7 +30,8 @@ TYPE_ALIASES = {
     "picture": "image", "pictures": "image", "photo": "image", "photos": "image", "images": "image", "jpg": "image",
     "png": "image", "music": "audio", "song": "audio", "songs": "audio", "recording": "audio", "sound": "audio",
     "mp3": "audio", "movie": "video", "movies": "video", "film": "video", "films": "video", "videos": "video",
-    "binary": "other", "unknown": "other",
+    "binary": "other", "unknown": "other", "sites": "site", "bookmark": "site", "bookmarks": "site",
+    "chats": "chat", "conversation": "chat",
 }  # fmt: skip
 """Other words for the members of TYPES."""
 

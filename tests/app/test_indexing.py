@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -19,6 +22,9 @@ from indexer.errors import LockedError
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
 
 SETTINGS = Settings(index=IndexSettings(workers=1))
 
@@ -193,3 +199,36 @@ def _until(condition: object) -> None:
     while not (callable(condition) and condition()):
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
+
+
+def test_two_watchers_take_turns(device: Device) -> None:
+    """The second one says who follows the changes and waits; when the first has ended it takes over."""
+    device.index()
+
+    def watcher() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "app", "watch", "--events"], env=device.environment(), cwd=device.home,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def reported(process: subprocess.Popen[bytes], wanted: bytes) -> bool:
+        assert process.stdout is not None
+        return any(wanted in line for line in process.stdout)
+
+    first = watcher()
+    try:
+        assert reported(first, b'"idle"')
+        second = watcher()
+        try:
+            assert reported(second, f"foltr-search watch (process {first.pid}) follows the changes".encode())
+            first.kill()
+            (device.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
+            assert reported(second, b'"scanning"')
+            assert reported(second, b'"idle"')
+            assert "bittern.txt" in device.run("search", "bittern").stdout
+        finally:
+            second.kill()
+            second.communicate()
+    finally:
+        first.kill()
+        first.communicate()

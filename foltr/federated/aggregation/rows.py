@@ -55,8 +55,8 @@ def check_rows(rows: npt.ArrayLike) -> FloatMatrix:
 def middle_of(values: FloatArray) -> FloatArray:
     """`np.median` along the first axis, to the bit, of numbers that are no NaN.
 
-    To ask whether they are takes numpy ten times as long for the few numbers of a round; to sort them all is no slower
-    than to part them.
+    To ask whether they are takes numpy ten times as long for the few numbers of a round, and loads masked arrays; to
+    sort them all is no slower than to part them.
     """
     ordered, half = np.sort(values, axis=0), len(values) // 2
     middle: FloatArray = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2

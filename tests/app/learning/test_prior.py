@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import resources
-from typing import Any
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -50,18 +49,11 @@ def test_where_the_weights_come_from_is_recorded() -> None:
     assert prior.provenance
 
 
-def test_a_weight_of_no_feature_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_weight_of_no_feature_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A prior of another manifest is named, not passed over."""
-    strange = msgspec.json.encode(Prior(1, {"no_such_feature": 1.0}, {}))
-
-    class Folder:
-        def joinpath(self, name: str) -> Any:
-            return self
-
-        def read_bytes(self) -> bytes:
-            return strange
-
-    monkeypatch.setattr(resources, "files", lambda package: Folder())
+    strange = tmp_path / "prior.json"
+    strange.write_bytes(msgspec.json.encode(Prior(1, {"no_such_feature": 1.0}, {})))
+    monkeypatch.setattr(prior_module, "PRIOR", strange)
     prior_module.load_prior.cache_clear()
     try:
         with pytest.raises(ModelError, match="no_such_feature"):

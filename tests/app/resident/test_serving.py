@@ -91,6 +91,13 @@ COMMAND_LINES = (
     ("search", "nowhere-to-be-found"),
     ("search", "heron 5 -n"),
     ("search", "--help"),
+    ("search", "heron", "--vimgrep"),
+    ("search", "heron", "-n", "3"),
+    ("search", "@fishing", "river"),
+    ("search", "artist:nina"),
+    ("search", "thread:none", "heron"),
+    ("search", "heron", "--format", "{rank} {name} {artist}"),
+    ("search", "heron", "--format", "{rank}\\t{line}\\t{snippet}"),
     ("why", "notes/birds/heron.txt", "notes/none"),
     ("open", "1", "--print"),
     ("open", "99"),
@@ -100,6 +107,7 @@ COMMAND_LINES = (
 def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
     """Output, diagnostics and exit code of real processes, with their own folder, variables and settings."""
     device.index()
+    assert device.run("saved", "add", "fishing", "fish").returncode == 0
 
     def outcomes() -> list[tuple[str, str, int]]:
         fixed = {"COLUMNS": "70", "TZ": "Asia/Tokyo", "FOLTR_LEARNING__ENABLED": "no"}  # what is opened changes nothing
@@ -369,3 +377,33 @@ def is_closed(caller: socket.socket) -> bool:
         return False
     except ConnectionResetError:
         return True
+
+
+def test_a_socket_that_systemd_opened_is_answered_and_left(device: Device) -> None:
+    """The process takes the listening socket as descriptor 3 and leaves its file to who made it."""
+    device.index()
+    path = Path(socket_path(str(device.data_dir)))
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    handed = (
+        "import os, sys; os.dup2(int(sys.argv[1]), 3); os.set_inheritable(3, True); "
+        "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'app', 'serve', '--no-watch'])"
+    )
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        process = subprocess.Popen(
+            [sys.executable, "-c", handed, str(listener.fileno())], env=device.environment(), cwd=device.home,
+            pass_fds=(listener.fileno(),), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("foltr-search: answering")
+            assert "heron.txt" in device.run("search", "heron").stdout
+            assert n_answered(device) == 1
+            assert device.run("serve", "--stop").returncode == 0
+            assert process.wait(PATIENCE) == 0
+        finally:
+            process.kill()
+            process.communicate()
+        assert path.exists()

@@ -13,6 +13,9 @@ from app.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
+from indexer.retrieval.features import NAMES
+
+SAME_QUERY = NAMES.index("same_query")
 
 
 def mail(number: int, subject: str, sender: str, text: str, *, answers: str = "", **headers: str) -> bytes:
@@ -93,7 +96,38 @@ def ask(search: Search, text: str) -> ResultPage:
 )
 def test_mail(search: Search, text: str, numbers: set[int]) -> None:
     """By people, state, attachment and thread; a thread goes over folders and mailboxes, a subject makes none."""
-    assert {day_of(hit.modified) for hit in ask(search, f"{text} type:mail").hits} == numbers
+    found = {day for day in range(1, 6) if ask(search, f"{text} type:mail modified:2024-01-0{day}").n_matches}
+    assert found == numbers
+
+
+def test_a_thread_shares_a_row(search: Search) -> None:
+    """Its best mail stands for it and says how many there are; a mail alone and a note are as ever."""
+    page = ask(search, "heron")
+    mails = [(hit.n_in_thread, day_of(hit.modified)) for hit in page.hits if hit.type == "mail"]
+    assert sorted(n for n, _ in mails) == [1, 4]
+    assert [hit.rank for hit in page.hits] == list(range(1, len(page.hits) + 1))
+    assert all(hit.thread == "" for hit in page.hits if hit.type != "mail")
+    assert page.n_matches == len(page.hits) + 3
+    best = next(hit for hit in page.hits if hit.n_in_thread == 4)
+    one_by_one = ask(search, f"heron thread:{best.thread}")
+    assert {day_of(hit.modified) for hit in one_by_one.hits} == {1, 2, 3, 5}
+    assert one_by_one.hits[0].doc_id == best.doc_id
+    for order in ("modified", "name", "bm25"):
+        assert len(search.search(SearchRequest("heron", order=order)).hits) == len(page.hits)
+    newest = search.search(SearchRequest("heron type:mail", order="modified")).hits[0]
+    assert (day_of(newest.modified), newest.n_in_thread) == (5, 4)
+
+
+def test_the_lesson_is_about_the_mail_that_was_shown(search: Search) -> None:
+    """A click on a row is one on the mail that stands for the thread."""
+    page = ask(search, "heron garden")
+    hit = next(hit for hit in page.hits if hit.n_in_thread == 4)
+    assert page.features.shape[0] == len(page.hits)
+    search.opened(page, hit)
+    search.leave(page)
+    again = ask(search, f"heron garden thread:{hit.thread}")
+    picked = {one.doc_id for one, values in zip(again.hits, again.features, strict=True) if values[SAME_QUERY] > 0}
+    assert picked == {hit.doc_id}
 
 
 def day_of(moment: float) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.search import snippets
 from app.search.results import Snippet
-from app.search.snippets import CHUNK, snippet
+from app.search.snippets import CHUNK, fold_letters, snippet
 
 FILL = "lorem ipsum dolor sit amet consetetur " * 20
 
@@ -102,3 +105,22 @@ def test_every_snippet_fits(text: str, sought: list[str], width: int) -> None:
         assert made.text[start:end].strip() == made.text[start:end]
         position = end
     assert bool(made.spans) == bool(made.line)
+
+
+def test_every_letter_that_is_spelled_with_several_is_known() -> None:
+    """The ranges that are looked through hold all of those that the whole of Unicode's first planes has."""
+    spelled: dict[str, str] = {}
+    for letter in map(chr, range(0x80, 0x20000)):
+        if len(form := snippets._index_form(letter)) > 1 and unicodedata.category(letter) in ("Ll", "Lu", "Lt", "Lo"):
+            spelled[form] = spelled.get(form, "") + letter
+    assert {form: signs for form, signs in snippets._ligatures().items() if form in spelled} == snippets._ligatures()
+    missing = {form for form in spelled.keys() - snippets._ligatures().keys() if form.isascii()}
+    assert not missing
+
+
+def test_letters_fold_alike_whenever_they_come() -> None:
+    """One after the other or all at once: what was folded before changes nothing; the length stays."""
+    text = "".join(map(chr, [*range(0x80, 0x800), *range(0x1E00, 0x2000), 0x4E2D, 0x1D400, 0x1F600]))
+    whole = fold_letters(text)
+    assert whole == "".join(map(fold_letters, text))
+    assert (len(whole), fold_letters("Ünïcødé"), fold_letters("中é", without_cjk=True)) == (len(text), "Unicøde", "·e")

@@ -89,3 +89,38 @@ async def test_malformed_queries_answer_or_point(stage: Stages, paths: Paths) ->
             one.app.search_screen.set_query(text)
             await one.until(pilot, lambda text=text: one.asked == text, text)
         assert one.app.is_running
+
+
+MAILS = {
+    f"Mail/cur/170410320{i}.M1P1.host:2,S": f"From: Ann <a@x.org>\nTo: Bo <b@x.org>\nSubject: Boat {i}\n"
+    f"Date: Mon, 0{i} Jan 2024 10:00:00 +0000\nMessage-ID: <{i}@x>\nReferences: <1@x>\n\nThe boat leaves.\n"
+    for i in (1, 2, 3)
+}
+
+
+async def test_a_thread_is_one_row_until_a_key_shows_its_mails(stage: Stages, tmp_path: Path) -> None:
+    """The row names sender, subject and how many there are; the preview begins with the head; the key returns too."""
+    for name, text in {**MAILS, "boat.txt": "a boat of paper"}.items():
+        (tmp_path / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "files" / name).write_text(text)
+    paths = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
+    update_index(Settings(), paths, roots=[str(tmp_path / "files")])
+    one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "boat type:mail")
+        screen = one.app.search_screen
+        await one.until(pilot, lambda: "3 in this thread" in one.text)
+        assert len(screen.session.page.hits) == 1
+        row = screen.query_one(ResultsList).make_line(2).text
+        assert row.startswith("▌ Ann · ")
+        assert "1704103" not in row
+        assert "/files/Mail" in row
+        assert "Boat " in screen.query_one(ResultsList).make_line(0).text
+        body = screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: body.make_line(0).text.startswith("From"))
+        assert [body.make_line(i).text.split()[0] for i in range(3)] == ["From", "To", "Date"]
+        await pilot.press("alt+i")
+        await one.until(pilot, lambda: len(screen.session.page.hits) == 3)
+        await pilot.press("alt+i")
+        await one.until(pilot, lambda: screen.session.page.request.text == "boat type:mail")
+    screen.session.close()

@@ -27,8 +27,8 @@ def test_a_mail_begins_with_its_header(monkeypatch: pytest.MonkeyPatch) -> None:
         HIT, type="mail", author="Ann <a@x.org>", properties=(("to", "Bo"), ("attachment", "a.pdf"), ("to", "Cy"))
     )
     from_, to, date, attachment, blank, text = _shown(letter, "Dear Bo")
-    assert (from_, to, attachment) == ("From        Ann <a@x.org>", "To          Bo, Cy", "attachment  a.pdf")
-    assert date.startswith("Date        2025-06-1")
+    assert (from_, to, attachment) == ("From      Ann <a@x.org>", "To        Bo, Cy", "Attached  a.pdf")
+    assert date.startswith("Date      2025-06-1")
     assert (blank, text) == ("", "Dear Bo")
 
 

@@ -29,7 +29,7 @@ from indexer.extract.registry import EXTRACTORS, NESTED
         ("Inbox", "mail"),
         ("Mail/cur/1789000000.M1P2.host.com:2,S", "mail"),
         ("Mail/new/1789000000.M1P2.host.pl", "mail"),
-        ("photos/new/1612345678.jpg", None),
+        ("photos/new/1612345678.jpg", "image"),
         ("notes/new/1612345678.txt", "text"),
         ("Mail/Inbox.msf", None),
         ("a.epub", "ebook"),

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
+
+import msgspec
+import pytest
 
 from indexer.documents import FileEntry
-from indexer.files.changes import ChangePlan, FilesRead, Survey, compare
-from indexer.storage.catalogue import KnownFile
+from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt
+from indexer.storage.catalogue import UNREAD, Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
 
 
 def entry(
@@ -153,3 +157,33 @@ def test_carrying_out_the_plan_leaves_nothing_to_do() -> None:
             result[reading.entry.path] = known(file_id, reading.entry)
         assert not plan_of(*after, old=result)
         assert len({old.file_id for old in result.values()}) == len(result) == len(after)
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_leaving_out_what_is_settled_changes_no_plan(retry: bool, tmp_path: Path) -> None:
+    """Drawn by lot: every state, reader and kind of change gives the same plan with the short look as without it."""
+    rng, files, seen = random.Random(5), list[StoredFile](), dict[str, FileEntry]()
+    for i in range(1500):
+        old = entry(f"/f/{i}\udcff", inode=i, changed_ns=rng.choice([0, 5]))
+        state = rng.choice(["indexed", "indexed", "indexed", "named", "failed", "pending"])
+        kind = rng.choice(["timeout", "malformed"]) if state == "failed" else ""
+        reader = rng.choice(["1", "2"]) if state == "indexed" else rng.choice(["1", "2", UNREAD])
+        files.append(StoredFile(i + 1, old, state, kind, "", reader, rng.choice([b"", b"x"]), rng.randrange(5)))
+        unread = "not read" if rng.random() < (0.9 if reader == UNREAD else 0.1) else ""
+        changes = rng.choice([{}, {}, {}, {"size": 11}, {"modified_ns": 9}, {"inode": 9999}, {"changed_ns": 6}])
+        if rng.random() < 0.95:
+            now = msgspec.structs.replace(old, unread=unread, **changes)
+            now = msgspec.structs.replace(now, path=now.path if rng.random() < 0.95 else now.path + "moved")
+            seen[now.path] = now
+    catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
+    CatalogueWriter(catalogue).commit(Batch(files=files), generation=1)
+    survey = Survey(seen, unread=["/f/1\udcff"])
+    whole = compare(survey, catalogue.known(), reader="1", retry_failures=retry, is_scan=True)
+    left, others, n_unchanged = in_doubt(survey, catalogue.stamps("1"))
+    short = compare(left, catalogue.known_of(others), reader="1", retry_failures=retry, is_scan=True)
+    short.n_unchanged += n_unchanged
+    assert short == whole
+    assert len(whole.readings) > 100 < len(left.files)
+    assert len(others) < 1400
+    assert n_unchanged > 100
+    catalogue.close()

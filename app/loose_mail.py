@@ -1,0 +1,90 @@
+"""One mail as a file of its own, so that a mail program opens the message and not its whole mailbox.
+
+A file that is a mail and says so by its name is opened where it lies. Any other one (a Maildir's file has no ending, a
+mailbox holds many) is copied into a folder that only the user can read; copies go after a day, and when they are many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.opener import LooseMail, OpenError
+from indexer.text.printable import display_path
+
+if TYPE_CHECKING:
+    from app.search.results import Hit
+    from indexer.storage.catalogue import DocumentRow
+
+FOLDER = "mail"
+"""in the data folder"""
+MAX_COPIES = 20
+MAX_AGE = 86_400.0
+"""seconds"""
+MAX_BYTES = 64_000_000
+"""of one message"""
+_PART = re.compile(r"message (\d{1,9})")
+
+
+def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:
+    """The mail as a file of its own; None for what is no mail, or lies in an archive. OpenError when it is gone."""
+    number = _PART.fullmatch(mail.part)
+    if mail.type != "mail" or (mail.part and number is None) or mail.path.lower().endswith(".msg"):
+        return None
+    message_id = next((value for name, value in mail.properties if name == "message-id"), "")
+    if mail.path.lower().endswith(".eml"):
+        return LooseMail(mail.path, os.path.dirname(mail.path), message_id)
+    try:
+        data = _message(mail.path, int(number[1]) if number else 0)
+    except OSError as error:
+        raise OpenError(f"{display_path(mail.path)}: {error.strerror}") from error
+    name = hashlib.blake2b(os.fsencode(f"{mail.path}\0{mail.part}") + data, digest_size=12).hexdigest()
+    folder, above = data_dir / FOLDER, os.path.dirname(mail.path)
+    is_maildir = os.path.basename(above) in ("cur", "new")
+    path = _copied(data, folder / f"{name}.eml")
+    return LooseMail(path, os.path.dirname(above) if is_maildir else mail.path, message_id)
+
+
+def _message(path: str, number: int) -> bytes:
+    """Message `number` of a mailbox, from 1; 0 for a file that is one mail."""
+    from indexer.extract.mail import messages, without_envelope
+    from indexer.extract.source import Limits, Source
+
+    source, limits = Source(name=path, path=path), Limits(max_member_bytes=MAX_BYTES)
+    if not number:
+        return without_envelope(source.read(MAX_BYTES))
+    for i, (data, _) in enumerate(messages(source, limits), start=1):
+        if i == number:
+            return data
+    raise OpenError(f"{display_path(path)}: there is no message {number} any more; it is indexed again soon")
+
+
+def _copied(data: bytes, path: Path) -> str:
+    """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    _tidy(sorted(path.parent.glob("*.eml"), key=_age), keep=path)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    with open(handle, "wb") as file:
+        file.write(data)
+    os.replace(unfinished, path)
+    return str(path)
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _tidy(copies: Sequence[Path], keep: Path) -> None:
+    """Delete copies, the youngest of which stand first, that are old or too many."""
+    for i, copy in enumerate(copies):
+        if copy != keep and (i >= MAX_COPIES - 1 or _age(copy) > MAX_AGE):
+            copy.unlink(missing_ok=True)

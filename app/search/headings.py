@@ -1,0 +1,42 @@
+"""The heading over a line of a note, computed when it is shown: Markdown, org, reStructuredText, AsciiDoc.
+
+What stands in a block of code is no heading.
+"""
+
+from __future__ import annotations
+
+import re
+
+from indexer.text.analysis import fold
+
+_UNDERLINE = r"(?P<under>\S[^\n]{0,200})\n(?P<rule>[=\-~^\"'*+#.:])(?P=rule){2,}[ \t]*"
+_MARKDOWN = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t#]*|(?P<under>\S[^\n]{0,200})\n(?:={3,}|-{3,})[ \t]*"
+_BLOCKS = {
+    "markdown": (r"[ \t]*(?P<fence>```+|~~~+)[^\n]*\n(?s:.*?)(?:^[ \t]*(?P=fence)[^\n]*|\Z)", _MARKDOWN),
+    "org": (
+        r"[ \t]*\#\+begin_(?P<fence>\w+)(?s:.*?)(?:^[ \t]*\#\+end_(?P=fence)|\Z)",
+        r"\*+[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?P<hashed>\S[^\n]*?)(?:[ \t]+:[\w@\#%:]+:)?[ \t]*",
+    ),
+    "rst": (r"(?P<fence>(?!))", _UNDERLINE),
+    "asciidoc": (r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)", r"={1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t=]*"),
+}
+_PATTERNS = {
+    kind: re.compile(rf"^(?:{block}|{heading})$" if kind != "org" else rf"^(?:{block}|(?:{heading}))$", re.M | re.I)
+    for kind, (block, heading) in _BLOCKS.items()
+}
+_ENDINGS = {"org": "org", "rst": "rst", "rest": "rst", "adoc": "asciidoc", "asciidoc": "asciidoc"}
+_MARKS = re.compile(r"!?\[\[?(?:[^\]|]*\|)?([^\]]*)\]\]?(?:\([^)]*\))?|[*_`]{1,3}|\{#[^}]*\}")
+
+
+def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
+    """The nearest heading at or above a line (from 1) of a note at `path`; "" for none, and for its own title."""
+    pattern = _PATTERNS[_ENDINGS.get(path.rpartition(".")[2].lower(), "markdown")]
+    end = len(text) - len(text.split("\n", line)[-1]) if text.count("\n") >= line else len(text)
+    found = ""
+    for match in pattern.finditer(text):
+        if match.start() >= end:
+            break
+        heading = match.groupdict().get("hashed") or match.groupdict().get("under")
+        found = heading or found
+    shown = " ".join(_MARKS.sub(lambda marked: marked[1] or "", found).split())
+    return "" if fold(shown) == fold(title) else shown[:100]

@@ -1,0 +1,127 @@
+"""Data of other programs that is read when its user names it: browsers, mail stores, chats.
+
+A source says where its files lie below a home, and which files its own reader reads. What a program keeps for itself
+(`is_own`) is never opened unless its source is named, even in a folder that is indexed; what a user exported is an
+ordinary file until then.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class DataSource:
+    """One program, or one kind of store."""
+
+    name: str
+    """as in `index.sources`"""
+    meaning: str
+    """what is read, in a few words for a person"""
+    places: tuple[str, ...] = ()
+    """glob patterns below the home folder: files and folders that are indexed with it"""
+    files: str = ""
+    """a regular expression of the paths that its own reader reads; "" where ordinary readers do"""
+    type: str = ""
+    """of the documents of those files"""
+    is_own: bool = False
+    """a program's own store: it is not opened unless the source is named"""
+
+
+_FIREFOX = (
+    ".mozilla/firefox", ".config/mozilla/firefox", ".librewolf", "snap/firefox/common/.mozilla/firefox",
+    ".var/app/org.mozilla.firefox/.mozilla/firefox", ".var/app/org.mozilla.firefox/config/mozilla/firefox",
+    ".var/app/io.gitlab.librewolf-community/.librewolf", "Library/Application Support/Firefox/Profiles",
+    "AppData/Roaming/Mozilla/Firefox/Profiles",
+)  # fmt: skip
+_CHROMIUM = (
+    ".config/google-chrome", ".config/google-chrome-beta", ".config/chromium", ".config/BraveSoftware/Brave-Browser",
+    ".config/microsoft-edge", ".config/vivaldi", "snap/chromium/common/chromium",
+    ".var/app/com.google.Chrome/config/google-chrome", ".var/app/org.chromium.Chromium/config/chromium",
+    ".var/app/com.brave.Browser/config/BraveSoftware/Brave-Browser",
+    ".var/app/com.microsoft.Edge/config/microsoft-edge",
+    "Library/Application Support/Google/Chrome", "Library/Application Support/Chromium",
+    "Library/Application Support/BraveSoftware/Brave-Browser", "Library/Application Support/Microsoft Edge",
+    "AppData/Local/Google/Chrome/User Data", "AppData/Local/Chromium/User Data",
+    "AppData/Local/BraveSoftware/Brave-Browser/User Data", "AppData/Local/Microsoft/Edge/User Data",
+)  # fmt: skip
+_THUNDERBIRD = (
+    ".thunderbird", "snap/thunderbird/common/.thunderbird", ".var/app/org.mozilla.Thunderbird/.thunderbird",
+    ".var/app/net.thunderbird.Thunderbird/.thunderbird", "Library/Thunderbird/Profiles",
+    "AppData/Roaming/Thunderbird/Profiles",
+)  # fmt: skip
+_MAILDIRS = ("Maildir", ".maildir", "Mail", "mail", ".mail", ".local/share/mail")
+
+
+def _below(folders: tuple[str, ...], *ends: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple("/".join(parts) for parts in product(folders, *ends))
+
+
+_ALL = (
+    DataSource(
+        "firefox", "bookmarks and visited pages of Firefox and LibreWolf",
+        _below(_FIREFOX, ("*/places.sqlite",)), r"(?:^|[/\\])places\.sqlite$", "site", is_own=True,
+    ),
+    DataSource(
+        "chromium", "bookmarks and visited pages of Chromium, Chrome, Brave, Edge and Vivaldi",
+        _below(_CHROMIUM, ("Default", "Profile *"), ("Bookmarks", "History")),
+        r"(?:^|[/\\])(?:Default|Profile \d+)[/\\](?:Bookmarks|History)$", "site", is_own=True,
+    ),
+    DataSource("thunderbird", "mail that Thunderbird keeps here", _below(_THUNDERBIRD, ("*",), ("Mail", "ImapMail"))),
+    DataSource("maildir", "mail in Maildir folders, also those whose names begin with a dot", _MAILDIRS),
+    DataSource(
+        "imessage", "messages of macOS", ("Library/Messages/chat.db",),
+        r"(?:^|[/\\])Messages[/\\]chat\.db$", "chat", is_own=True,
+    ),
+    DataSource(
+        "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
+        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", type="chat",
+    ),
+    DataSource(
+        "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$", type="chat"
+    ),
+    DataSource("slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$", type="chat"),
+    DataSource(
+        "discord", "the messages of Discord's data package, unpacked or not",
+        files=r"(?:^|[/\\])[Mm]essages[/\\]c?\d+[/\\]messages\.(?:json|csv)$", type="chat",
+    ),
+)  # fmt: skip
+
+SOURCES: dict[str, DataSource] = {source.name: source for source in _ALL}
+"""By name."""
+
+_ANY = re.compile("|".join(f"(?P<{source.name}>{source.files})" for source in _ALL if source.files))
+
+
+def source_of(path: str) -> DataSource | None:
+    """The source whose own reader reads the file at `path`; None for an ordinary file."""
+    found = _ANY.search(path)
+    return SOURCES[found.lastgroup] if found is not None and found.lastgroup else None
+
+
+def not_named(source: DataSource) -> str:
+    """Why a program's own store is not read."""
+    return f"read only where the source {source.name!r} is named (index.sources)"
+
+
+def places(names: Collection[str], home: Path) -> Iterator[str]:
+    """The files and folders below `home` that the sources of these names have, in order."""
+    for name in names:
+        for pattern in SOURCES[name].places:
+            for path in sorted(home.glob(pattern)):
+                if name != "maildir" or _holds_maildir(path):
+                    yield str(path)
+
+
+def _holds_maildir(path: Path) -> bool:
+    return any(next(path.glob(f"{above}cur"), None) is not None for above in ("", "*/", "*/*/"))
+
+
+def is_mail_folder(path: str) -> bool:
+    """Whether the folder at `path` is a Maildir."""
+    return all(os.path.isdir(os.path.join(path, name)) for name in ("cur", "new"))

@@ -1,0 +1,54 @@
+"""The heading over a line, in four ways of writing notes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.search.headings import heading_over
+
+MARKDOWN = (
+    "# Title\na\n## The *first* part #\nb\n```sh\n# no heading\n```\nc\n\nSecond\n------\nd\n### [A link](x.md)\ne\n"
+)
+ORG = "#+title: T\n* TODO First :work:\na\n#+begin_src sh\n* no heading\n#+end_src\nb\n** Second\nc\n"
+RST = "Title\n=====\n\na\n\nPart\n----\n\nb\n"
+ADOC = "= Title\n\na\n\n== Part\n\n----\n== no heading\n----\nb\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "word", "heading"),
+    [
+        (MARKDOWN, "a.md", "a", ""),
+        (MARKDOWN, "a.md", "b", "The first part"),
+        (MARKDOWN, "a.md", "c", "The first part"),
+        (MARKDOWN, "a.md", "d", "Second"),
+        (MARKDOWN, "a.md", "e", "A link"),
+        (ORG, "a.org", "a", "First"),
+        (ORG, "a.org", "b", "First"),
+        (ORG, "a.org", "c", "Second"),
+        (RST, "a.rst", "a", ""),
+        (RST, "a.rst", "b", "Part"),
+        (ADOC, "a.adoc", "a", ""),
+        (ADOC, "a.adoc", "b", "Part"),
+        ("only text\nb", "a.md", "b", ""),
+    ],
+)
+def test_the_heading_over_a_line(text: str, name: str, word: str, heading: str) -> None:
+    """The nearest one, without its marks; none in code; the note's own title is none."""
+    line = text.split("\n").index(word) + 1
+    assert heading_over(text, line, name, title="title") == heading
+
+
+def test_a_match_in_a_heading_is_under_it() -> None:
+    """Its own line counts."""
+    assert heading_over("text\n# One\n", 2, "a.md") == "One"
+    assert heading_over("text\n# One\n", 1, "a.md") == ""
+
+
+@given(
+    st.text(alphabet="#*=-`~\n ab:[]", max_size=120), st.integers(1, 20), st.sampled_from(["md", "org", "rst", "adoc"])
+)
+def test_any_text_has_a_heading_or_none(text: str, line: int, ending: str) -> None:
+    """One line of the text at most, whatever it is made of."""
+    assert "\n" not in heading_over(text, line, f"a.{ending}")

@@ -1,0 +1,106 @@
+"""One mail as a file of its own: from a mailbox, a Maildir, Apple Mail; private, bounded, and what is no mail."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.loose_mail import FOLDER, MAX_COPIES, loose_mail
+from app.opener import NoDisplayError, OpenError, can_open, plan
+from app.search.results import Hit
+from app.settings import OpenSettings, Settings
+
+MAIL = "From: a@b\nSubject: s\n\nFrom here on\n"
+BOX = "From a@b Mon Jan  1 00:00:00 2024\nSubject: one\n\nx\n\nFrom c@d Mon Jan  1 00:00:00 2024\n" + MAIL.replace(
+    "From here", ">From here"
+)
+
+
+def hit(path: Path, text: str, part: str = "") -> Hit:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return Hit(
+        1, 1, str(path), part, "s", "mail", "a@b", 0.0, 1, "", 1.0, 1, properties=(("message-id", "1+x@b"),)
+    )  # fmt: skip
+
+
+def test_a_message_of_a_mailbox_is_opened_alone(tmp_path: Path) -> None:
+    """Its bytes as they were sent, in a file that only its owner can read; twice it is one file."""
+    box = hit(tmp_path / "Inbox", BOX, "message 2")
+    mail = loose_mail(box, tmp_path)
+    assert mail is not None
+    assert Path(mail.path).read_text() == MAIL
+    assert (mail.mailbox, mail.message_id, Path(mail.path).suffix) == (box.path, "1+x@b", ".eml")
+    assert stat.S_IMODE(os.stat(mail.path).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(tmp_path / FOLDER).st_mode) == 0o700
+    assert loose_mail(box, tmp_path) == mail
+    with pytest.raises(OpenError, match="no message 3"):
+        loose_mail(replace(box, part="message 3"), tmp_path)
+    with pytest.raises(OpenError, match="gone"):
+        loose_mail(replace(box, path=str(tmp_path / "gone")), tmp_path) or pytest.fail("gone")
+
+
+def test_files_with_one_mail(tmp_path: Path) -> None:
+    """An .eml is opened where it lies; a Maildir's gets an ending, its mailbox is the Maildir; Apple's is unwrapped."""
+    eml = hit(tmp_path / "a.eml", MAIL)
+    found = loose_mail(eml, tmp_path)
+    assert found is not None
+    assert found.path == eml.path
+    maildir = loose_mail(hit(tmp_path / "Mail/cur/1.M1.host:2,S", MAIL), tmp_path)
+    assert maildir is not None
+    assert (Path(maildir.path).read_text(), maildir.mailbox) == (MAIL, str(tmp_path / "Mail"))
+    apple = loose_mail(hit(tmp_path / "1.emlx", f"{len(MAIL)}\n{MAIL}<plist></plist>"), tmp_path)
+    assert apple is not None
+    assert Path(apple.path).read_text() == MAIL
+
+
+def test_what_is_no_mail_of_its_own(tmp_path: Path) -> None:
+    """Other documents, Outlook's files, and mail inside an archive are opened as any file."""
+    one = hit(tmp_path / "a", MAIL)
+    assert loose_mail(replace(one, type="text"), tmp_path) is None
+    assert loose_mail(replace(one, path="/a.msg"), tmp_path) is None
+    assert loose_mail(replace(one, path="/a.zip", part="x.eml"), tmp_path) is None
+
+
+def test_copies_go(tmp_path: Path) -> None:
+    """No more than so many are kept, and none for longer than a day; other files beside them stay."""
+    for i in range(MAX_COPIES + 5):
+        loose_mail(
+            hit(tmp_path / "Inbox", f"From a@b Mon Jan  1 00:00:00 2024\nSubject: {i}\n\nx\n", "message 1"), tmp_path
+        )
+    (tmp_path / FOLDER / "mine.txt").write_text("x")
+    assert len(list((tmp_path / FOLDER).glob("*.eml"))) == MAX_COPIES
+    for path in (tmp_path / FOLDER).iterdir():
+        os.utime(path, (time.time() - 90_000, time.time() - 90_000))
+    last = loose_mail(hit(tmp_path / "Inbox", BOX, "message 1"), tmp_path)
+    assert last is not None
+    assert {path.name for path in (tmp_path / FOLDER).iterdir()} == {"mine.txt", Path(last.path).name}
+
+
+def test_the_program_that_opens_it(tmp_path: Path) -> None:
+    """The user's own by what it can be told; else the system's for the message; without a display none."""
+    box = hit(tmp_path / "Inbox", BOX, "message 2")
+    mail = loose_mail(box, tmp_path)
+    assert mail is not None
+
+    def argv(template: str) -> tuple[tuple[str, ...], bool]:
+        settings = Settings(open=OpenSettings(mail=template))
+        planned = plan(box.path, "system", settings=settings, mail=mail, env={})
+        return planned.argv, planned.needs_terminal
+
+    assert argv("thunderbird") == (("thunderbird", mail.path), False)
+    assert argv("neomutt -f {mailbox}") == (("neomutt", "-f", box.path), True)
+    assert argv("xdg-open mid:{message_id}") == (("xdg-open", "mid:1%2Bx@b"), False)
+    with pytest.raises(OpenError, match=r"wanted \{path\}, \{mailbox\} or \{message_id\}, got \{line\}"):
+        argv("x {line}")
+    with pytest.raises(NoDisplayError):
+        argv("")
+    assert not can_open(mail, Settings(), {})
+    opener = Settings(open=OpenSettings(opener="show {path}"))
+    assert plan(box.path, "system", settings=opener, mail=mail, env={}).argv == ("show", mail.path)
+    assert plan(box.path, "folder", settings=opener, mail=mail, env={}).argv == ("show", str(tmp_path))

@@ -1,0 +1,48 @@
+"""The way into the program: a question that is answered ends at once, and all of its answer is out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.app.conftest import Device
+
+WHOLE = "import sys; from app.__main__ import main; sys.argv = ['foltr-search', *sys.argv[1:]]; "
+
+
+def ended(device: Device, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", WHOLE + code, *arguments], env=device.environment(), cwd=device.home,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_question_ends_at_once_with_all_that_it_printed(device: Device) -> None:
+    """Answers in a pipe, diagnostics and exit codes; nothing that runs after `main` is waited for."""
+    device.index()
+    found = ended(device, "main(); print('after')", "search", "heron", "--paths0")
+    assert (found.returncode, found.stdout.count("\0") > 0, "after" in found.stdout) == (0, True, False)
+    nothing = ended(device, "main(); print('after')", "search", "nowhere-to-be-found")
+    assert (nothing.returncode, nothing.stdout, nothing.stderr.startswith("foltr-search: ")) == (1, "", True)
+
+
+def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
+    """With a thread at work the process ends in the ordinary way, as it does for every other command."""
+    thread = (
+        "import threading; end = threading.main_thread().join; "
+        "threading.Thread(target=lambda: (end(), print('done'))).start(); "
+    )
+    assert ended(device, thread + "main()", "why", "notes").stdout.endswith("done\n")
+    assert ended(device, "print(main())", "status").stdout.endswith("\n0\n")
+
+
+def test_an_answer_that_cannot_be_written_is_an_error(device: Device) -> None:
+    """A full disk behind stdout is told, in one line."""
+    device.index()
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "app", "search", "heron"], env=device.environment(), cwd=device.home,
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert "No space left" in done.stderr

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import signal
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -21,6 +22,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
+from app.tui.hang_up import watch_terminal
 from app.tui.keys import BY_ID
 from app.tui.messages import Copied
 from app.tui.parts import Setup
@@ -29,6 +31,8 @@ from app.tui.remembered import Remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.themes import problem_of, theme_named
 
+GONE = 129
+"""the exit code where the terminal went away, that of SIGHUP"""
 NO_COLOR_THEME = "ansi-dark"
 """with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
 
@@ -73,7 +77,14 @@ class FoltrApp(App[int]):
             with contextlib.suppress(NotImplementedError):  # Windows, whose consoles end a program in their own way
                 if number is not None:
                     loop.add_signal_handler(number, self.exit, 128 + number)
+        if not self.is_headless and sys.__stdin__ is not None:
+            watch_terminal(sys.__stdin__.fileno(), partial(self._terminal_is_gone, loop))
         self.push_screen(self.search_screen)
+
+    def _terminal_is_gone(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs in a thread of its own, maybe after the end."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(self.exit, GONE)
 
     async def action_copy_or_quit(self) -> None:
         """Ctrl+C copies where something is marked, as everywhere else; otherwise it leaves."""

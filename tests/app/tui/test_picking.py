@@ -95,19 +95,22 @@ def test_the_screen_is_on_the_terminal_and_the_bytes_of_the_path_on_stdout(tmp_p
         done = subprocess.run(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, check=False)
         (tmp_path / "out").write_bytes(done.stdout)
         os._exit(done.returncode)
-    shown, end = b"", time.monotonic() + 180
-    while b"1 of 1" not in shown:
-        assert time.monotonic() < end, shown[-500:]
-        if select.select([terminal], [], [], 0.1)[0]:
-            shown += os.read(terminal, 65536)
-    os.write(terminal, b"\r")
-    while os.waitpid(pid, os.WNOHANG) == (0, 0):
-        assert time.monotonic() < end
-        if select.select([terminal], [], [], 0.1)[0]:
-            try:
-                os.read(terminal, 65536)
-            except OSError:
-                break
+    try:
+        shown, end = b"", time.monotonic() + 180
+        while b"1 of 1" not in shown:
+            assert time.monotonic() < end, shown[-500:]
+            if select.select([terminal], [], [], 0.1)[0]:
+                shown += os.read(terminal, 65536)
+        os.write(terminal, b"\r")
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            assert time.monotonic() < end
+            if select.select([terminal], [], [], 0.1)[0]:
+                try:
+                    os.read(terminal, 65536)
+                except OSError:
+                    break
+    finally:
+        os.close(terminal)  # which ends the picker, too, whatever has failed
     assert (tmp_path / "out").read_bytes() == name + (b"\0" if null else b"\n")
 
 

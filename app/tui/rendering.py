@@ -17,7 +17,7 @@ from app.tui.preview_layout import Layout, lay_out
 from app.tui.preview_rows import Coloured, Headed, Piece, Rendered, Row, Rows, wrap_pieces
 from app.tui.source_colours import source_colours
 from app.tui.table_rows import LONGEST as LONGEST_TABLE
-from app.tui.table_rows import delimited_rows
+from app.tui.table_rows import SEPARATORS, delimited_rows
 from indexer.text.printable import safe_line
 
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
@@ -39,7 +39,8 @@ def _text(hit: Hit, preview: Preview, width: int) -> Layout | Rendered | Coloure
     text = preview.text
     if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN:
         return markdown_rows(text, width)
-    table = delimited_rows(text, width) if _is_table(hit, preview) else None
+    separators = "\t" if hit.type == "spreadsheet" else SEPARATORS
+    table = delimited_rows(text, width, separators=separators) if _is_table(hit, preview) else None
     if table is not None:
         return table
     layout = lay_out(text, width, pages=preview.pages)

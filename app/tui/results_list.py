@@ -37,6 +37,8 @@ LEAST_TITLE = 24
 """cells that a title keeps before it gives way to why the result stands there"""
 LEAST_PLACE = 20
 """cells that a path keeps before it gives way to an author; of a mail half of them: who sent it says more"""
+TOLD = frozenset({"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels"})
+"""properties that a row without a text of its own shows"""
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(("mail", "calendar"), "mail"),
     **dict.fromkeys(("source", "notebook"), "source"),
@@ -75,6 +77,17 @@ def title_of(hit: Hit) -> str:
     return safe_line(name).strip() or "untitled"
 
 
+def known_of(hit: Hit) -> str:
+    """What describes a document that has no text, as "Nina Simone · Pastel Blues"; "" where nothing does."""
+    named = [iso_minute_of(value) if name == "taken" else value for name, value in hit.properties if name in TOLD]
+    return safe_line(" · ".join(dict.fromkeys(named)))
+
+
+def iso_minute_of(moment: str) -> str:
+    """2026-05-01T10:00:00 as 2026-05-01 10:00."""
+    return moment.replace("T", " ")[:16]
+
+
 def marks_of(hit: Hit, why: str) -> str:
     """What is special about a result: why it stands there, its thread, copies, other formats, a file that is gone."""
     copies = f"+{len(hit.copies)}" if hit.copies else ""
@@ -111,7 +124,9 @@ def row_lines(
     ]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
-        _snippet_line(bar, snippet, room=room, width=width, styles=styles),
+        _snippet_line(bar, snippet, room=room, width=width, styles=styles)
+        if hit.type == "mail" or snippet is None or snippet.text.strip() or not (known := known_of(hit))
+        else _line([bar, *_marked(fit(known, room), words, styles.snippet, styles.match)], [], width, styles.base),
         _line(third, right, width, styles.base),
     )
 

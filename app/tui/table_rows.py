@@ -17,18 +17,22 @@ SEPARATORS = ",;\t|"
 _NUMBER = re.compile(r"[-+]?[$€£]?[\d.,'\s]*\d[\d.,]*\s?[%€$£]?")
 
 
-def delimited_rows(text: str, width: int) -> Rendered | None:
-    """A table with a row for each line of `text`, the first staying at the top; None where there are no columns."""
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    separator = max(SEPARATORS, key=first.count)
-    if not first.count(separator):
+def delimited_rows(text: str, width: int, *, separators: str = SEPARATORS) -> Rendered | None:
+    """A table with a row for each line of `text`, the first staying at the top; None where there are no columns.
+
+    What divides the columns is the commonest of `separators` in the first line that has one.
+    """
+    first = next((line for line in text.splitlines() if any(mark in line for mark in separators)), "")
+    separator = max(separators, key=first.count)
+    if not first:
         return None
     table, starts = [], []
     for start, line in _records(text, separator):
         starts.append(start)
         table.append(line)
-    rows = table_rows(table, widest=WIDEST)
-    return Rendered(width, tuple(rows), tuple(starts), head=rows[0], wide=max(cells(row) for row in rows))
+    n_above = next((n for n, line in enumerate(table) if len(line) > 1), 0)  # as the name of a sheet
+    rows = [tuple(line) for line in table[:n_above]] + table_rows(table[n_above:], widest=WIDEST)
+    return Rendered(width, tuple(rows), tuple(starts), head=rows[n_above], wide=max(cells(row) for row in rows))
 
 
 def _records(text: str, separator: str) -> list[tuple[int, list[Piece]]]:

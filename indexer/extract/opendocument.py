@@ -6,7 +6,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.facts import Facts, elements, facts, first
-from indexer.extract.source import Extractor, Limits, Sink, Source
+from indexer.extract.source import MOST_EMPTY, Extractor, Limits, Sink, Source, row_line
 from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -49,6 +49,8 @@ class _Body:
         self._hidden = 0
         self._within = 0
         self._in_cell = 0
+        self._n_columns = 1
+        """of the cell that is read"""
         self._has_slides = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -62,6 +64,9 @@ class _Body:
             self._begin_page(name, attribute(attributes, "name"))
         elif name == "table-cell":
             self._in_cell += 1
+            self._n_columns = _repeated(attributes) if self._in_cell == 1 else 1
+        elif name == "covered-table-cell" and not self._in_cell:
+            self._line += ["\t"] * _repeated(attributes)
         elif name in ("tab", "line-break"):
             self._line.append("\t" if name == "tab" else "\n")
         elif name == "s":
@@ -89,19 +94,29 @@ class _Body:
                 self._line.append(" ")
         elif name == "table-cell":
             self._in_cell -= 1
-            self._line[-1:] = ["\t"] if self._line[-1:] == [" "] else [*self._line[-1:], "\t"]
+            if self._line[-1:] == [" "]:
+                self._line.pop()
+            self._line += ["\t"] * self._n_columns
+            self._n_columns = 1
         elif name == "table-row":
-            self._flush()
+            self._flush(in_columns=self._paged)
 
     def text(self, characters: str) -> None:
         if self._depth and not self._hidden and (self._within or not self._only_within):
             self._line.append(characters)
 
-    def _flush(self) -> None:
-        line = "".join(self._line).strip()
+    def _flush(self, *, in_columns: bool = False) -> None:
+        line = "".join(self._line)
+        line = row_line(line.split("\t")) if in_columns else line.strip()
         self._line.clear()
         if line:
             self._sink.add(clean(line) + "\n")
+
+
+def _repeated(attributes: dict[str, str]) -> int:
+    """How many columns a cell stands for; what is repeated far and wide is empty."""
+    times = attribute(attributes, "number-columns-repeated")
+    return max(1, int(times)) if times.isdecimal() and int(times) <= MOST_EMPTY else 1
 
 
 def _add_text(parts: Zipped, name: str, sink: Sink, body: _Body) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -163,6 +163,17 @@ class Sink:
         if self._is_cut:
             return f"first {shown_size(self._limits.max_text_bytes)}"
         return f"first {shown_size(self._n_bytes)}, then the time was up" if self._is_late else ""
+
+
+MOST_EMPTY = 64
+"""empty cells in front of a cell that keep their place"""
+
+
+def row_line(cells: Sequence[str]) -> str:
+    """A row of a table with a tab between cells, so that each stays in its column; "" for an empty row."""
+    line = "\t".join(cells).rstrip()
+    blank = len(line) - len(line.lstrip("\t"))
+    return line[:blank] + line[blank:].strip()
 
 
 MAX_NOTES = 20

@@ -8,7 +8,7 @@ from typing import Any
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.source import Limits, Sink, Source, row_line
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
@@ -58,7 +58,7 @@ def _opened(stream: bytes) -> Any:
 def _add_rows(sheet: Any, epoch: int, sink: Sink) -> None:
     for row in range(sheet.nrows):
         cells = zip(sheet.row_types(row), sheet.row_values(row), strict=True)
-        line = "\t".join(_shown(kind, value, epoch) for kind, value in cells).strip()
+        line = row_line([_shown(kind, value, epoch) for kind, value in cells])
         if line:
             sink.add(clean(line) + "\n")
         if sink.full:

@@ -11,7 +11,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.office import add_paragraphs, main_part, office_facts, relations
-from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.source import MOST_EMPTY, Limits, Sink, Source, row_line
 from indexer.extract.xml import attribute, parse
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -101,6 +101,7 @@ class _Sheet:
         if name in ("v", "t"):
             self._reading = not self._hidden
         elif name == "c":
+            self._row += [""] * (_column(attributes.get("r", "")) - 1 - len(self._row))
             self._cell = (attributes.get("t", ""), attributes.get("s", ""))
             self._value.clear()
         elif name == "rPh":
@@ -116,12 +117,20 @@ class _Sheet:
         elif name == "c":
             self._row.append(self._book.shown(*self._cell, "".join(self._value)))
         elif name == "row":
-            line = "\t".join(self._row).strip()
+            line = row_line(self._row)
             self._row.clear()
             if line:
                 self._sink.add(clean(line) + "\n")
         elif name == "rPh":
             self._hidden -= 1
+
+
+def _column(place: str) -> int:
+    """The number of the column in "C5", 1 for A; 0 for none, or one so far right that nobody looks there."""
+    number = 0
+    for letter in place.rstrip("0123456789"):
+        number = number * 26 + ord(letter) - ord("A") + 1 if "A" <= letter <= "Z" else MOST_EMPTY + 1
+    return number if number <= MOST_EMPTY else 0
 
 
 def _add_sheet(parts: Zipped, sheet: str, sink: Sink, book: _Book) -> None:

@@ -51,6 +51,17 @@ def test_the_sender_stands_before_the_path() -> None:
     assert _lines(book, None, 46)[2].startswith("▌ /…/annual/report.pdf ")
 
 
+def test_what_has_no_text_shows_what_is_known_of_it() -> None:
+    """Artist and album in the second line, the minute a picture was taken; a text goes before them."""
+    song = replace(HIT, type="audio", properties=(("artist", "Nina Simone"), ("album", "Pastel Blues"), ("is", "x")))
+    shot = replace(HIT, type="image", properties=(("camera", "Canon"), ("taken", "2026-05-01T10:00:00")))
+    empty = Snippet("", (), 0, 0)
+    assert _lines(song, empty, 60)[1].rstrip() == "▌ Nina Simone · Pastel Blues"
+    assert _lines(shot, empty, 60)[1].rstrip() == "▌ Canon · 2026-05-01 10:00"
+    assert _lines(song, Snippet("a text", (), 1, 0), 60)[1].rstrip() == "▌ a text"
+    assert _lines(HIT, empty, 60)[1].rstrip() == "▌"
+
+
 def test_the_size_is_shown_when_it_is_wanted() -> None:
     """Before type and date."""
     hit = replace(HIT, size=1_500_000)

@@ -56,7 +56,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Paths:
     folder = tmp_path_factory.mktemp("same-page")
     write(folder / "files")
     found = Paths(folder / "config", folder / "data")
-    update_index(INDEXING, found, roots=[str(folder / "files")])
+    update_index(INDEXING, found, roots=[str(folder / "files")], optimize=True)  # one segment, however slow it was
     search, lot = Search(Settings(), found), random.Random(6)
     for query in queries()[:8]:
         page = search.search(SearchRequest(query))

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual.command import CommandList
 
 from app.settings import ScreenSettings
@@ -379,3 +380,18 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
         await pilot.press("enter")
         await one.until(pilot, lambda: one.app.search_screen.order == "modified")
         await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 40)])
+async def test_a_message_covers_neither_status_nor_keys(stage: Stages, size: tuple[int, int]) -> None:
+    """A long one stands above the two lines at the bottom."""
+    one = stage()
+    async with one.app.run_test(size=size) as pilot:
+        await one.search(pilot, "wind")
+        one.app.notify("a long message of several lines " * 8, timeout=60)
+
+        def bottoms() -> list[int]:
+            return [toast.region.bottom for toast in one.app.screen.query("Toast") if toast.region.height > 1]
+
+        await one.until(pilot, lambda: bool(bottoms()), "the message")
+        assert bottoms()[0] <= one.app.screen.query_one("#status").region.y

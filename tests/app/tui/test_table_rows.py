@@ -35,6 +35,15 @@ def test_separators_are_found_and_a_text_is_no_table() -> None:
     assert delimited_rows("", 80) is None
 
 
+def test_a_sheet_has_its_name_above_and_its_columns_in_place() -> None:
+    """The name of a sheet widens no column; an empty cell on the left is one."""
+    rendered = delimited_rows("A name of a sheet\na\tb\n\tcc\n", 80, separators="\t")
+    assert rendered is not None
+    rows = ["".join(piece.text for piece in row).rstrip() for row in rendered.rows]
+    assert rows == ["A name of a sheet", "a  b", "   cc"]
+    assert rendered.head == rendered.rows[1]
+
+
 @given(st.text(st.sampled_from('ab,"\n;\r漢 1'), max_size=80))
 def test_any_text_keeps_its_places(text: str) -> None:
     """Whatever the quotes, what is shown of a cell stands at its place."""

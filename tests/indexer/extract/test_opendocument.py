@@ -41,6 +41,19 @@ def test_sheets_are_pages_and_rows_lines(single, zipped) -> None:
     assert document.pages == (0, len("First\na\tb\n"))
 
 
+def test_cells_stay_in_their_column(single, zipped) -> None:
+    """Empty cells on the left, also such as are written once for several, and cells that another one covers."""
+    cells = "<table:table-row>{}<table:table-cell><text:p>b</text:p></table:table-cell></table:table-row>"
+    rows = (
+        cells.format("<table:table-cell/>")
+        + cells.format("<table:table-cell table:number-columns-repeated='3'/>")
+        + cells.format("<table:table-cell><text:p>a</text:p></table:table-cell><table:covered-table-cell/>")
+        + cells.format("<table:table-cell table:number-columns-repeated='9999'/>")
+    )
+    body = f"<table:table table:name='One'>{rows}</table:table>"
+    assert single("a.ods", zipped({"content.xml": content(body)})).text == "One\n\tb\n\t\t\tb\na\t\tb\n\tb\n"
+
+
 def test_slides_are_pages(single, zipped) -> None:
     """A presentation has a page per slide; a table on a slide is part of it."""
     row = "<table:table-row><table:table-cell><text:p>in</text:p></table:table-cell></table:table-row>"

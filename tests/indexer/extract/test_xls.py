@@ -19,9 +19,9 @@ Extract = Callable[..., Extraction]
 
 def test_sheets_are_pages_with_their_rows(single: Single) -> None:
     """A sheet begins with its name; whole numbers have no point, empty rows are left out."""
-    data = workbook({"Birds": [["zebra", 3.0, 2.5], [], ["Größe"]], "Two": [["x"]]})
+    data = workbook({"Birds": [["zebra", 3.0, 2.5], [], ["", "Größe"]], "Two": [["x"]]})
     document = single("a.xls", data)
-    assert document.text == "Birds\nzebra\t3\t2.5\nGröße\nTwo\nx\n"
+    assert document.text == "Birds\nzebra\t3\t2.5\n\tGröße\nTwo\nx\n"
     assert [document.text[at:][:3] for at in document.pages] == ["Bir", "Two"]
     assert document.type == "spreadsheet"
 

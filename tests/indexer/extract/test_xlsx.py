@@ -37,6 +37,16 @@ def test_xlsx_shows_values_as_a_reader_sees_them(single, zipped) -> None:
     assert (document.type, document.pages) == ("spreadsheet", (0,))
 
 
+def test_cells_stay_in_their_column(single, zipped) -> None:
+    """What is empty on the left is a tab, whether the file names the empty cell or passes over it; far away is none."""
+    rows = (
+        "<row><c r='A1'/><c r='B1'><v>7</v></c></row><row><c r='C2'><v>8</v></c></row><row><c r='A3'/></row>"
+        "<row><c r='XFD4'><v>9</v></c></row><row><c r='A5'><v>1</v></c><c r='C5'><v>2</v></c></row>"
+    )
+    text = single("a.xlsx", workbook(zipped, rows)).text
+    assert text == "Costs\n\t7\n\t\t8\n9\n1\t\t2\n"
+
+
 def test_a_long_sheet_is_cut(single, zipped) -> None:
     """Reading a sheet stops at the limit of the text."""
     rows = "<row><c><v>123456789</v></c></row>" * 10_000

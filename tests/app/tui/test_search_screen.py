@@ -386,7 +386,7 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
 async def test_a_message_covers_neither_status_nor_keys(stage: Stages, size: tuple[int, int]) -> None:
     """A long one stands above the two lines at the bottom."""
     one = stage()
-    async with one.app.run_test(size=size) as pilot:
+    async with one.app.run_test(size=size, notifications=True) as pilot:
         await one.search(pilot, "wind")
         one.app.notify("a long message of several lines " * 8, timeout=60)
 

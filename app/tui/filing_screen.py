@@ -83,8 +83,9 @@ class FilingScreen(ModalScreen[str | None]):
         if len(refused) < len(self._paths):
             n_left = len(self._paths) - len(refused)
             yes.label = f"{QUESTIONS[self._what][1]} {count(n_left, 'file')} to {short_path(folder)}"
+            yes.refresh(layout=True)
             yes.disabled = False
-            yes.focus()
+            self.query_one("#filing-no", Button).focus()
 
     @on(Button.Pressed, "#filing-yes")
     def _agree(self) -> None:

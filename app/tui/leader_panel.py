@@ -15,7 +15,7 @@ from textual.widgets import Static
 
 from app.tui.keys import BY_ID, Action, after_leader, keys_of, letter_of
 
-COLUMN = 26
+COLUMN = 23
 """cells of one column"""
 
 
@@ -64,8 +64,9 @@ def in_columns(actions: list[tuple[str, Action]], n_columns: int) -> Text:
     text = Text(no_wrap=True)
     for row in range(n_rows):
         for key, action in actions[row::n_rows]:
-            text.append(key.rjust(4) + " ", style="bold")
-            text.append(action.title + " " * max(1, COLUMN - 5 - cell_len(action.title)))
+            letter = key.rjust(4) + " "
+            text.append(letter, style="bold")
+            text.append(action.title + " " * max(1, COLUMN - cell_len(letter) - cell_len(action.title)))
         text.append("\n")
     text.append("Any of these keys does it now; Esc closes this.", style="dim")
     return text

@@ -42,11 +42,13 @@ def markdown_rows(text: str, width: int) -> Rendered:
 def _rows(text: str, width: int) -> Iterator[tuple[int, Row]]:
     """(place in the text, row) of each row."""
     lines = [(found.start(), found[0]) for found in re.finditer(r"[^\n]*\n|[^\n]+$", text)]
-    index = 0
+    index, was_blank = 0, True
     while index < len(lines):
         end = _block_end(lines, index)
-        yield from _block(lines[index:end], text, width)
-        index = end
+        is_blank = not lines[index][1].strip()
+        if not (is_blank and was_blank):  # several blank lines are as good as one, and those at the beginning as none
+            yield from _block(lines[index:end], text, width)
+        index, was_blank = end, is_blank
 
 
 def _block_end(lines: list[tuple[int, str]], index: int) -> int:

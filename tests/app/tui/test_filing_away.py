@@ -6,12 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from textual.widgets import Button, Input
+from textual.widgets import Button, Input, Static
 
 from app.filing import Filed
 from app.tui.filing_away import SHOWN, report
 from app.tui.filing_screen import FilingScreen
 from app.tui.results_list import ResultsList
+from app.wording import short_path
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -50,9 +51,14 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
         assert question._paths == [str(tmp_path / "files" / "a.txt"), str(tmp_path / "files" / "b.txt")]
         question.query_one(Input).value = str(target)
         await pilot.press("enter")
-        await one.until(pilot, lambda: "has these names already: b.txt" in one.text)
+        note = question.query_one("#filing-note", Static)
+        await one.until(pilot, lambda: str(note.render()).endswith("has these names already: b.txt"))
         assert (tmp_path / "files" / "a.txt").exists()
-        await pilot.press("enter")
+        yes = question.query_one("#filing-yes", Button)
+        assert str(yes.label) == f"Move 1 file to {short_path(str(target))}"
+        await one.until(pilot, lambda: yes.size.width >= min(len(str(yes.label)), 60), "the button holds its words")
+        assert question.query_one("#filing-no", Button).has_focus
+        await pilot.press("shift+tab", "enter")
         await one.until(pilot, lambda: (target / "a.txt").exists() and bool(one.notes), "the move")
         results = one.app.search_screen.query_one(ResultsList)
         await one.until(pilot, lambda: len(results.marks) == 1)

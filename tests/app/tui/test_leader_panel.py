@@ -63,3 +63,10 @@ def test_columns_are_read_downwards() -> None:
     lines = in_columns(actions, 2).plain.splitlines()
     assert lines[0].split() == ["e", "Edit", "o", "Folder"]
     assert lines[1].split() == ["v", "Pager"]
+
+
+def test_a_long_key_keeps_the_columns_in_line() -> None:
+    """shift+tab is wider than its place: the second column begins where it does in the row below."""
+    actions = [("shift+tab", BY_ID["mark-back"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"]), ("e", BY_ID["edit"])]
+    first, second, *_ = in_columns(actions, 2).plain.splitlines()
+    assert first.index("Folder") == second.index("Edit")

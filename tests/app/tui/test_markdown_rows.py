@@ -54,6 +54,12 @@ def test_a_page_of_markdown() -> None:
     ]
 
 
+def test_blank_lines_part_blocks_and_are_no_blocks() -> None:
+    """None at the beginning (where front matter was), one for several between; every row knows its place."""
+    assert _shown("\n\n\none\n\n\n\ntwo\n") == ["one", "", "two"]
+    assert markdown_rows("\n\n\none\n\n\n\ntwo\n", 60).starts == (3, 7, 10)
+
+
 def test_styles() -> None:
     """What was between marks has the style of the marks."""
     styles = {piece.text: piece.style for row in markdown_rows(TEXT, 60).rows for piece in row}

@@ -13,7 +13,7 @@ from indexer.files.crawl import Crawl, CrawlRules
 USUAL_NAMES = (
     "Documents", "Notes", "notes", "Desktop", "Downloads", "Projects", "projects", "Code", "code", "src", "repos",
     "workspace", "Mail", "mail", "Maildir", "Papers", "Books", "Library/Mobile Documents", "Dropbox", "Nextcloud",
-    "OneDrive", "Sync", "org", "wiki", "Obsidian", "Zettelkasten",
+    "OneDrive", "Sync", "org", "wiki", "Obsidian", "Zettelkasten", "Pictures", "Music", "Videos", "Movies",
 )  # fmt: skip
 """below the home folder"""
 
@@ -66,12 +66,13 @@ def count_files(folder: str) -> RootSuggestion:
 
 
 def _xdg_folders(home: Path) -> list[Path]:
-    """The folders that the desktop's user-dirs.dirs names: documents, desktop, downloads."""
+    """The folders that the desktop's user-dirs.dirs names: documents, desktop, downloads, pictures, music, videos."""
     config = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "user-dirs.dirs"
     try:
         lines = config.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
     values = dict(line.strip().split("=", 1) for line in lines if line.startswith("XDG_") and "=" in line)
-    wanted = ("XDG_DOCUMENTS_DIR", "XDG_DESKTOP_DIR", "XDG_DOWNLOAD_DIR")
+    kinds = ("DOCUMENTS", "DESKTOP", "DOWNLOAD", "PICTURES", "MUSIC", "VIDEOS")
+    wanted = (f"XDG_{kind}_DIR" for kind in kinds)
     return [Path(values[name].strip('"').replace("$HOME", str(home))) for name in wanted if name in values]

@@ -9,8 +9,7 @@ from app.commands.completing import saved_names
 
 EXAMPLES = """
 foltr-search saved                                list them
-foltr-search saved add tax 'type:pdf (tax OR vat)'
-foltr-search search @tax 2024                     use one, with more words after it
+foltr-search saved add tax 'type:pdf (tax OR vat)'   then: foltr-search search @tax 2024
 foltr-search saved remove tax
 """
 

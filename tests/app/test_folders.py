@@ -10,7 +10,7 @@ from app.folders import count_files, suggest_roots
 
 
 def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path) -> None:
-    """An empty folder, a missing one and photos are no suggestion; counts leave out what is ignored."""
+    """An empty folder and a missing one are none; counts leave out what is ignored, and hold what is found by name."""
     for name in (
         "Documents/a.txt",
         "Documents/node_modules/x.js",
@@ -22,7 +22,7 @@ def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path) -> N
         (tmp_path / name).write_text("x")
     (tmp_path / "Desktop").mkdir()
     found = {Path(one.path).name: one.shown_count for one in suggest_roots(tmp_path)}
-    assert found == {"Documents": "2", "src": "1"}
+    assert found == {"Documents": "2", "Downloads": "1", "src": "1"}
 
 
 def test_the_desktops_own_names_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,13 +112,18 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
     try:
         act(path, target)
     except OSError as error:
-        os.unlink(target)  # our own empty or half copy
+        try:
+            os.unlink(target)  # our own empty or half copy
+        except OSError:
+            return Filed(path, error=f"{_reason(error)}; a half copy is left at {target}")
         return Filed(path, error=_reason(error))
     return Filed(path, target)
 
 
 def _copy(path: str, target: str) -> None:
     shutil.copyfile(path, target)
+    with open(target, "rb+") as file:
+        os.fsync(file.fileno())  # before the source's permissions, which may forbid to open it so
     shutil.copystat(path, target)
 
 
@@ -129,8 +134,6 @@ def _move(path: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         _copy(path, target)
-        with open(target, "rb+") as file:
-            os.fsync(file.fileno())
         os.unlink(path)
 
 

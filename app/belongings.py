@@ -23,7 +23,7 @@ from indexer.storage.index import LOCK_FILE, lock_holder
 
 _DATABASE = r"(-wal|-shm|-journal)?"
 _OWN = re.compile(
-    rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|key|roots\.json|(key|roots\.json)\.\w+"
+    rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|(key|roots\.json|screen\.json)(\.\w+)?"
     r"|watch\.lock(\.held(-journal)?)?"
 )
 _INDEX = re.compile(

@@ -12,6 +12,7 @@ import pytest
 from app.belongings import InUseError, belongings, own_units, remove, strangers
 from app.paths import Paths
 from app.resident.line import AVAILABLE
+from app.tui.remembered import Remembered, keep_remembered
 from indexer.storage.index import Index
 from tests.app.resident.conftest import serving
 
@@ -34,10 +35,11 @@ def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None
     device.run("saved", "add", "a", "fish")
     device.config_file.write_text("[screen]\npreview = true\n")
     paths = paths_of(device)
+    keep_remembered(paths.data_dir, Remembered(order="name"))
     assert strangers(paths) == []
     found = belongings(paths, home=device.home)
     assert {one.path.name for one in found} >= {
-        "catalogue.sqlite", "state.sqlite", "key", "roots.json", "config.toml", "searches.toml", "writer.lock",
+        "catalogue.sqlite", "state.sqlite", "key", "roots.json", "screen.json", "config.toml", "searches.toml", "writer.lock",
     }  # fmt: skip
     assert sum(one.n_bytes for one in found) == sum(
         path.stat().st_size

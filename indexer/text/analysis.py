@@ -164,11 +164,9 @@ def _cjk_terms(raw: str) -> RawTerms:
 
 
 def _plain_between(text: str, position: int, terms: list[tuple[str, int]]) -> int:
-    for raw in raw_tokens(text):
-        found, width = raw_terms(raw)
-        terms.extend((term, position + offset) for term, offset in found)
-        position += width
-    return position
+    found, width = _terms_of(raw_tokens(text))
+    terms.extend((term, position + offset) for term, offset in found)
+    return position + width
 
 
 def sequence(text: str) -> list[str]:

@@ -27,6 +27,8 @@ class DataSource:
     """glob patterns below the home folder: files and folders that are indexed with it"""
     files: str = ""
     """a regular expression of the paths that its own reader reads; "" where ordinary readers do"""
+    ends: tuple[str, ...] = ()
+    """how those paths end: asked first, because every file is asked"""
     type: str = ""
     """of the documents of those files"""
     is_own: bool = False
@@ -65,42 +67,48 @@ def _below(folders: tuple[str, ...], *ends: tuple[str, ...]) -> tuple[str, ...]:
 _ALL = (
     DataSource(
         "firefox", "bookmarks and visited pages of Firefox and LibreWolf",
-        _below(_FIREFOX, ("*/places.sqlite",)), r"(?:^|[/\\])places\.sqlite$", "site", is_own=True,
+        _below(_FIREFOX, ("*/places.sqlite",)), r"(?:^|[/\\])places\.sqlite$", ("places.sqlite",), "site", is_own=True,
     ),
     DataSource(
         "chromium", "bookmarks and visited pages of Chromium, Chrome, Brave, Edge and Vivaldi",
         _below(_CHROMIUM, ("Default", "Profile *"), ("Bookmarks", "History")),
-        r"(?:^|[/\\])(?:Default|Profile \d+)[/\\](?:Bookmarks|History)$", "site", is_own=True,
+        r"(?:^|[/\\])(?:Default|Profile \d+)[/\\](?:Bookmarks|History)$", ("Bookmarks", "History"), "site", is_own=True,
     ),
     DataSource("thunderbird", "mail that Thunderbird keeps here", _below(_THUNDERBIRD, ("*",), ("Mail", "ImapMail"))),
     DataSource("maildir", "mail in Maildir folders, also those whose names begin with a dot", _MAILDIRS),
     DataSource(
         "imessage", "messages of macOS", ("Library/Messages/chat.db",),
-        r"(?:^|[/\\])Messages[/\\]chat\.db$", "chat", is_own=True,
+        r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True,
     ),
     DataSource(
         "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
-        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", type="chat",
+        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=(".txt",), type="chat",
     ),
     DataSource(
-        "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$", type="chat"
+        "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$",
+        ends=("result.json",), type="chat",
     ),
-    DataSource("slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$", type="chat"),
+    DataSource(
+        "slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$", ends=(".zip",),
+        type="chat",
+    ),
     DataSource(
         "discord", "the messages of Discord's data package, unpacked or not",
-        files=r"(?:^|[/\\])[Mm]essages[/\\]c?\d+[/\\]messages\.(?:json|csv)$", type="chat",
+        files=r"(?:^|[/\\])[Mm]essages[/\\]c?\d+[/\\]messages\.(?:json|csv)$", ends=("messages.json", "messages.csv"),
+        type="chat",
     ),
 )  # fmt: skip
 
 SOURCES: dict[str, DataSource] = {source.name: source for source in _ALL}
 """By name."""
 
+_ENDS = tuple(end for source in _ALL for end in source.ends)
 _ANY = re.compile("|".join(f"(?P<{source.name}>{source.files})" for source in _ALL if source.files))
 
 
 def source_of(path: str) -> DataSource | None:
     """The source whose own reader reads the file at `path`; None for an ordinary file."""
-    found = _ANY.search(path)
+    found = _ANY.search(path) if path.endswith(_ENDS) else None
     return SOURCES[found.lastgroup] if found is not None and found.lastgroup else None
 
 

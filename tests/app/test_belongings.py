@@ -39,7 +39,8 @@ def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None
     assert strangers(paths) == []
     found = belongings(paths, home=device.home)
     assert {one.path.name for one in found} >= {
-        "catalogue.sqlite", "state.sqlite", "key", "roots.json", "screen.json", "config.toml", "searches.toml", "writer.lock",
+        "catalogue.sqlite", "state.sqlite", "key", "roots.json", "screen.json", "config.toml", "searches.toml",
+        "writer.lock",
     }  # fmt: skip
     assert sum(one.n_bytes for one in found) == sum(
         path.stat().st_size

@@ -14,7 +14,7 @@ from app.paths import Paths
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.pool import WorkerPool
-from indexer.extract.recognised import FILE, TYPES_WITH_PICTURES, recalled, remember
+from indexer.extract.recognised import FILE, TYPES_WITH_PICTURES, remember, tried
 from indexer.extract.recognition import ENGINE, Recognised, recognise_file
 from indexer.extract.source import Limits
 from indexer.progress import OnProgress, Progress
@@ -46,7 +46,8 @@ def recognise(paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -
     store = paths.data_dir / FILE
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         waiting = without_text(catalogue)
-    new = {path: digest for path, digest in waiting if recalled(store, digest) is None}
+    before = tried(store)
+    new = {path: digest for path, digest in waiting if digest not in before}
     entries = [FileEntry(path, 0, 0, 0, 0) for path in new]
     with WorkerPool(recognise_file, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB, limits=Limits()) as pool:
         for n_done, (entry, outcome) in enumerate(pool.run(entries, stop), 1):
@@ -55,7 +56,8 @@ def recognise(paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -
             pages = [] if isinstance(found, ExtractionError) else found.pages
             remember(store, new[entry.path], engine=ENGINE, pages=pages, reason=str(found) if is_failure else "")
             on_progress(Progress(phase="indexing", n_done=n_done, n_total=len(new), current=entry.path))
-    found_now = [path for path, digest in waiting if any((recalled(store, digest) or ("", []))[1])]
+    now = tried(store)
+    found_now = [path for path, digest in waiting if now.get(digest)]
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         read_anew(catalogue, found_now)
     return len(found_now)

@@ -12,6 +12,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -42,14 +43,23 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def recalled(path: Path, digest: bytes) -> tuple[str, list[str]] | None:
     """(engine, text of each page) of a file with this content; None where nobody has tried."""
-    if not digest or not path.exists():
-        return None
+    rows = _rows(path, "SELECT engine, pages FROM texts WHERE digest = ?", digest) if digest else []
+    return (rows[0][0], json.loads(rows[0][1])) if rows else None
+
+
+def tried(path: Path) -> dict[bytes, bool]:
+    """The digest of each content that was tried, and whether a text was found in it."""
+    return {bytes(digest): any(json.loads(pages)) for digest, pages in _rows(path, "SELECT digest, pages FROM texts")}
+
+
+def _rows(path: Path, query: str, *values: bytes) -> list[tuple[Any, ...]]:
+    if not path.exists():
+        return []
     try:
         with closing(connect_to_read(path, sqlite3.Connection)) as store:
-            row = store.execute("SELECT engine, pages FROM texts WHERE digest = ?", (digest,)).fetchone()
+            return store.execute(query, values).fetchall()
     except sqlite3.Error:
-        return None
-    return (row[0], json.loads(row[1])) if row else None
+        return []
 
 
 def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) -> ExtractedDocument:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from indexer.extract.recognised import recalled, remember
+from indexer.extract.recognised import recalled, remember, tried
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -67,8 +67,11 @@ def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
     """Another content has none; a second text replaces the first; no file, no texts."""
     store = tmp_path / "ocr.sqlite"
     assert recalled(store, b"1") is None
+    assert tried(store) == {}
     remember(store, b"1", engine="a", pages=["x"])
     remember(store, b"1", engine="b", pages=["x", "y"])
     assert recalled(store, b"1") == ("b", ["x", "y"])
     assert recalled(store, b"2") is None
+    remember(store, b"3", engine="a", pages=[""], reason="no text")
+    assert tried(store) == {b"1": True, b"3": False}
     assert store.stat().st_mode & 0o777 == 0o600

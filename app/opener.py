@@ -69,6 +69,10 @@ MAIL_SCREENS = frozenset({"mutt", "neomutt", "aerc", "alpine", "pine", "elm", "m
 """mail programs that need this terminal"""
 
 
+AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
+"""types of document whose extracted text is the text of their file"""
+
+
 How = Literal["system", "editor", "pager", "folder"]
 
 START_SECONDS = 0.3
@@ -108,16 +112,18 @@ class Invocation:
 
 def plan(
     path: str, how: How = "system", *, settings: Settings, line: int = 0, page: int = 0,
-    mail: LooseMail | None = None, env: Mapping[str, str] | None = None,
+    mail: LooseMail | None = None, address: str = "", env: Mapping[str, str] | None = None,
 ) -> Invocation:  # fmt: skip
     """The program that opens `path`, at `line` or `page` (from 1; 0 for unknown) where it can be told to.
 
-    With `mail`, `path` holds that mail, and it is the mail that is opened.
+    With `mail`, `path` holds that mail, and the system opens the mail; with `address` it opens that page of the web.
 
     Raises OpenError where the file is gone or no program is found. May ask the desktop for its PDF viewer (a short
     child process), so a screen calls it from a worker.
     """
     env = os.environ if env is None else env
+    if address and how == "system":
+        return _plan_page(address, env)
     target = str(Path(path).absolute())
     wanted = str(Path(target).parent) if how == "folder" else target
     if not os.path.lexists(wanted):
@@ -137,23 +143,14 @@ def can_open(mail: LooseMail, settings: Settings, env: Mapping[str, str] | None 
         return False
 
 
-def plan_page(address: str, *, env: Mapping[str, str] | None = None) -> Invocation:
-    """The program that opens an address of the web: the desktop's browser. Raises OpenError for any other address."""
-    env = os.environ if env is None else env
-    if not re.match(r"https?://[^\s/]", address):
-        raise OpenError(f"wanted an address of the web to open, got {address[:100]!r}")
-    if sys.platform == "win32":
-        return Invocation((address,), needs_terminal=False, startfile=True)
-    if sys.platform == "darwin":
-        return Invocation(("open", address), needs_terminal=False)
-    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
-        raise NoDisplayError(f"there is no graphical display to open it on: {display_path(address)}")
-    return Invocation((_found("xdg-open", env), address), needs_terminal=False)
-
-
 def address_of(type_: str, properties: Sequence[tuple[str, str]]) -> str:
     """The address that opening a bookmark or a visited page means; "" for a document that is a file."""
     return next((value for name, value in properties if name == "url"), "") if type_ == "site" else ""
+
+
+def is_plain(type_: str, part: str) -> bool:
+    """Whether a document is a whole file of text, so that a line of its text is that line of the file."""
+    return type_ in AS_THEY_ARE and not part
 
 
 def run(command: Invocation) -> int:
@@ -222,6 +219,19 @@ def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> I
     if not (has_display or settings.open.opener or sys.platform in ("win32", "darwin")):
         raise NoDisplayError("there is no graphical display to open a mail on; set open.mail to a terminal program")
     return _plan_system(_Target(mail.path, 0, 0), settings, env)
+
+
+def _plan_page(address: str, env: Mapping[str, str]) -> Invocation:
+    """The desktop's browser; an address that is none of the web is refused."""
+    if not re.match(r"https?://[^\s/]", address):
+        raise OpenError(f"wanted an address of the web to open, got {address[:100]!r}")
+    if sys.platform == "win32":
+        return Invocation((address,), needs_terminal=False, startfile=True)
+    if sys.platform == "darwin":
+        return Invocation(("open", address), needs_terminal=False)
+    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+        raise NoDisplayError(f"there is no graphical display to open it on: {display_path(address)}")
+    return Invocation((_found("xdg-open", env), address), needs_terminal=False)
 
 
 def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:

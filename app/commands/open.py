@@ -26,9 +26,6 @@ foltr-search open ~/notes/todo.md
 less "$(foltr-search open 1 --print)"      print its path only; that counts as opening it
 """
 
-AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
-"""types that a pager can show as they are; of others it gets the extracted text"""
-
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("target", metavar="N|PATH")
@@ -47,7 +44,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     """
     load_numpy()
     from app.loose_mail import loose_mail
-    from app.opener import address_of, can_open
+    from app.opener import address_of, can_open, is_plain
     from app.resident.errand import only_alone
     from app.search.description import headed
     from app.search.kept import asked
@@ -72,11 +69,11 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         if row is not None and mail is not None and not can_open(mail, context.settings):
             how, mail = "pager", None
         text = None
-        if row is not None and not print_only and _needs_text(row, how):
+        if row is not None and not print_only and how == "pager" and not is_plain(row.type, row.part):
             text = headed(row, catalogue.text(row.doc_id))
             only_alone()  # the copy of the text must stay as long as it is read
         line, page = _place(last, rank)
-        if text is None and (row is None or row.type not in AS_THEY_ARE or row.part):
+        if text is None and (row is None or not is_plain(row.type, row.part)):
             line = 0  # a line of the extracted text, and not of the file
         address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
         return _open(
@@ -119,7 +116,7 @@ def _open(
     text: str | None, line: int, page: int, print_only: bool, mail: LooseMail | None, address: str,
 ) -> int:  # fmt: skip
     from app.commands.printed import print_line, printed_path
-    from app.opener import plan, plan_page
+    from app.opener import plan
     from app.resident.errand import left
 
     if print_only:
@@ -128,10 +125,7 @@ def _open(
             search.open_kept(rank)
         return 0
     with _readable(text, context.paths.data_dir) as copy:
-        if address:
-            planned = plan_page(address)
-        else:
-            planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail)
+        planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail, address=address)
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
         return 0 if left(planned) else run_planned(planned)
@@ -146,10 +140,6 @@ def run_planned(planned: Invocation) -> int:
     if code:
         say(f"{display_path(planned.argv[0])} ended with exit code {code}")
     return FAILED if code else 0
-
-
-def _needs_text(row: DocumentRow, how: str) -> bool:
-    return how == "pager" and (row.type not in AS_THEY_ARE or bool(row.part))
 
 
 @contextmanager

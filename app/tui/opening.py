@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.screen import Screen
 
 from app.loose_mail import loose_mail
-from app.opener import How, NoDisplayError, OpenError, address_of, plan, plan_page, run
+from app.opener import How, NoDisplayError, OpenError, address_of, is_plain, plan, run
 from app.search.description import headed
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
@@ -31,9 +31,6 @@ from app.tui.results_list import ResultsList, title_of
 from app.tui.session import Session
 from app.tui.status_line import StatusLine
 from indexer.text.printable import display_path, safe_line
-
-AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
-"""types whose lines in the file are the lines of the extracted text"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +48,21 @@ def hand_over(
 
     Runs in a worker. `text_of` gives the extracted text, for a pager.
     """
-    is_plain = hit.type in AS_THEY_ARE and not hit.part
+    plain = is_plain(hit.type, hit.part)
     temporary, above, mail = "", 0, None
     to_pager = partial(hand_over, hit, "pager", place=place, settings=settings, data_dir=data_dir, text_of=text_of)
     try:
-        if how == "pager" and not is_plain:
+        if how == "pager" and not plain:
             text = text_of(hit)
             shown = headed(hit, text)
             above = shown.count("\n") - text.count("\n")
             temporary = _private_copy(shown, data_dir)
         mail = loose_mail(hit, data_dir) if how == "system" else None
-        line = place.line + above if place.line and (is_plain or temporary) else 0
-        if how == "system" and (address := address_of(hit.type, hit.properties)):
-            command = plan_page(address)
-        else:
-            command = plan(temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail)
+        line = place.line + above if place.line and (plain or temporary) else 0
+        command = plan(
+            temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail,
+            address=address_of(hit.type, hit.properties),
+        )  # fmt: skip
         if command.needs_terminal:
             return TerminalWanted(hit, command, temporary)
         run(command)

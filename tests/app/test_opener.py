@@ -40,6 +40,18 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
+    """The file of the profile may be gone; an editor is asked for the file; an address of no web page is refused."""
+    env = programs(tmp_path / "bin", "xdg-open")
+    path = str(tmp_path / "places.sqlite")
+    page = "https://example.org/a?b=1"
+    assert plan(path, settings=Settings(), address=page, env=env).argv == ("xdg-open", page)
+    with pytest.raises(OpenError, match="it is gone"):
+        plan(path, "editor", settings=Settings(), address=page, env=env)
+    with pytest.raises(OpenError, match="wanted an address of the web to open, got 'javascript:1'"):
+        plan(path, settings=Settings(), address="javascript:1", env=env)
+
+
 @pytest.mark.parametrize(
     ("editor", "expected"),
     [

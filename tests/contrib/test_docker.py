@@ -179,5 +179,12 @@ def test_the_build_takes_what_the_package_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     beside = {str(Path(path).parent) for path in wheel["shared-data"]}
-    assert kept == {*wheel["packages"], *beside, "pyproject.toml", project["project"]["readme"], "LICENSE"}
+    assert kept == {
+        *wheel["only-include"],
+        *wheel["force-include"],
+        *beside,
+        "pyproject.toml",
+        project["project"]["readme"],
+        "LICENSE",
+    }
     assert all((ROOT / path).exists() for path in kept)

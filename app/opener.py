@@ -73,6 +73,12 @@ AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
 """types of document whose extracted text is the text of their file"""
 
 
+FOLDER_SCREENS = frozenset({
+    "yazi", "ranger", "nnn", "lf", "vifm", "mc", "broot", "joshuto", "xplr", "fff", "clifm", "superfile", "spf",
+})  # fmt: skip
+"""file managers that need this terminal"""
+
+
 How = Literal["system", "editor", "pager", "folder"]
 
 START_SECONDS = 0.3
@@ -133,14 +139,6 @@ def plan(
     if mail is not None and how == "system":
         return _plan_mail(mail, settings, env)
     return _PLANNERS[how](_Target(target, line, page), settings, env)
-
-
-def can_open(mail: LooseMail, settings: Settings, env: Mapping[str, str] | None = None) -> bool:
-    """Whether there is a program for a mail; a wrong `open.mail` is one, whose error is told when it is used."""
-    try:
-        return settings.open.mail != "" or bool(_plan_mail(mail, settings, os.environ if env is None else env))
-    except OpenError:
-        return False
 
 
 def address_of(type_: str, properties: Sequence[tuple[str, str]]) -> str:
@@ -272,6 +270,11 @@ def _plan_pager(target: _Target, settings: Settings, env: Mapping[str, str]) -> 
 
 def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     folder = str(Path(target.path).parent)
+    if settings.open.folder:
+        argv = _filled(settings.open.folder, {"path": target.path, "folder": folder}, "open.folder")
+        if not re.search(r"\{\w+\}", settings.open.folder):
+            argv = (*argv, folder)
+        return Invocation(argv, needs_terminal=_program(argv[0]) in FOLDER_SCREENS)
     if sys.platform == "win32":
         return Invocation(("explorer", f"/select,{target.path}"), needs_terminal=False)
     if sys.platform == "darwin":

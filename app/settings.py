@@ -208,6 +208,10 @@ class OpenSettings(Section, frozen=True):
             " file with this mail alone; empty: as any file, else the pager."
         ),
     ] = ""
+    folder: Annotated[
+        str,
+        Meta(description='As in "yazi {path}" or "mc {folder}", for the folder of a result; empty: the system\'s own.'),
+    ] = ""
     enter: Annotated[
         Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
     ] = "system"

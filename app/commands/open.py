@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, load_numpy, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, say
 
 if TYPE_CHECKING:
-    from app.opener import Invocation, LooseMail
+    from app.handing_over import Prepared
+    from app.opener import Invocation
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -43,43 +42,38 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     Write ./3 for a file that is named like a number.
     """
     load_numpy()
-    from app.loose_mail import loose_mail
-    from app.opener import address_of, can_open, is_plain
+    from app.handing_over import Place, Prepared, prepare
+    from app.opener import address_of, plan
     from app.resident.errand import only_alone
-    from app.search.description import headed
     from app.search.kept import asked
     from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
 
     context = load()
-    how = how or context.settings.open.enter
-    with (
-        asked(context.settings, context.paths) as search,
-        closing(Catalogue.open(context.paths.catalogue)) as catalogue,
-    ):
+    settings = context.settings
+    how = how or settings.open.enter
+    with asked(settings, context.paths) as search, closing(Catalogue.open(context.paths.catalogue)) as catalogue:
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         path = row.path if row is not None else str(Path(target).expanduser())
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
-        mail = (
-            loose_mail(row, context.paths.data_dir) if row is not None and how == "system" and not print_only else None
-        )
-        if row is not None and mail is not None and not can_open(mail, context.settings):
-            how, mail = "pager", None
-        text = None
-        if row is not None and not print_only and how == "pager" and not is_plain(row.type, row.part):
-            text = headed(row, catalogue.text(row.doc_id))
+        if print_only:
+            address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
+            return _print(search, rank, address or path)
+
+        def text() -> str:
             only_alone()  # the copy of the text must stay as long as it is read
-        line, page = _place(last, rank)
-        if text is None and (row is None or not is_plain(row.type, row.part)):
-            line = 0  # a line of the extracted text, and not of the file
-        address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
-        return _open(
-            context, search, rank=rank, path=path, how=how, text=text, line=line, page=page, print_only=print_only,
-            mail=mail, address=address,
-        )  # fmt: skip
+            return catalogue.text(row.doc_id) if row is not None else ""
+
+        place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
+        if row is None:
+            ready = Prepared(plan(path, how, settings=settings))
+        else:
+            data_dir = context.paths.data_dir
+            ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
+        return _start(search, rank, ready)
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -106,29 +100,24 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
-def _place(page: ShownPage | None, rank: int) -> tuple[int, int]:
-    """Where (line, page) the passage is that was printed of this result of the last page; 0 where unknown."""
-    return page.places[rank - 1] if page is not None and 0 < rank <= len(page.places) else (0, 0)
-
-
-def _open(
-    context: Context, search: Search, *, rank: int, path: str, how: Literal["system", "editor", "pager", "folder"],
-    text: str | None, line: int, page: int, print_only: bool, mail: LooseMail | None, address: str,
-) -> int:  # fmt: skip
+def _print(search: Search, rank: int, what: str) -> int:
     from app.commands.printed import print_line, printed_path
-    from app.opener import plan
+
+    print_line(printed_path(what))
+    if rank:
+        search.open_kept(rank)
+    return 0
+
+
+def _start(search: Search, rank: int, ready: Prepared) -> int:
     from app.resident.errand import left
 
-    if print_only:
-        print_line(address or printed_path(path))
-        if rank:
-            search.open_kept(rank)
-        return 0
-    with _readable(text, context.paths.data_dir) as copy:
-        planned = plan(copy or path, how, settings=context.settings, line=line, page=page, mail=mail, address=address)
+    try:
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
-        return 0 if left(planned) else run_planned(planned)
+        return 0 if left(ready.command) else run_planned(ready.command)
+    finally:
+        ready.discard()
 
 
 def run_planned(planned: Invocation) -> int:
@@ -140,15 +129,3 @@ def run_planned(planned: Invocation) -> int:
     if code:
         say(f"{display_path(planned.argv[0])} ended with exit code {code}")
     return FAILED if code else 0
-
-
-@contextmanager
-def _readable(text: str | None, folder: Path) -> Iterator[str]:
-    """The extracted text in a file that only its owner can read and that goes when the block ends; "" for none."""
-    if text is None:
-        yield ""
-        return
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".txt", encoding="utf-8", errors="replace") as file:
-        file.write(text)
-        file.flush()
-        yield file.name

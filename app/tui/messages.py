@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from textual.message import Message
 
 from app.filing import Filed
-from app.opener import Invocation
+from app.handing_over import Prepared
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.parts import FolderChoice, ProgressLine
 from app.tui.preview_rows import Rows
@@ -186,10 +186,9 @@ class HandedOver(Message):
 class TerminalWanted(Message):
     """A program for a hit needs this terminal, so the screen must step aside."""
 
-    hit: Hit
-    command: Invocation
-    temporary: str = ""
-    """a file to delete afterwards"""
+    hit: Hit | None
+    """None for the folder of a file that is no hit"""
+    ready: Prepared
 
 
 @dataclass

@@ -1,14 +1,8 @@
-"""Opening a result in the user's own program, in a worker; for one that needs the terminal the screen steps aside.
-
-A pager would show the bytes of a PDF or of a mailbox, so it is given the extracted text instead, in a file that only
-the user can read and that is deleted when the pager ends.
-"""
+"""Opening a result in the user's own program, in a worker; for one that needs the terminal the screen steps aside."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -16,9 +10,8 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 from textual.screen import Screen
 
-from app.loose_mail import loose_mail
-from app.opener import How, NoDisplayError, OpenError, address_of, is_plain, plan, run
-from app.search.description import headed
+from app.handing_over import Place, Prepared, prepare
+from app.opener import How, OpenError, plan
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
 from app.tui.marks import Marked
@@ -33,68 +26,28 @@ from app.tui.status_line import StatusLine
 from indexer.text.printable import display_path, safe_line
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the document to go; 0 where unknown."""
-
-    line: int = 0
-    page: int = 0
-
-
 def hand_over(
     hit: Hit, how: How, *, place: Place, settings: Settings, data_dir: Path, text_of: Callable[[Hit], str]
 ) -> Message:
     """Start the program for a hit, or say that it needs the terminal, or why it cannot be started.
 
-    Runs in a worker. `text_of` gives the extracted text, for a pager.
+    Runs in a worker. `text_of` gives the extracted text, for a pager; a mail that no program opens is read there.
     """
-    plain = is_plain(hit.type, hit.part)
-    temporary, above, mail = "", 0, None
-    to_pager = partial(hand_over, hit, "pager", place=place, settings=settings, data_dir=data_dir, text_of=text_of)
+    text = partial(text_of, hit)
+    prepared = partial(prepare, hit, place=place, settings=settings, data_dir=data_dir, text_of=text)
     try:
-        if how == "pager" and not plain:
-            text = text_of(hit)
-            shown = headed(hit, text)
-            above = shown.count("\n") - text.count("\n")
-            temporary = _private_copy(shown, data_dir)
-        mail = loose_mail(hit, data_dir) if how == "system" else None
-        line = place.line + above if place.line and (plain or temporary) else 0
-        command = plan(
-            temporary or hit.path, how, settings=settings, line=line, page=place.page, mail=mail,
-            address=address_of(hit.type, hit.properties),
-        )  # fmt: skip
-        if command.needs_terminal:
-            return TerminalWanted(hit, command, temporary)
-        run(command)
-    except NoDisplayError as error:
-        if not text_of(hit).strip():
-            return NotOpened(hit, str(error))
-        return to_pager()
+        ready = prepared(how)
+        if ready.command.needs_terminal:
+            return TerminalWanted(hit, ready)
+        try:
+            ready.run()
+        except OpenError:
+            if hit.type != "mail" or how != "system" or settings.open.mail:
+                raise
+            return TerminalWanted(hit, prepared("pager"))
     except (OpenError, OSError) as error:
-        _delete(temporary)
-        if mail is not None and not settings.open.mail:
-            return to_pager()
         return NotOpened(hit, str(error))
-    return HandedOver(hit, Path(command.argv[0]).name)
-
-
-def finish(wanted: TerminalWanted) -> int:
-    """Run a program that needs the terminal, wait for its end and give its exit code; raises OpenError."""
-    try:
-        return run(wanted.command)
-    finally:
-        _delete(wanted.temporary)
-
-
-def _private_copy(text: str, data_dir: Path) -> str:
-    with tempfile.NamedTemporaryFile("w", dir=data_dir, suffix=".txt", delete=False, encoding="utf-8") as file:
-        file.write(text)
-    return file.name
-
-
-def _delete(path: str) -> None:
-    if path:
-        Path(path).unlink(missing_ok=True)
+    return HandedOver(hit, Path(ready.command.argv[0]).name)
 
 
 class Opening:
@@ -151,9 +104,11 @@ class Opening:
         """Leave the terminal to a program until it ends; the screen comes back as it was."""
         try:
             with self._screen.app.suspend():
-                code = finish(message)
+                code = message.ready.run()
         except (OpenError, SuspendNotSupported) as error:
             self.failed(str(error))
+            return
+        if message.hit is None:
             return
         self._record(message.hit)
         ended = f" (it ended with code {code})" if code else ""
@@ -171,7 +126,11 @@ class Opening:
     def _show_folder(self, path: str) -> None:
         """Runs in a worker."""
         try:
-            run(plan(path, "folder", settings=self._setup.settings))
+            ready = Prepared(plan(path, "folder", settings=self._setup.settings))
+            if ready.command.needs_terminal:
+                self._session.tell(TerminalWanted(None, ready))
+            else:
+                ready.run()
         except OpenError as error:
             self._session.tell(Failed("opening the folder", str(error)))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.loose_mail import FOLDER, MAX_COPIES, loose_mail
-from app.opener import NoDisplayError, OpenError, can_open, plan
+from app.opener import NoDisplayError, OpenError, plan
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 
@@ -100,7 +100,6 @@ def test_the_program_that_opens_it(tmp_path: Path) -> None:
         argv("x {line}")
     with pytest.raises(NoDisplayError):
         argv("")
-    assert not can_open(mail, Settings(), {})
     opener = Settings(open=OpenSettings(opener="show {path}"))
     assert plan(box.path, "system", settings=opener, mail=mail, env={}).argv == ("show", mail.path)
     assert plan(box.path, "folder", settings=opener, mail=mail, env={}).argv == ("show", str(tmp_path))

@@ -40,6 +40,22 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_file_manager_of_the_terminal_shows_the_folder(tmp_path: Path) -> None:
+    """`open.folder` names it, with the file to stand on or the folder; one with a window needs no terminal."""
+    path = tmp_path / "two words.txt"
+
+    def planned(template: str) -> tuple[tuple[str, ...], bool]:
+        done = plan(str(path), "folder", settings=Settings(open=OpenSettings(folder=template)), env={})
+        return done.argv, done.needs_terminal
+
+    assert planned("yazi {path}") == (("yazi", str(path)), True)
+    assert planned("mc -b {folder}") == (("mc", "-b", str(tmp_path)), True)
+    assert planned("ranger") == (("ranger", str(tmp_path)), True)
+    assert planned("nautilus --select {path}") == (("nautilus", "--select", str(path)), False)
+    with pytest.raises(OpenError, match=r"open.folder: wanted \{path\} or \{folder\}, got \{line\}"):
+        planned("nnn {line}")
+
+
 def test_an_address_is_opened_by_the_system_alone(tmp_path: Path) -> None:
     """The file of the profile may be gone; an editor is asked for the file; an address of no web page is refused."""
     env = programs(tmp_path / "bin", "xdg-open")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from typing import TYPE_CHECKING
 
 from tests.app.commands.picking import model, names, pick
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
+
+TEXT = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
 
 
 def test_open_gives_the_result_of_that_rank_to_a_program(device: Device) -> None:
@@ -49,6 +52,22 @@ def test_a_pager_gets_the_text_of_what_it_could_not_show(device: Device) -> None
     assert "Boat rental: 120 euros" in done.stdout
     assert "<body>" not in done.stdout
     assert list(device.data_dir.glob("*.txt")) == []
+
+
+def test_what_no_display_can_show_is_read_in_the_pager(device: Device) -> None:
+    """Over SSH a document's text is shown, as on the screen; what holds no text says why it does not open."""
+    env = {"PAGER": "cat", "DISPLAY": "", "WAYLAND_DISPLAY": "", "BROWSER": ""}
+    (device.notes / "picture.bin").write_bytes(bytes(100))
+    with zipfile.ZipFile(device.notes / "talk.odt", "w") as talk:
+        talk.writestr("mimetype", "application/vnd.oasis.opendocument.text")
+        talk.writestr("content.xml", f'<a:doc xmlns:a="{TEXT}"><a:p>The bittern booms.</a:p></a:doc>')
+    device.index()
+    done = device.run("open", str(device.notes / "talk.odt"), env=env)
+    assert (done.returncode, done.stdout.strip()) == (0, "The bittern booms."), done.stderr
+    assert list(device.data_dir.glob("*.txt")) == []
+    refused = device.run("open", str(device.notes / "picture.bin"), env=env)
+    assert refused.returncode == 2
+    assert "no graphical display" in refused.stderr
 
 
 def test_open_refuses_what_it_cannot_open(device: Device) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from app.handing_over import Place
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
-from app.tui.opening import Place, finish, hand_over
+from app.tui.opening import hand_over
 
 SETTINGS = Settings(open=OpenSettings(editor="cat +{line} {path}", pager="cat -n {path}", opener="true"))
 
@@ -28,8 +29,9 @@ def test_the_system_opens_beside_the_screen(tmp_path: Path) -> None:
     """A program that needs no terminal is started at once."""
     path = tmp_path / "a.txt"
     path.write_text("x")
-    assert _do(_hit(path), "system", tmp_path) == HandedOver(_hit(path), "true") or True
-    assert isinstance(_do(_hit(path), "system", tmp_path), HandedOver)
+    done = _do(_hit(path), "system", tmp_path)
+    assert isinstance(done, HandedOver)
+    assert (done.hit.path, done.program) == (str(path), "true")
 
 
 def test_an_editor_is_told_the_line_and_gets_the_terminal(tmp_path: Path) -> None:
@@ -38,8 +40,8 @@ def test_an_editor_is_told_the_line_and_gets_the_terminal(tmp_path: Path) -> Non
     path.write_text("x")
     wanted = _do(_hit(path), "editor", tmp_path)
     assert isinstance(wanted, TerminalWanted)
-    assert wanted.command.argv == ("cat", "+7", str(path))
-    assert wanted.temporary == ""
+    assert wanted.ready.command.argv == ("cat", "+7", str(path))
+    assert wanted.ready.temporary == ""
 
 
 def test_a_line_of_extracted_text_is_no_line_of_the_file(tmp_path: Path) -> None:
@@ -48,7 +50,7 @@ def test_a_line_of_extracted_text_is_no_line_of_the_file(tmp_path: Path) -> None
     path.write_text("x")
     wanted = _do(_hit(path, "pdf"), "editor", tmp_path)
     assert isinstance(wanted, TerminalWanted)
-    assert wanted.command.argv == ("cat", "+1", str(path))
+    assert wanted.ready.command.argv == ("cat", "+1", str(path))
 
 
 def test_a_pager_gets_the_text_of_a_pdf_in_a_private_file_that_goes_away(tmp_path: Path) -> None:
@@ -57,11 +59,11 @@ def test_a_pager_gets_the_text_of_a_pdf_in_a_private_file_that_goes_away(tmp_pat
     path.write_bytes(b"%PDF")
     wanted = _do(_hit(path, "pdf"), "pager", tmp_path)
     assert isinstance(wanted, TerminalWanted)
-    copy = Path(wanted.temporary)
-    assert wanted.command.argv == ("cat", "-n", str(copy))
+    copy = Path(wanted.ready.temporary)
+    assert wanted.ready.command.argv == ("cat", "-n", str(copy))
     assert copy.read_text() == "the text"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert finish(wanted) == 0
+    assert wanted.ready.run() == 0
     assert not copy.exists()
 
 
@@ -81,8 +83,8 @@ def test_a_pdf_without_a_display_is_read_in_the_pager(tmp_path: Path, monkeypatc
         for text in ("the text", " ")
     )  # fmt: skip
     assert isinstance(shown, TerminalWanted)
-    assert Path(shown.temporary).read_text() == "the text"
-    assert finish(shown) == 0
+    assert Path(shown.ready.temporary).read_text() == "the text"
+    assert shown.ready.run() == 0
     assert isinstance(refused, NotOpened)
     assert "no graphical display" in refused.error
 

@@ -42,6 +42,13 @@ class QueryInput(Input):
         return not key.startswith("alt+") and super().check_consume_key(key, character)
 
     async def on_key(self, event: events.Key) -> None:
+        if (
+            self.app.screen is not self.screen
+        ):  # opened by the key before, when this one was on its way
+            event.stop()
+            event.prevent_default()
+            self.app.post_message(events.Key(event.key, event.character))
+            return
         self.pressed_again, self._last_key = event.key == self._last_key, event.key
         if event.key.startswith("alt+"):  # most terminals send the letter along, which Input would type
             event.character = None

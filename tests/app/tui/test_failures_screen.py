@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from textual.events import Key
+
 from app.tui.failures_screen import FailuresScreen
+from app.tui.query_input import QueryInput
 from app.tui.status_line import StatusLine
 
 Stages = Callable[..., Any]
@@ -31,6 +34,18 @@ async def test_each_has_its_reason_and_its_folder_is_one_key_away(stage: Stages,
         await pilot.press("j", "enter")
         opened = tmp_path / "opened"
         await one.until(pilot, lambda: opened.exists() and opened.read_text().strip() == str(tmp_path / "papers"))
+
+
+async def test_a_letter_right_behind_the_leader_key_is_not_typed(stage: Stages) -> None:
+    """Both keys are here before the first is acted on, as from a fast hand or a macro."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        one.app.post_message(Key("ctrl+g", None))
+        one.app.post_message(Key("F", "F"))
+        await one.until(pilot, lambda: isinstance(one.app.screen, FailuresScreen))
+        await pilot.press("escape")
+        assert one.app.screen.query_one(QueryInput).value == ""
 
 
 async def test_they_are_read_again_when_asked(stage: Stages) -> None:

@@ -183,6 +183,10 @@ class ScreenSettings(Section, frozen=True):
         Meta(description="auto: light or dark as the terminal; or one of the palette: ansi-dark, nord, ..."),
     ] = "auto"
     preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
+    pictures: Annotated[
+        Literal["auto", "kitty", "blocks", "off"],
+        Meta(description="Pictures, pages of PDFs. auto: by kitty's protocol where the terminal has it, else blocks."),
+    ] = "auto"
     remember: Annotated[
         bool, Meta(description="Begin with the theme, panes, order and filters that were there at the end.")
     ] = True

@@ -111,10 +111,15 @@ class FoltrApp(App[int]):
         self.call_from_thread(self._has_copied, text, copy(text))
 
     def _has_copied(self, text: str, program: str) -> None:
-        if not program and self._driver is not None:
-            self._driver.write(terminal_sequence(text))
-            self._driver.flush()
+        if not program:
+            self.send(terminal_sequence(text))
         self.search_screen.post_message(Copied(text, program))
+
+    def send(self, sequences: str) -> None:
+        """Give the terminal escape sequences that show nothing by themselves."""
+        if self._driver is not None:
+            self._driver.write(sequences)
+            self._driver.flush()
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys as people write them: F1, ^S, Alt+E."""
@@ -138,7 +143,7 @@ class FoltrApp(App[int]):
         setting = self.setup.settings.screen.theme
         wanted = self.setup.remembered.theme_for(setting)
         wanted = setting if wanted not in self.available_themes else wanted
-        name = NO_COLOR_THEME if self.no_color else theme_named(wanted, is_light=self.setup.background.is_light)
+        name = NO_COLOR_THEME if self.no_color else theme_named(wanted, is_light=self.setup.terminal.is_light)
         if name in self.available_themes:
             self.theme = name
         else:

@@ -62,6 +62,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("text-down", "shift+down,J", "Preview down", "Scroll the preview half a page down."),
     Action("text-up", "shift+up,K", "Preview up", "Scroll the preview half a page up."),
     Action("source", "u,alt+u", "Source", "Show the preview as written, or rendered: Markdown, tables, colours."),
+    Action("pages", "i", "Pages", "Show the pages of a PDF in the preview as pictures, or its text."),
     Action("wider", "less_than_sign,alt+h", "Wider preview", "Make the preview larger."),
     Action("narrower", "greater_than_sign,alt+l", "Smaller preview", "Make the preview smaller."),
     Action("next-part", "ctrl+o,w", "Next part", "Go on to the next part: search box, filters, results, preview."),

@@ -13,7 +13,7 @@ from app.filing import Filed
 from app.handing_over import Prepared
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
 from app.tui.parts import FolderChoice, ProgressLine
-from app.tui.preview_rows import Rows
+from app.tui.preview_rows import Row, Rows
 
 
 @dataclass
@@ -59,6 +59,26 @@ class PreviewMade(Message):
     hit: Hit
     preview: Preview
     rows: Rows
+    sent: str = ""
+    """what the terminal must be given before the rows are painted: pictures"""
+
+
+@dataclass
+class PagesInView(Message):
+    """Other pages of a document came into view, counted from 0; those that are not drawn yet are wanted."""
+
+    missing: tuple[int, ...]
+
+
+@dataclass
+class PageDrawn(Message):
+    """A page of a document, counted from 0, as the picture that was wanted for these rows."""
+
+    hit: Hit
+    page: int
+    width: int
+    picture: tuple[Row, ...]
+    sent: str
 
 
 @dataclass

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings, index_roots, remember_root
-from app.tui.background_colour import TerminalBackground
 from app.tui.remembered import Remembered
+from app.tui.terminal_traits import TerminalTraits
 from app.wording import count
 from indexer.text.printable import safe_line
 
@@ -168,7 +168,7 @@ class Setup:
     """lines to show at the start: settings that cannot be used"""
     remembered: Remembered = field(default_factory=Remembered)
     """what the last screen left"""
-    background: TerminalBackground = field(default_factory=TerminalBackground)
+    terminal: TerminalTraits = field(default_factory=TerminalTraits)
     """what is known of the terminal"""
     picking: Picking | None = None
     """the screen chooses paths for another program; None where it opens them itself"""

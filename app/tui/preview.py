@@ -19,9 +19,9 @@ from textual.widgets import Static
 from app.search.results import Hit, Preview
 from app.tui.keys import actions_of
 from app.tui.line_view import LineView
-from app.tui.messages import PreviewResized
+from app.tui.messages import PageDrawn, PagesInView, PreviewResized
 from app.tui.preview_layout import TAB
-from app.tui.preview_rows import STYLES, Rows
+from app.tui.preview_rows import STYLES, PagePictures, Row, Rows
 from app.tui.results_list import title_of
 from app.wording import columns, count, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line, safe_text
@@ -53,6 +53,8 @@ class PreviewBody(LineView, can_focus=True):
         """index of the current match, -1 for none"""
         self.moved = False
         """the user has gone elsewhere in this text"""
+        self._in_view: tuple[range, tuple[int, ...]] = (range(0), ())
+        """the pages in view, and those of them that are not drawn yet"""
 
     def show_text(self, preview: Preview | None, rows: Rows | None, *, same: bool = False) -> None:
         """Show a text at the passage of its snippet; with `same`, it is the text shown before, wrapped anew."""
@@ -62,8 +64,31 @@ class PreviewBody(LineView, can_focus=True):
         self.preview, self._rows = preview, rows
         self._starts = [start for start, _ in preview.spans] if preview else []
         self.current = min(current, len(self._starts) - 1)
+        self._in_view = (range(0), ())
         self.set_length(len(rows) if rows else 0)
         self._show_current(afresh=True)
+        self._look_at_pages()
+
+    @property
+    def pages(self) -> PagePictures | None:
+        """The pages as pictures, where they are shown so."""
+        return self._rows if isinstance(self._rows, PagePictures) else None
+
+    def add_page(self, page: int, width: int, picture: tuple[Row, ...]) -> None:
+        """Show the picture of a page, unless the pane has another width by now."""
+        if self.pages is not None and self.pages.width == width:
+            self._rows = self.pages.with_page(page, picture)
+            self.repaint()
+            self._look_at_pages()
+
+    def _look_at_pages(self) -> None:
+        """Say which pages are in view whenever that is another answer than before."""
+        if self.pages is not None:
+            pages = self.pages.in_view(int(self.scroll_offset.y), max(1, self.size.height))
+            now = (pages, tuple(page for page in pages if page not in self.pages.drawn))
+            if now != self._in_view:
+                self._in_view = now
+                self.post_message(PagesInView(now[1]))
 
     def step_match(self, step: int) -> None:
         """Go to the next match (1) or the previous one (-1), around the ends."""
@@ -78,6 +103,8 @@ class PreviewBody(LineView, can_focus=True):
         if self.preview is None or self._rows is None or not len(self._rows):
             return 0, 0
         row = min(int(self.scroll_offset.y), len(self._rows) - 1)
+        if self.pages is not None:
+            return 0, row // self.pages.page_height + 1
         offset = self._starts[self.current] if self.current >= 0 else self._rows.offset_of(row)
         page = sum(start <= offset for start in self.preview.pages)
         return self.preview.text.count("\n", 0, offset) + 1, page
@@ -86,6 +113,10 @@ class PreviewBody(LineView, can_focus=True):
         self.set_length(len(self._rows) if self._rows else 0)
         if self._rows is not None and self._rows.width != self.text_width and self.text_width:
             self.post_message(PreviewResized(self.text_width))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._look_at_pages()
 
     def on_mouse_scroll_down(self) -> None:
         self.moved = True
@@ -113,7 +144,8 @@ class PreviewBody(LineView, can_focus=True):
         for row in range(len(self._rows)):
             span = selection.get_span(row)
             if span is not None:
-                line = "".join(shown(piece[0]) for piece in self._rows.pieces(row, self.preview.text))
+                pieces = self._rows.pieces(row, self.preview.text)
+                line = "".join(" " * len(piece[0]) if is_picture(piece[1]) else shown(piece[0]) for piece in pieces)
                 lines.append(line[span[0] : None if span[1] == -1 else span[1]].rstrip())
         return "\n".join(lines), "\n"
 
@@ -160,7 +192,8 @@ class PreviewBody(LineView, can_focus=True):
         y, height = 0 if afresh else int(self.scroll_offset.y), max(1, self.size.height)
         if self._rows is not None and self.current >= 0:
             row = self._rows.row_of(self._starts[self.current])
-            y = y if y <= row < y + height else max(0, row - height // 3)
+            lead = 0 if self.pages is not None else height // 3
+            y = y if y <= row < y + height else max(0, row - lead)
         self.scroll_to(y=y, animate=False, force=True, immediate=True)
         self.repaint()
 
@@ -181,9 +214,9 @@ class PreviewBody(LineView, can_focus=True):
 
     def _style_of(self, name: str, base: Style) -> Style:
         """The style of a name, or of two colours."""
-        if name.startswith("#"):
+        if is_picture(name):
             color, _, behind = name.partition(" ")
-            return Style(color=color, bgcolor=behind)
+            return base + Style(color=color, bgcolor=behind or None)
         if not name:
             return base
         return base + self.get_component_rich_style(f"preview--{name}") + Style.from_color(None, base.bgcolor)
@@ -205,6 +238,11 @@ class PreviewBody(LineView, can_focus=True):
 
     def _match_style(self, index: int) -> Style:
         return self.get_component_rich_style("preview--current" if index == self.current else "preview--match")
+
+
+def is_picture(style: str) -> bool:
+    """Whether a piece of this style is part of a picture."""
+    return style.startswith("#")
 
 
 def shown(text: str) -> str:
@@ -247,6 +285,14 @@ class PreviewPane(Vertical):
             self.body.show_text(preview, rows, same=same)
             self.describe()
 
+    def add_page(self, message: PageDrawn) -> None:
+        """Show a page that a worker drew, unless the selection has moved on."""
+        if self.loaded is not None and message.hit.doc_id == self.loaded.doc_id:
+            self.body.add_page(message.page, message.width, message.picture)
+
+    def on_pages_in_view(self) -> None:
+        self.describe()
+
     def step_match(self, step: int) -> None:
         self.body.step_match(step)
         self.describe()
@@ -279,8 +325,9 @@ class PreviewPane(Vertical):
             parts.append(f"match {self.body.current + 1} of {count(len(preview.spans))}")
         elif not preview.text:
             parts.append(size(hit.size))
-        if preview.text:
-            parts.append(f"page {page} of {count(len(preview.pages))}" if preview.pages else f"line {count(line)}")
+        n_pages = self.body.pages.n_pages if self.body.pages is not None else len(preview.pages)
+        if preview.text or self.body.pages is not None:
+            parts.append(f"page {page} of {count(n_pages)}" if n_pages else f"line {count(line)}")
         if preview.note:
             parts.append(safe_line(preview.note))
         return " · ".join(parts)

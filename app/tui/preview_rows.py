@@ -6,8 +6,8 @@ So a match stays marked however its text is shown, and is found again in the row
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from rich.cells import get_character_cell_size
@@ -20,7 +20,7 @@ class Piece(NamedTuple):
 
     text: str
     style: str = ""
-    """"" for plain, a name of STYLES, or two colours "#aabbcc #112233" """
+    """"" for plain, a name of STYLES, or the colours of a part of a picture: "#aabbcc #112233", "#aabbcc" """
     start: int = -1
     """where its first character stands in the document's text; -1 for what does not stand there"""
 
@@ -30,6 +30,8 @@ STYLES = (
     "heading", "code", "strong", "emphasis", "quiet", "link", "keyword", "name", "string", "comment", "number", "label",
 )  # fmt: skip
 """the names of styles; each is a component class of the preview"""
+MOST_AWAY = 4
+"""pages that a drawn page may be away from the one drawn last"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,52 @@ def _holds(row: Row, offset: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class PagePictures:
+    """The pages of a document as pictures, one below the other; each is drawn once it comes into view."""
+
+    width: int
+    page_height: int
+    """rows of each page, its number among them"""
+    n_pages: int
+    begins: tuple[int, ...] = ()
+    """where in the text each page begins; () for a document without text"""
+    drawn: Mapping[int, tuple[Row, ...]] = field(default_factory=dict)
+    """page, counted from 0 -> its picture"""
+    head: Row = ()
+    wide: int = 0
+
+    def row_of(self, offset: int) -> int:
+        """The first row of the page that the character at `offset` stands on."""
+        return min(max(0, bisect_right(self.begins, offset) - 1), self.n_pages - 1) * self.page_height
+
+    def offset_of(self, row: int) -> int:
+        """Where in the text the page of a row begins."""
+        page = row // self.page_height
+        return self.begins[page] if page < len(self.begins) else 0
+
+    def pieces(self, row: int, text: str) -> Row:
+        """The number of a page, then its picture, row by row."""
+        page, line = divmod(row, self.page_height)
+        if line == 0:
+            rule = f"── page {page + 1} "
+            return (Piece(rule + "─" * max(0, self.width - len(rule)), "quiet"),)
+        picture = self.drawn.get(page, ((Piece("…", "quiet"),),))
+        return picture[line - 1] if line <= len(picture) else ()
+
+    def in_view(self, row: int, height: int) -> range:
+        """The pages of which `height` rows from `row` on show something."""
+        return range(row // self.page_height, min(self.n_pages, (row + height - 1) // self.page_height + 1))
+
+    def with_page(self, page: int, picture: tuple[Row, ...]) -> PagePictures:
+        """The same with one page more, and without those that are far from it."""
+        near = {other: rows for other, rows in self.drawn.items() if abs(other - page) <= MOST_AWAY}
+        return replace(self, drawn=near | {page: picture})
+
+    def __len__(self) -> int:
+        return self.n_pages * self.page_height
+
+
+@dataclass(frozen=True, slots=True)
 class Headed:
     """Rows with some others above them: what the document is, before its text."""
 
@@ -149,7 +197,7 @@ class Headed:
         return len(self.above) + len(self.below)
 
 
-Rows = Layout | Rendered | Coloured | Headed
+Rows = Layout | Rendered | Coloured | Headed | PagePictures
 """what the preview can show"""
 
 

@@ -6,15 +6,16 @@ tables as they are meant, everything else as written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 
 from app.search.description import head_of
 from app.search.results import Hit, Preview
 from app.tui.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.markdown_rows import markdown_rows
-from app.tui.picture import picture_rows
+from app.tui.pictures import Picture
 from app.tui.preview_layout import Layout, lay_out
-from app.tui.preview_rows import Coloured, Headed, Piece, Rendered, Row, Rows, wrap_pieces
+from app.tui.preview_rows import Coloured, Headed, PagePictures, Piece, Rendered, Row, Rows, wrap_pieces
 from app.tui.source_colours import source_colours
 from app.tui.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.table_rows import SEPARATORS, delimited_rows
@@ -25,17 +26,45 @@ MOST_ABOVE = 10
 """rows above the text at most"""
 
 
-def render(hit: Hit, preview: Preview, width: int, *, as_written: bool = False) -> Rows:
-    """The rows of a document at a width in cells; `as_written`: its text without any form."""
-    text: Rows = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
-    if hit.type == "image" and not hit.part and not hit.missing:
-        picture = picture_rows(hit.path, width)
-        text = Headed((*picture, ()), text)
+Form = Layout | Rendered | Coloured
+"""of a text"""
+Show = Callable[[int], Picture]
+"""gives the picture that a file is, or one of its pages, counted from 0"""
+
+
+def render(
+    hit: Hit,
+    preview: Preview,
+    width: int,
+    *,
+    as_written: bool = False,
+    turned: bool = False,
+    show: Show = lambda page: Picture(()),
+) -> Rows:
+    """The rows of a document at a width in cells; `as_written`: its text without any form.
+
+    A PDF is shown by its text, or by its pages where it has none; `turned`: the other way round.
+    """
+    number = _pictured(hit, preview, turned=turned)
+    picture = Picture(()) if number is None else show(number)
+    if number is not None and picture.n_pages and hit.type == "pdf":
+        return PagePictures(width, len(picture.rows) + 1, picture.n_pages, preview.pages, {number: picture.rows})
+    form: Form = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    text = Headed((*picture.rows, ()), form) if picture.rows else form
     above = tuple(_above(hit, width))[:MOST_ABOVE]
     return Headed((*above, ()), text) if above else text
 
 
-def _text(hit: Hit, preview: Preview, width: int) -> Layout | Rendered | Coloured:
+def _pictured(hit: Hit, preview: Preview, *, turned: bool) -> int | None:
+    """The page to be shown as a picture, that of the passage; None for what is shown by its text."""
+    is_pdf = hit.type == "pdf" and turned == bool(preview.text.strip())
+    if hit.part or hit.missing or not (is_pdf or hit.type == "image"):
+        return None
+    place = preview.spans[preview.best][0] if preview.spans else 0
+    return max(0, bisect_right(preview.pages, place) - 1)
+
+
+def _text(hit: Hit, preview: Preview, width: int) -> Form:
     text = preview.text
     if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN:
         return markdown_rows(text, width)

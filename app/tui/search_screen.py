@@ -24,7 +24,6 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
-from app.tui.background_colour import without_late_answers
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
 from app.tui.filing_away import DONE, FilingAway, report
@@ -49,6 +48,8 @@ from app.tui.messages import (
     Learned,
     Moved,
     NotOpened,
+    PageDrawn,
+    PagesInView,
     PreviewMade,
     PreviewResized,
     Progressed,
@@ -69,6 +70,7 @@ from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
 from app.tui.status_line import ORDER_NAMES, StatusLine
+from app.tui.terminal_traits import without_late_answers
 from app.tui.welcome import Welcome
 from app.wording import short_path
 
@@ -90,10 +92,12 @@ SIDE_SHARES = (30, 40, 50, 60, 70)
 
 
 @runtime_checkable
-class ChoosesTheme(Protocol):
-    """An application that can go back to the theme of the settings."""
+class HostApplication(Protocol):
+    """An application that can go back to the theme of the settings, and reaches the terminal."""
 
     def forget_choices(self) -> None: ...
+
+    def send(self, sequences: str) -> None: ...
 
 
 class SearchScreen(Screen[None]):
@@ -111,7 +115,12 @@ class SearchScreen(Screen[None]):
         super().__init__()
         self.setup = setup
         self.settings = setup.settings
-        self.session = Session(setup.open_engine, self.post_message)
+        self.session = Session(
+            setup.open_engine,
+            self.post_message,
+            pictures=setup.settings.screen.pictures,
+            terminal=setup.terminal.name,
+        )
         self.recall = Recall()
         self.opening = Opening(self, setup, self.session, self.recall)
         self.filing = FilingAway(self, self.session)
@@ -142,6 +151,8 @@ class SearchScreen(Screen[None]):
         """Escape was pressed where there was nothing to go back from"""
         self._as_written = False
         """the preview shows texts as written, not as they are meant"""
+        self._turned = False
+        """the preview shows PDFs with text by their pages, and those without by their text"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
         self._thread_shown = ("", "")
@@ -171,6 +182,7 @@ class SearchScreen(Screen[None]):
         self.query_one(StatusLine).show_index(None)
         self.show_side()
         self.query_one(QueryInput).focus()
+        self.app.app_resume_signal.subscribe(self, self._terminal_is_back)
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -178,8 +190,8 @@ class SearchScreen(Screen[None]):
         settle_memory()
         self.session.start()
         self.session.run(self._read_history)
-        if self.setup.background.typed:
-            self.set_query(self.setup.background.typed)
+        if self.setup.terminal.typed:
+            self.set_query(self.setup.terminal.typed)
         if any(self.filters.values()) and not self.setup.folder:
             self.query_one(StatusLine).say(f"only {self.narrowing()}, as last time")
         for problem in self.setup.problems:
@@ -215,7 +227,7 @@ class SearchScreen(Screen[None]):
         """Theme, panes, order and filters as the settings say, now and at the next start."""
         self.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
         self._side_wanted, self._share = {"wide": self.settings.screen.preview, "narrow": False}, 2
-        if isinstance(self.app, ChoosesTheme):
+        if isinstance(self.app, HostApplication):
             self.app.forget_choices()
         self.show_side()
         self.action_order_by("learned")
@@ -264,7 +276,7 @@ class SearchScreen(Screen[None]):
     def _typed(self, event: Input.Changed) -> None:
         """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
         stop_timer(self._typing)
-        if self.setup.background.is_late and (text := without_late_answers(event.value)) != event.value:
+        if self.setup.terminal.is_late and (text := without_late_answers(event.value)) != event.value:
             event.input.value = text
             return
         pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
@@ -473,7 +485,31 @@ class SearchScreen(Screen[None]):
 
     @on(PreviewMade)
     def _preview_made(self, message: PreviewMade) -> None:
+        self._send(message.sent)
         self.query_one(PreviewPane).show(message.hit, message.preview, message.rows)
+
+    @on(PagesInView)
+    def _pages_in_view(self, message: PagesInView) -> None:
+        pane = self.query_one(PreviewPane)
+        pages = pane.body.pages
+        if pane.loaded is not None and pane.loaded == pane.hit and pages is not None:
+            for page in message.missing:
+                self.session.want_page(pane.loaded, page, pages)
+
+    @on(PageDrawn)
+    def _page_drawn(self, message: PageDrawn) -> None:
+        self._send(message.sent)
+        self.query_one(PreviewPane).add_page(message)
+
+    def _send(self, sequences: str) -> None:
+        """Give the terminal what is not text, before the text that refers to it."""
+        if sequences and isinstance(self.app, HostApplication):
+            self.app.send(sequences)
+
+    def _terminal_is_back(self, _: object) -> None:
+        """Another program had the terminal: what it shows of pictures is sent anew."""
+        self.session.terminal_was_lent()
+        self.read_side()
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:
@@ -698,7 +734,8 @@ class SearchScreen(Screen[None]):
             self.session.want_explanation(hit)
         elif width := self.query_one(PreviewBody).text_width:
             snippet_width = self.query_one(ResultsList).snippet_width
-            self.session.want_preview(hit, width, snippet_width=snippet_width, as_written=self._as_written)
+            form = {"as_written": self._as_written, "turned": self._turned}
+            self.session.want_preview(hit, width, snippet_width=snippet_width, **form)
 
     def action_wider(self) -> None:
         self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
@@ -713,6 +750,17 @@ class SearchScreen(Screen[None]):
         self._as_written = not self._as_written
         self.query_one(StatusLine).say("preview as written" if self._as_written else "preview rendered")
         self.read_side()
+
+    def action_pages(self) -> None:
+        """Show the pages of PDFs as pictures, or their text."""
+        hit = self.query_one(ResultsList).selected
+        if hit is None or hit.type != "pdf" or hit.part:
+            self.query_one(StatusLine).say("only a PDF has pages to be shown as pictures")
+        elif self.settings.screen.pictures == "off":
+            self.query_one(StatusLine).say("pictures are off: screen.pictures")
+        else:
+            self._turned = not self._turned
+            self.read_side()
 
     def action_sizes(self) -> None:
         results = self.query_one(ResultsList)

@@ -8,6 +8,7 @@ was opened is left exactly once.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -25,6 +26,7 @@ from app.tui.messages import (
     Failed,
     IndexChanged,
     Learned,
+    PageDrawn,
     PreviewMade,
     RecentRead,
     SnippetsMade,
@@ -92,6 +94,8 @@ class Lane:
 if TYPE_CHECKING:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
+    from app.tui.pictures import Pictures
+    from app.tui.preview_rows import PagePictures
 
 CLOSING_SECONDS = 3.0
 """how long leaving the program waits for the last lesson to be kept"""
@@ -102,8 +106,20 @@ SNIPPET_SECONDS = 0.02
 class Session:
     """One user at one engine. All methods return at once; only the screen's thread calls them."""
 
-    def __init__(self, open_engine: Callable[[], Search], post: Callable[[Message], object]) -> None:
+    def __init__(
+        self,
+        open_engine: Callable[[], Search],
+        post: Callable[[Message], object],
+        *,
+        pictures: str = "off",
+        terminal: str = "",
+    ) -> None:
+        """`pictures` is a value of `screen.pictures`, `terminal` the name that the terminal gives itself."""
         self._open_engine = open_engine
+        self._pictures_wanted, self._terminal = pictures, terminal
+        self._pictures: Pictures | None = None
+        self._overtaken = threading.Event()
+        """set when the preview that is being made is no longer wanted"""
         self._post_to_screen = post
         self._engine: Search | None = None
         self._closed = False
@@ -154,11 +170,23 @@ class Session:
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
         self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
 
-    def want_preview(self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False) -> None:
+    def want_preview(
+        self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False, turned: bool = False
+    ) -> None:
         """The text of a hit in rows of `width` cells, and where in it the snippet of that width is."""
         if self.page is not None:
-            job = partial(self._make_preview, self.page, hit, width, snippet_width, as_written)
-            self._lanes["preview"].replace(job)
+            self._overtaken.set()
+            self._overtaken = threading.Event()
+            form = partial(self._make_preview, as_written=as_written, turned=turned, stop=self._overtaken)
+            self._lanes["preview"].replace(partial(form, self.page, hit, width, snippet_width))
+
+    def want_page(self, hit: Hit, page: int, pages: PagePictures) -> None:
+        """The picture of a page, counted from 0, of a document whose other pages are shown."""
+        self._lanes["preview"].put(partial(self._draw_page, hit, page, pages, self._overtaken))
+
+    def terminal_was_lent(self) -> None:
+        """Another program had the terminal, which holds no pictures any more."""
+        self._lanes["preview"].put(self._forget_pictures)
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
@@ -210,10 +238,13 @@ class Session:
             return
         self.leave()
         self.sequence += 1
+        self._overtaken.set()
         self._closed = True
         self._lanes["sync"].close(finish=False, seconds=0)  # what it has sent and not heard of, it will ask for again
         for name in ("search", "snippets", "preview"):
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
+        if self._pictures is not None:
+            self._pictures.close()
         self._lanes["record"].put(self._close_engine)
         self._lanes["record"].close(finish=True, seconds=CLOSING_SECONDS)
 
@@ -241,12 +272,36 @@ class Session:
             reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
             self.tell(SnippetsMade(page, made, reasons))
 
-    def _make_preview(self, page: ResultPage, hit: Hit, width: int, snippet_width: int, as_written: bool) -> None:
+    def _make_preview(
+        self, page: ResultPage, hit: Hit, width: int, snippet_width: int,
+        *, as_written: bool, turned: bool, stop: threading.Event,
+    ) -> None:  # fmt: skip
         if self._engine is not None:
             from app.tui.rendering import render  # what knows languages and formats is loaded for the first text
 
+            pictures = self._shown_pictures()
             preview = self._engine.preview(page, hit, snippet_width)
-            self.tell(PreviewMade(hit, preview, render(hit, preview, width, as_written=as_written)))
+            show = partial(pictures.show, hit.path, width, stop)
+            rows = render(hit, preview, width, as_written=as_written, turned=turned, show=show)
+            self.tell(PreviewMade(hit, preview, rows, pictures.take_unsent()))
+
+    def _draw_page(self, hit: Hit, page: int, pages: PagePictures, stop: threading.Event) -> None:
+        if not stop.is_set():
+            pictures = self._shown_pictures()
+            picture = pictures.show(hit.path, pages.width, stop, page, height=pages.page_height - 1)
+            self.tell(PageDrawn(hit, page, pages.width, picture.rows, pictures.take_unsent()))
+
+    def _shown_pictures(self) -> Pictures:
+        """Made for the first preview, for tmux may have to be asked."""
+        if self._pictures is None:
+            from app.tui.pictures import Pictures, way_of
+
+            self._pictures = Pictures(way_of(self._pictures_wanted, self._terminal, os.environ))
+        return self._pictures
+
+    def _forget_pictures(self) -> None:
+        if self._pictures is not None:
+            self._pictures.forget()
 
     def _explain(self, page: ResultPage, hit: Hit) -> None:
         if self._engine is not None:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings
 from app.tui.application import FoltrApp
-from app.tui.background_colour import TerminalBackground, ask_background
 from app.tui.keys import problems_of, usable
 from app.tui.parts import Background, Setup, StoredHistory
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
+from app.tui.terminal_traits import TerminalTraits, ask_terminal, places_pictures
 from indexer.text.printable import safe_line
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None, pickin
         problems=problems_of(settings.screen.keys),
         picking=picking,
         remembered=read_remembered(paths.data_dir) if settings.screen.remember else Remembered(),
-        background=_background(settings),
+        terminal=_terminal(settings),
     )
     app = FoltrApp(setup)
     code = show(app)
@@ -65,11 +65,14 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None, pickin
     return code
 
 
-def _background(settings: Settings) -> TerminalBackground:
+def _terminal(settings: Settings) -> TerminalTraits:
     """The terminal is asked only where the answer decides something."""
-    if settings.screen.theme != "auto" or "NO_COLOR" in os.environ:
-        return TerminalBackground()
-    return ask_background(os.environ)
+    if "auto" not in (settings.screen.theme, settings.screen.pictures) or "NO_COLOR" in os.environ:
+        return TerminalTraits()
+    traits = ask_terminal(os.environ)
+    if places_pictures(traits.name):  # ssh does not hand the variable on, and each of these has all colours
+        os.environ.setdefault("COLORTERM", "truecolor")
+    return traits
 
 
 def show(app: FoltrApp) -> int:

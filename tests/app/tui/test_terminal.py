@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import re
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
 import time
+import zlib
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from app.tui.terminal_traits import QUESTION
 
 LEFT = b"\x1b[?1049l"
 """leaves the alternate screen"""
@@ -42,6 +49,10 @@ indexing, history = Background(settings, paths), StoredHistory(settings, paths)
 setup = Setup(settings, paths.data_dir, Never, indexing, history, tuple, folder=sys.argv[1])
 raise SystemExit(show(Crashing(setup)))
 """
+
+
+KITTY = b"\x1bP>|kitty(0.35.2)\x1b\\\x1b[?62;c"
+"""its answers to what it is asked: its name, its attributes"""
 
 
 class Terminal:
@@ -127,3 +138,43 @@ def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str],
     said = terminal.output[terminal.output.rfind(LEFT) :]
     assert b"foltr-search: the screen failed: RuntimeError: a key\xef\xbf\xbd[31m too many" in said
     assert (b"Traceback" in said) == debug
+
+
+def test_kitty_shows_a_picture_as_it_is(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real index, a terminal that answers as kitty: it gets the points, then the cells that place them."""
+    for name in ("COLORTERM", "TMUX", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (255, 0, 0))
+    image.paste((0, 0, 255), (20, 0, 40, 40))
+    (tmp_path / "photos").mkdir()
+    image.save(tmp_path / "photos" / "lisbon.png")
+    program = [sys.executable, "-m", "app.cli"]
+    subprocess.run(
+        [*program, "index", "-q", str(tmp_path / "photos")], check=True, env={**os.environ, **environment}, timeout=180
+    )
+    terminal = Terminal(program, **environment | {"TERM": "xterm-kitty"})
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    try:
+        terminal.read_until(QUESTION)
+        os.write(terminal.master, KITTY)
+        terminal.read_until(b"indexed")
+        os.write(terminal.master, b"lisbon")
+        terminal.read_until(b"\xf4\x8e\xbb\xae\xcc\x8d\xcc\x85")
+        os.write(terminal.master, b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.process.kill()
+    assert terminal.is_restored
+    sent = re.search(rb"\x1b_Ga=T,U=1,i=(\d+),f=24,o=z,s=40,v=40,c=4,r=2,q=2,m=0;([^\x1b]*)\x1b", terminal.output)
+    assert sent is not None
+    assert zlib.decompress(b64decode(sent[2])) == image.tobytes()
+    number = int(sent[1])
+    colour = b"38;2;%d;%d;%d;" % (number >> 16, number >> 8 & 255, number & 255)
+    signs = (b"\xcc\x85", b"\xcc\x8d", b"\xcc\x8e", b"\xcc\x90")
+    for row in range(2):
+        cells = b"".join(b"\xf4\x8e\xbb\xae" + signs[row] + signs[column] for column in range(4))
+        place = terminal.output.find(cells, sent.end())
+        assert place > 0
+        assert colour in terminal.output[place - 60 : place]

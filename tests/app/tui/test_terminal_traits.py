@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from textual import events
 
-from app.tui.background_colour import (
+from app.tui.query_input import QueryInput
+from app.tui.terminal_traits import (
     QUESTION,
-    TerminalBackground,
-    ask_background,
+    TerminalTraits,
+    ask_terminal,
     is_light_colour,
+    places_pictures,
     understood,
     without_late_answers,
 )
-from app.tui.query_input import QueryInput
 
 Stages = Callable[..., Any]
 ATTRIBUTES = b"\x1b[?62;22c"
@@ -29,14 +30,16 @@ ATTRIBUTES = b"\x1b[?62;22c"
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\" + ATTRIBUTES, TerminalBackground(is_light=True)),
-        (b"\x1b]11;rgb:00/2b/36\x07" + ATTRIBUTES, TerminalBackground()),
-        (b"wi\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\n" + ATTRIBUTES + b"d", TerminalBackground(True, typed="wind")),
-        (ATTRIBUTES, TerminalBackground()),
+        (b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\" + ATTRIBUTES, TerminalTraits(is_light=True)),
+        (b"\x1b]11;rgb:00/2b/36\x07" + ATTRIBUTES, TerminalTraits()),
+        (b"wi\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\n" + ATTRIBUTES + b"d", TerminalTraits(True, typed="wind")),
+        (ATTRIBUTES, TerminalTraits()),
+        (b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES, TerminalTraits(name="kitty(0.35.2)")),
+        (b"a\x1b]11;rgb:f/f/f\x07\x1bP>|tmux 3.4\x07b" + ATTRIBUTES, TerminalTraits(True, typed="ab", name="tmux 3.4")),
     ],
 )
-def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: TerminalBackground) -> None:
-    """Light, dark, light while somebody types, and one that knows no colours; its modes are as they were."""
+def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: TerminalTraits) -> None:
+    """Light, dark, light while somebody types, one that knows no colours, two with a name; its modes as before."""
     master, slave = pty.openpty()
 
     def terminal() -> None:
@@ -50,7 +53,7 @@ def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: Te
     before = termios.tcgetattr(slave)
     thread = threading.Thread(target=terminal)
     thread.start()
-    found = ask_background({"TERM": "xterm"}, reading=slave, writing=slave)
+    found = ask_terminal({"TERM": "xterm"}, reading=slave, writing=slave)
     thread.join()
     assert found == expected
     assert termios.tcgetattr(slave) == before
@@ -61,10 +64,10 @@ def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: Te
 
 def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing hangs, and what comes later is known to be an answer."""
-    monkeypatch.setattr("app.tui.background_colour.SECONDS", 0.05)
+    monkeypatch.setattr("app.tui.terminal_traits.SECONDS", 0.05)
     master, slave = pty.openpty()
-    found = ask_background({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave)
-    assert found == TerminalBackground(is_light=True, is_late=True)
+    found = ask_terminal({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave)
+    assert found == TerminalTraits(is_light=True, is_late=True)
     os.close(master)
     os.close(slave)
 
@@ -72,8 +75,8 @@ def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monke
 def test_pipes_and_plain_terminals_are_not_asked() -> None:
     """No byte is written to them; the variable alone speaks."""
     reading, writing = os.pipe()
-    assert ask_background({"TERM": "xterm"}, reading=reading, writing=writing) == TerminalBackground()
-    assert ask_background({"TERM": "linux", "COLORFGBG": "15;0"}, reading=0, writing=writing) == TerminalBackground()
+    assert ask_terminal({"TERM": "xterm"}, reading=reading, writing=writing) == TerminalTraits()
+    assert ask_terminal({"TERM": "linux", "COLORFGBG": "15;0"}, reading=0, writing=writing) == TerminalTraits()
     assert not select.select([reading], [], [], 0)[0]
     os.close(reading)
     os.close(writing)
@@ -86,7 +89,7 @@ def test_pipes_and_plain_terminals_are_not_asked() -> None:
 def test_the_variable_names_the_background_last(variable: str, light: bool) -> None:
     """rxvt's COLORFGBG, where the terminal says nothing."""
     reading, writing = os.pipe()
-    assert ask_background({"COLORFGBG": variable, "TERM": "rxvt"}, reading=reading, writing=writing).is_light is light
+    assert ask_terminal({"COLORFGBG": variable, "TERM": "rxvt"}, reading=reading, writing=writing).is_light is light
     os.close(reading)
     os.close(writing)
 
@@ -100,14 +103,24 @@ def test_light_is_what_black_is_read_on() -> None:
 
 def test_a_key_of_the_cursor_is_not_typed_text() -> None:
     """What holds an escape sequence is thrown away whole."""
-    assert understood(b"\x1b[A" + ATTRIBUTES, False) == TerminalBackground()
+    assert understood(b"\x1b[A" + ATTRIBUTES, False) == TerminalTraits()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("kitty(0.28.0)", True), ("kitty(1.0.0)", True), ("kitty(0.27.9)", False), ("ghostty 1.1.0", True),
+     ("WezTerm 20240203-110809", False), ("Konsole 22.04", False), ("tmux 3.4", False), ("", False)],
+)  # fmt: skip
+def test_who_places_pictures_is_told_by_the_name(name: str, expected: bool) -> None:
+    """kitty since 0.28, and ghostty; those that answer kitty's query without knowing its characters do not."""
+    assert places_pictures(name) == expected
 
 
 async def test_a_late_answer_is_taken_out_of_the_box(stage: Stages) -> None:
     """It arrives as keys, one by one, between those of the user."""
     late = "]11;rgb:ffff/ffff/ffff\\"
-    assert without_late_answers(f"wi^{late}[?62;22cnd") == "wind"
-    one = stage(background=TerminalBackground(is_late=True))
+    assert without_late_answers(f"wi^{late}P>|XTerm(379)\\[?62;22cnd") == "wind"
+    one = stage(terminal=TerminalTraits(is_late=True))
     async with one.app.run_test(size=(120, 40)) as pilot:
         for character in f"wi{late}nd":
             one.app.post_message(events.Key(character, character))
@@ -117,7 +130,7 @@ async def test_a_late_answer_is_taken_out_of_the_box(stage: Stages) -> None:
 
 async def test_a_light_terminal_gets_the_light_theme_and_what_was_typed_is_asked(stage: Stages) -> None:
     """screen.theme is auto as shipped."""
-    one = stage(background=TerminalBackground(is_light=True, typed="wind"))
+    one = stage(terminal=TerminalTraits(is_light=True, typed="wind"))
     async with one.app.run_test(size=(120, 40)) as pilot:
         await one.until(pilot, lambda: one.asked == "wind")
         assert one.app.theme == "textual-light"

@@ -1,8 +1,12 @@
-"""Whether the terminal's background is light: asked by OSC 11 before the screen starts, else told by COLORFGBG.
+"""What the terminal is: whether its background is light (OSC 11, else COLORFGBG) and its name (XTVERSION).
 
-After the question comes one that every terminal answers (its attributes, DA1), so that one which does not know OSC 11
-is not waited for. Keys that were pressed meanwhile are given back. A terminal that answers neither in time may do so
-later: `without_late_answers` takes that out of what seems to have been typed.
+It is asked once, before the screen starts. After these questions comes one that every terminal answers (its
+attributes, DA1), so that one which does not know them is not waited for. Keys that were pressed meanwhile are given
+back. A terminal that does not answer in time may do so later: `without_late_answers` takes that out of what seems to
+have been typed.
+
+Whether it places pictures by characters cannot be asked: Konsole and WezTerm answer the query of kitty's protocol, and
+do not know the characters. So it is told by the name.
 """
 
 from __future__ import annotations
@@ -14,30 +18,35 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-QUESTION = b"\x1b]11;?\x1b\\\x1b[c"
+QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[c"
 SECONDS = 1.0
 """to wait for an answer; one over a slow line comes in a few tenths"""
 SILENT = ("", "dumb", "linux", "vt100", "vt220", "cons25")
-"""terminals that are not asked: they have no such colour, or no answers"""
+"""terminals that are not asked: they have neither such a colour nor a name, or no answers"""
 _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
+_NAME = re.compile(rb"\x1bP>\|([^\x07\x1b]*)(?:\x07|\x1b\\)")
 _ATTRIBUTES = re.compile(rb"\x1b\[\?[0-9;]*c")
-_LATE = re.compile(r"\^?\]11;rgba?:[0-9a-fA-F/]*\^?\\?|\[\?[0-9;]+c")
+_LATE = re.compile(r"\^?\]11;rgba?:[0-9a-fA-F/]*\^?\\?|P?>\|[\w .()+-]*\\?|\[\?[0-9;]+c")
+_KITTY = re.compile(r"kitty\((\d+)\.(\d+)")
+_KITTY_PLACES_SINCE = (0, 28)
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalBackground:
-    """What is known of the terminal."""
+class TerminalTraits:
+    """What is known of the terminal that the screen is shown on."""
 
     is_light: bool = False
     is_late: bool = False
     """it was asked and has not answered yet"""
     typed: str = ""
     """what was typed while it was asked"""
+    name: str = ""
+    """as it names itself, with its version: "kitty(0.35.2)", "tmux 3.4"; "" where it does not"""
 
 
-def ask_background(env: Mapping[str, str], *, reading: int = 0, writing: int = 1) -> TerminalBackground:
+def ask_terminal(env: Mapping[str, str], *, reading: int = 0, writing: int = 1) -> TerminalTraits:
     """Ask the terminal at these descriptors, where both are one; waits `SECONDS` at most."""
-    told = TerminalBackground(is_light=_told_by(env))
+    told = TerminalTraits(is_light=_told_by(env))
     if env.get("TERM", "") in SILENT or not (os.isatty(reading) and os.isatty(writing)):
         return told
     try:
@@ -55,13 +64,20 @@ def ask_background(env: Mapping[str, str], *, reading: int = 0, writing: int = 1
     return understood(answer, told.is_light)
 
 
-def understood(answer: bytes, told: bool) -> TerminalBackground:
-    """What an answer says; `told` where it names no colour."""
+def understood(answer: bytes, told: bool) -> TerminalTraits:
+    """What an answer says; `told` where it tells no colour."""
     colour, attributes = _COLOUR.search(answer), _ATTRIBUTES.search(answer)
-    rest = _ATTRIBUTES.sub(b"", _COLOUR.sub(b"", answer)).decode("utf-8", "ignore")
+    name = _NAME.search(answer)
+    rest = _ATTRIBUTES.sub(b"", _NAME.sub(b"", _COLOUR.sub(b"", answer))).decode("utf-8", "ignore")
     typed = "".join(character for character in rest if character.isprintable()) if "\x1b" not in rest else ""
     is_light = is_light_colour(*(part.decode("ascii") for part in colour.groups())) if colour else told
-    return TerminalBackground(is_light, attributes is None, typed)
+    return TerminalTraits(is_light, attributes is None, typed, name[1].decode("ascii", "ignore") if name else "")
+
+
+def places_pictures(name: str) -> bool:
+    """Whether the terminal of this name shows a picture where kitty's characters for its cells stand."""
+    kitty = _KITTY.match(name)
+    return name.startswith("ghostty") if kitty is None else (int(kitty[1]), int(kitty[2])) >= _KITTY_PLACES_SINCE
 
 
 def is_light_colour(red: str, green: str, blue: str) -> bool:

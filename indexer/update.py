@@ -22,7 +22,7 @@ import msgspec
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.files.changes import ChangePlan, Comparison, is_settled, reader_of
+from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
@@ -325,7 +325,7 @@ class Updater:
         Each file is compared as it is seen, and nothing is kept of one that is as it was.
         """
         catalogue = self.job.catalogue
-        comparison = Comparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
+        comparison = FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
         stamps, n_settled, n_seen = Stamps(catalogue, self.job.reader), 0, 0
         for item in crawl:
             if self.stop.is_set():
@@ -357,7 +357,7 @@ class Updater:
 
         def planned() -> ChangePlan:
             known = {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
-            comparison = Comparison(self.job.reader)
+            comparison = FileComparison(self.job.reader)
             for path, entry in seen.items():
                 comparison.see(entry, known.pop(path, None))
             return comparison.finish(known, unread=crawl.unread, empty=crawl.empty)

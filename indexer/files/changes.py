@@ -49,7 +49,7 @@ def is_settled(entry: FileEntry, stamp: Stamp) -> bool:
 
 
 @dataclass(slots=True)
-class Comparison:
+class FileComparison:
     """Makes the plan while files are seen, one after the other.
 
     A file is unchanged when its size, modification time, inode and ctime are; the device does not count, for a disk

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.files.changes import ChangePlan, Comparison, is_settled
+from indexer.files.changes import ChangePlan, FileComparison, is_settled
 from indexer.files.readings import FilesRead
 from indexer.storage.catalogue import UNREAD, Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
 from indexer.storage.stamps import Stamps
@@ -40,7 +40,7 @@ def plan_of(
     retry: bool = False,
     is_scan: bool = True,
 ) -> ChangePlan:
-    comparison, others = Comparison("1", retry_failures=retry, is_scan=is_scan), dict(old)
+    comparison, others = FileComparison("1", retry_failures=retry, is_scan=is_scan), dict(old)
     for seen in entries:
         comparison.see(seen, others.pop(seen.path, None))
     return comparison.finish(others, unread=unread, empty=empty or {})
@@ -187,7 +187,7 @@ def test_leaving_out_what_is_settled_changes_no_plan(retry: bool, tmp_path: Path
         return list(plan.readings), list(plan.touched), plan.removed, plan.kept, plan.n_unchanged
 
     whole = plan_of(*seen.values(), old=catalogue.known(), unread=["/f/1\udcff"], retry=retry)
-    short, stamps, n_settled = Comparison("1", retry_failures=retry, is_scan=True), Stamps(catalogue, "1"), 0
+    short, stamps, n_settled = FileComparison("1", retry_failures=retry, is_scan=True), Stamps(catalogue, "1"), 0
     for one in seen.values():
         stamp = stamps.find(one.path)
         if stamp is not None and is_settled(one, stamp):

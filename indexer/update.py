@@ -22,13 +22,15 @@ import msgspec
 from indexer.documents import FileEntry, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
-from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt, reader_of
+from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
+from indexer.files.readings import FilesRead, Readings
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import (
+    MAX_SKIPPED_ROWS,
     UNREAD,
     Batch,
     Catalogue,
@@ -37,8 +39,10 @@ from indexer.storage.catalogue import (
     compact,
     note_scan,
     note_update,
+    plain_errors,
 )
 from indexer.storage.index import Index, IndexWriter, lock_holder
+from indexer.storage.stamps import Stamps
 from indexer.text.printable import display_path
 
 Moves = list[tuple[str, str]]
@@ -93,9 +97,9 @@ class UpdateSession:
         self._batch = Batch()
         self._began = self._last_commit = time.monotonic()
         self._n_documents = 0
-        self._done: list[FilesRead] = []
+        self._n_done = self._n_new = 0
         self.moves: Moves = []
-        """files found under another path, after `run`"""
+        """files found under another path"""
 
     def reconcile(self) -> None:
         """After a kill or a loss: remove documents that only the index has, have those read again that it lacks."""
@@ -113,13 +117,8 @@ class UpdateSession:
         """Carry out `plan`; when `stop` is set, what was done until then is committed."""
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
-        # The newest files come first: they are the likeliest to be wanted while the rest is still being read.
-        # What failed before comes last.
-        again = self._read_again(plan.touched, stop)
-        readings = sorted(
-            (*plan.readings, *again), key=lambda reading: (reading.tries == 0, reading.entry.modified_ns), reverse=True
-        )
-        n_unchanged = plan.n_unchanged + len(plan.touched) - len(again)
+        n_unchanged = plan.n_unchanged + self._read_again(plan, stop)
+        readings = plan.readings
         self._read(readings, n_unchanged, stop)
         bulk = len(readings) >= BULK_FILES
         if bulk:
@@ -130,42 +129,46 @@ class UpdateSession:
             self._catalogue.commit(self._batch, generation=self._writer.generation)
         if optimize and not stop.is_set():
             self._optimize()
-        return self._summary(plan, n_unchanged, stopped=len(self._done) < len(readings))
+        return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
-    def _read_again(self, touched: list[FilesRead], stop: threading.Event) -> list[FilesRead]:
-        """Those whose content has changed; of the others the new ctime is noted."""
-        changed: list[FilesRead] = []
-        for reading in touched:
+    def _read_again(self, plan: ChangePlan, stop: threading.Event) -> int:
+        """Have the touched files read whose content has changed; of the others, so many, the new ctime is noted."""
+        n_same = 0
+        for reading in plan.touched:
             if stop.is_set() or fingerprint(reading.entry.path) != reading.digest or reading.file_id is None:
-                changed.append(reading)
+                plan.readings.append(reading)
             else:
                 self._batch.touched.append((reading.entry.changed_ns, reading.file_id))
-        return changed
+                n_same += 1
+        return n_same
 
-    def _read(self, readings: list[FilesRead], n_unchanged: int, stop: threading.Event) -> None:
-        by_path = {reading.entry.path: reading for reading in readings}
-        to_read = [reading.entry for reading in readings if not reading.entry.unread]
+    def _read(self, readings: Readings, n_unchanged: int, stop: threading.Event) -> None:
         merge = len(readings) < BULK_FILES
-        self._meter.begin(
-            "indexing",
-            n_done=n_unchanged,
-            n_total=n_unchanged + len(readings),
-            bytes_total=sum(entry.size for entry in to_read),
-        )
-        for reading in readings:
-            if reading.entry.unread:
-                self._store_name(reading)
-        for entry, outcome in self._pool.run(to_read, stop):
-            self._store(by_path[entry.path], outcome)
+        n_total = n_unchanged + len(readings)
+        self._meter.begin("indexing", n_done=n_unchanged, n_total=n_total, bytes_total=readings.n_bytes)
+        for reading in readings.named():
+            self._store_name(reading)
+            self._commit_if_due(merge=merge)
+        ahead: dict[str, FilesRead] = {}
+
+        def entries() -> Iterator[FileEntry]:
+            for reading in readings.read():
+                ahead[reading.entry.path] = reading
+                yield reading.entry
+
+        for entry, outcome in self._pool.run(entries(), stop):
+            self._store(ahead.pop(entry.path), outcome)
             if stop.is_set():
                 return
-            policy, now = self._job.commits, time.monotonic()
-            if policy.is_due(
-                began=self._began, last=self._last_commit, now=now,
-                n_postings=self._writer.pending_postings, n_text_bytes=self._batch.n_text_bytes,
-            ):  # fmt: skip
-                self._commit(merge=merge)
-                self._meter.begin("indexing")
+            self._commit_if_due(merge=merge)
+
+    def _commit_if_due(self, *, merge: bool) -> None:
+        if self._job.commits.is_due(
+            began=self._began, last=self._last_commit, now=time.monotonic(),
+            n_postings=self._writer.pending_postings, n_text_bytes=self._batch.n_text_bytes,
+        ):  # fmt: skip
+            self._commit(merge=merge)
+            self._meter.begin("indexing")
 
     def _store_name(self, reading: FilesRead) -> None:
         """Store a file of which nothing is read but its name."""
@@ -174,7 +177,13 @@ class UpdateSession:
         stored = StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
         self._add(stored, (prepare_name(entry.path),))
         self._meter.count(entry.path, 0, entry.unread if entry.failure else "")
-        self._done.append(reading)
+        self._note_done(reading)
+
+    def _note_done(self, reading: FilesRead) -> None:
+        self._n_done += 1
+        self._n_new += reading.file_id is None
+        if reading.old_path:
+            self.moves.append((reading.old_path, reading.entry.path))
 
     def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
         entry, reader = reading.entry, reader_of(reading.entry, self._job.reader)
@@ -196,7 +205,7 @@ class UpdateSession:
             self._meter.count(entry.path, entry.size, "" if is_named else reason)
         else:
             self._meter.count(entry.path, entry.size)
-        self._done.append(reading)
+        self._note_done(reading)
 
     def _file_id(self, reading: FilesRead) -> int:
         """The number of the file; the documents that it had go."""
@@ -239,13 +248,10 @@ class UpdateSession:
         compact(self._job.catalogue)
 
     def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
-        done = self._done
-        self.moves = [(reading.old_path, reading.entry.path) for reading in done if reading.old_path]
-        n_new = sum(1 for reading in done if reading.file_id is None)
         return UpdateSummary(
-            n_new=n_new,
+            n_new=self._n_new,
             n_moved=len(self.moves),
-            n_changed=len(done) - n_new - len(self.moves),
+            n_changed=self._n_done - self._n_new - len(self.moves),
             n_removed=len(plan.removed),
             n_failed=self._meter.now.n_failed,
             n_unchanged=n_unchanged,
@@ -267,7 +273,8 @@ def disk_errors(folder: Path) -> Iterator[None]:
         raise IndexerError(f"the disk is full: {folder} cannot grow; what was committed before is kept") from error
 
 
-Planning = Callable[[], ChangePlan]
+Planning = Callable[[], ChangePlan | None]
+"""what is to be done; None when it was stopped before that was known"""
 
 
 def _nothing(*_: object) -> None:
@@ -293,30 +300,50 @@ class Updater:
         """
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
         meter.begin("scanning")
-        crawl = Crawl(self.job.roots, self.job.rules)
-        survey, skipped = Survey(unread=crawl.unread, empty=crawl.empty), list[Skipped]()
-        for item in crawl:
-            if isinstance(item, Skipped):
-                skipped.append(item)
-            else:
-                survey.files[item.path] = item
-                meter.seen(len(survey.files))
-            if self.stop.is_set():
-                return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
-        self.folders = crawl.folders
+        crawl, skipped = Crawl(self.job.roots, self.job.rules), list[Skipped]()
 
-        def planned() -> ChangePlan:
-            job = self.job
-            left, others, n_unchanged = in_doubt(survey, job.catalogue.stamps(job.reader))
-            known = job.catalogue.known_of(others)
-            plan = compare(left, known, reader=job.reader, retry_failures=retry_failures, is_scan=True)
-            plan.n_unchanged += n_unchanged
-            return plan
+        def planned() -> ChangePlan | None:
+            nonlocal crawl
+            crawl = Crawl(self.job.roots, self.job.rules)
+            skipped.clear()
+            with plain_errors(self.job.catalogue.path):
+                return self._compared(crawl, skipped, meter, retry_failures=retry_failures)
 
         summary = self._apply(planned, meter, optimize=optimize)
+        if summary is None:
+            return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
+        self.folders = crawl.folders
         note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
         note_update(self.job.catalogue, self.job.catalogue.suspects())
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
+
+    def _compared(
+        self, crawl: Crawl, skipped: list[Skipped], meter: Meter, *, retry_failures: bool
+    ) -> ChangePlan | None:
+        """The plan of a whole scan; None when it was stopped. What it passes over is added to `skipped`, up to a bound.
+
+        Each file is compared as it is seen, and nothing is kept of one that is as it was.
+        """
+        catalogue = self.job.catalogue
+        comparison = FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
+        stamps, n_settled, n_seen = Stamps(catalogue, self.job.reader), 0, 0
+        for item in crawl:
+            if self.stop.is_set():
+                return None
+            if isinstance(item, Skipped):
+                if len(skipped) < MAX_SKIPPED_ROWS:
+                    skipped.append(item)
+                continue
+            n_seen += 1
+            if n_seen % 100 == 0:
+                meter.seen(n_seen)
+            stamp = stamps.find(item.path)
+            if stamp is not None and is_settled(item, stamp):
+                n_settled += 1
+            else:
+                comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
+        comparison.plan.n_unchanged += n_settled
+        return comparison.finish(catalogue.known_of(stamps.others()), unread=crawl.unread, empty=crawl.empty)
 
     def update(self, paths: Iterable[str]) -> UpdateSummary:
         """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
@@ -326,31 +353,37 @@ class Updater:
         """
         wanted = outermost(os.path.dirname(path) if path.endswith(IGNORE_FILES) else path for path in paths)
         crawl = Crawl(self.job.roots, self.job.rules)
-        survey = Survey(unread=crawl.unread, empty=crawl.empty)
-        for path in wanted:
-            survey.files.update((item.path, item) for item in crawl.below(path) if isinstance(item, FileEntry))
+        seen = {item.path: item for path in wanted for item in crawl.below(path) if isinstance(item, FileEntry)}
 
         def planned() -> ChangePlan:
             known = {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
-            return compare(survey, known, reader=self.job.reader)
+            comparison = FileComparison(self.job.reader)
+            for path, entry in seen.items():
+                comparison.see(entry, known.pop(path, None))
+            return comparison.finish(known, unread=crawl.unread, empty=crawl.empty)
 
         self.folders = crawl.folders
-        summary = self._apply(planned, Meter(self.on_progress, generation=self.job.catalogue.generation))
+        meter = Meter(self.on_progress, generation=self.job.catalogue.generation)
+        summary = self._apply(planned, meter) or UpdateSummary()
         if summary.changed_anything or set(wanted) & set(self.job.catalogue.suspects()):
             note_update(self.job.catalogue, wanted)
         return summary
 
-    def _apply(self, planned: Planning, meter: Meter, *, optimize: bool = False) -> UpdateSummary:
+    def _apply(self, planned: Planning, meter: Meter, *, optimize: bool = False) -> UpdateSummary | None:
         job = self.job
         index = Index.open(job.index)
         before = (index.generation, job.catalogue.generation)
         plan = planned()
+        if plan is None:
+            return None
         if plan or optimize or before[0] != before[1]:
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
                 if before != (writer.generation, job.catalogue.generation) or before[0] != before[1]:
                     plan = planned()  # another process was at work before the lock was ours, or there was loss to mend
+                if plan is None:
+                    return None
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
             if session.moves:
                 self.on_moves(session.moves)

@@ -33,6 +33,8 @@ class DataSource:
     """of the documents of those files"""
     is_own: bool = False
     """a program's own store: it is not opened unless the source is named"""
+    parts: tuple[str, ...] = ()
+    """what those paths hold, where they end as many files do"""
 
 
 _FIREFOX = (
@@ -82,15 +84,16 @@ _ALL = (
     ),
     DataSource(
         "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
-        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=(".txt",), type="chat",
+        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=("_chat.txt",),
+        type="chat", parts=("WhatsApp Chat with",),
     ),
     DataSource(
         "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$",
         ends=("result.json",), type="chat",
     ),
     DataSource(
-        "slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$", ends=(".zip",),
-        type="chat",
+        "slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$",
+        type="chat", parts=("Slack export",),
     ),
     DataSource(
         "discord", "the messages of Discord's data package, unpacked or not",
@@ -103,12 +106,19 @@ SOURCES: dict[str, DataSource] = {source.name: source for source in _ALL}
 """By name."""
 
 _ENDS = tuple(end for source in _ALL for end in source.ends)
+_PARTS = tuple(part for source in _ALL for part in source.parts)
 _ANY = re.compile("|".join(f"(?P<{source.name}>{source.files})" for source in _ALL if source.files))
 
 
 def source_of(path: str) -> DataSource | None:
     """The source whose own reader reads the file at `path`; None for an ordinary file."""
-    found = _ANY.search(path) if path.endswith(_ENDS) else None
+    if not path.endswith(_ENDS):
+        for part in _PARTS:
+            if part in path:
+                break
+        else:
+            return None
+    found = _ANY.search(path)
     return SOURCES[found.lastgroup] if found is not None and found.lastgroup else None
 
 

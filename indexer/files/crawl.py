@@ -205,42 +205,48 @@ class Crawl:
         return Skipped(root, "special", "not a regular file or a folder")
 
     def _walk(self, top: Folder) -> Iterator[FileEntry | Skipped]:
-        pending = [top]
-        while pending:
-            folder = pending.pop()
-            first = self._seen.get((folder.device, folder.inode))
-            if first is not None and folder.inode:
-                if first != folder.path and folder.path not in self.roots:
-                    yield Skipped(folder.path, "loop", f"the same folder as {first}")
-                continue
-            self._seen[folder.device, folder.inode] = folder.path
-            try:
-                with os.scandir(folder.path) as listing:
-                    entries = list(listing)
-            except OSError as error:
-                self.unread.append(folder.path)
-                yield Skipped(folder.path, "unreadable", reason(error))
-                continue
-            self.folders.append(folder.path)
-            if not entries:
-                self.empty[folder.path] = folder.device
-            yield from self._entries(folder, entries, pending)
+        """Everything below `top`, files in the order of their paths' bytes."""
+        open_ones = [self._listed(top)]
+        while open_ones:
+            for found in open_ones[-1]:
+                if isinstance(found, Folder):
+                    open_ones.append(self._listed(found))
+                    break
+                yield found
+            else:
+                open_ones.pop()
 
-    def _entries(
-        self, folder: Folder, entries: Sequence[Entry], pending: list[Folder]
-    ) -> Iterator[FileEntry | Skipped]:
+    def _listed(self, folder: Folder) -> Iterator[FileEntry | Folder | Skipped]:
+        first = self._seen.get((folder.device, folder.inode))
+        if first is not None and folder.inode:
+            if first != folder.path and folder.path not in self.roots:
+                yield Skipped(folder.path, "loop", f"the same folder as {first}")
+            return
+        self._seen[folder.device, folder.inode] = folder.path
+        try:
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=_in_paths)
+        except OSError as error:
+            self.unread.append(folder.path)
+            yield Skipped(folder.path, "unreadable", reason(error))
+            return
+        self.folders.append(folder.path)
+        if not entries:
+            self.empty[folder.path] = folder.device
+        yield from self._entries(folder, entries)
+
+    def _entries(self, folder: Folder, entries: Sequence[Entry]) -> Iterator[FileEntry | Folder | Skipped]:
         types: Counter[str] = Counter()
         for entry in entries:
             try:
                 found = self._visit(folder, entry)
             except OSError as error:
                 found = Skipped(entry.path, "unreadable", reason(error))
-            if isinstance(found, Folder):
-                linked = self.rules.follow_symlinks and entry.is_symlink()
-                (self._links if linked else pending).append(found)
+            if isinstance(found, Folder) and self.rules.follow_symlinks and entry.is_symlink():
+                self._links.append(found)
             elif isinstance(found, Skipped) and found.rule == "type":
                 types["." + extension(entry.name)] += 1
-            elif found is not None:
+            else:
                 yield found
         if types:
             self.by_rule["type"] += types.total()
@@ -296,8 +302,22 @@ class Crawl:
             return Skipped(entry.path, failure or "type", unread)
         changed_ns = status.st_ctime_ns if _KEEPS_CHANGES else 0
         inode = status.st_ino & _INODE_BITS
-        return FileEntry(entry.path, size, status.st_mtime_ns, status.st_dev, inode, changed_ns, unread, failure,
-                         source.name if source is not None and is_named else "")
+        return FileEntry(
+            entry.path,
+            size,
+            status.st_mtime_ns,
+            status.st_dev,
+            inode,
+            changed_ns,
+            unread,
+            failure,
+            source.name if source is not None and is_named else "",
+        )
+
+
+def _in_paths(entry: os.DirEntry[str]) -> str:
+    """The name as it stands in the paths of what is listed: they are to come in their order."""
+    return entry.name + os.sep if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 _KEEPS_CHANGES = os.name != "nt"

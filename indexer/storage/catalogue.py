@@ -268,12 +268,6 @@ class KnownFile(NamedTuple):
     """how often in a row it was read and failed"""
 
 
-Stamp = tuple[bytes, int, int, int, int, int]
-"""(path, size, modified_ns, inode, changed_ns, mark) of one file; the mark is 0 where more must be asked"""
-BY_NAME = 2
-"""the mark of a file that is not read, as it was indexed; 1 of one that was"""
-
-
 @dataclass(frozen=True, slots=True)
 class FileRow:
     """All that is known of one file."""
@@ -476,17 +470,6 @@ class Catalogue:
             query = f"SELECT {_KNOWN} FROM files WHERE path = ?"
             rows = [(path, self.connection.execute(query, (os.fsencode(path),)).fetchone()) for path in paths]
         return {path: KnownFile(*row[1:]) for path, row in rows if row is not None}
-
-    def stamps(self, reader: str) -> Iterator[Stamp]:
-        """All files, as cheaply as it goes; nothing of those marked is left to do for `reader` while they stay so."""
-        query = (
-            "SELECT path, size, modified_ns, inode, changed_ns, CASE"
-            f" WHEN instr(reader, '{AS_SOURCE}') THEN 0"
-            " WHEN state = 'indexed' OR (state = 'named' AND reader = ? AND kind = '') THEN 1"
-            f" WHEN reader = '{UNREAD}' AND state <> 'pending' THEN {BY_NAME} ELSE 0 END FROM files"
-        )
-        with plain_errors(self.path):
-            yield from self.connection.execute(query, (reader,))
 
     def paths(self) -> list[str]:
         """All files."""

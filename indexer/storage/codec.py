@@ -28,14 +28,18 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Ints, Rows, decode, gather
+from indexer.postings import Bytes, Ints, Mask, Rows, decode, gather
 from indexer.schema import TEXT_FIELDS
-from indexer.storage.columns import Chosen, mapped_columns, write_columns
+from indexer.storage.columns import Chosen, mapped_columns, pieces_of, write_columns
 from indexer.text.spelling import TermList
 
 EXTENSIONS = (".doc", ".trm", ".pst")
 WIDTHS = ("", "<u1", "<u2", "<u4")
 """the array types that the byte before a posting list names, two bits each; the first is an array of ones or none"""
+_N_BYTES = np.array([0, 1, 2, 4])
+"""of a number of each of these types"""
+_TERM_BYTES = 16
+"""that a term counts for beside its posting list when runs are cut"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +234,7 @@ class SegmentFiles:
             return running + firsts.repeat(np.diff(ends, prepend=0)), ends
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
-        try:  # not `damage_named`: merging comes here for every term
+        try:  # not `damage_named`: a query comes here for every term
             docs, tf, sizes, at = self._arrays(field, i)
             if docs[-1] >= len(self.documents):
                 raise IndexError(f"there is no document {docs[-1]}")
@@ -254,25 +258,47 @@ class SegmentFiles:
         return np.cumsum(arrays[0]), tf, arrays[2], at
 
     def field_lists(self, field: str, start: int, stop: int) -> FieldLists:
-        """All postings of the terms number `start` to before `stop`, for merging."""
-        nothing: Ints = np.zeros(0, dtype=np.int64)
-        docs, tfs, lengths = [nothing], [nothing], [nothing]
-        positions: list[bytes] = []
-        offsets = self._tables[field].offsets[start : stop + 1].tolist()
-        for i in range(start, stop):
-            ids, tf, sizes, at = self._read(field, i)
-            docs.append(ids)
-            tfs.append(tf)
-            lengths.append(sizes if sizes.size else np.zeros(ids.size, dtype=np.int64))
-            positions.append(self._postings[at : offsets[i - start + 1]])
-        return FieldLists(
-            self.all_terms(field, start, stop),
-            self._tables[field].df[start:stop].astype(np.int64),
-            np.concatenate(docs),
-            np.concatenate(tfs),
-            np.concatenate(lengths),
-            np.frombuffer(b"".join(positions), dtype=np.uint8),
-        )
+        """All postings of the terms number `start` to before `stop`, for merging; read with array work alone."""
+        table = self._tables[field]
+        offsets = table.offsets[start : stop + 1].astype(np.int64)
+        df = table.df[start:stop].astype(np.int64)
+        with damage_named(self.name):
+            code = self._code[offsets[0] : offsets[-1]]
+            flags = code[offsets[:-1] - offsets[0]]
+            widths = [_N_BYTES[flags >> shift & 3] for shift in (0, 2, 4)]
+            starts = [offsets[:-1] - offsets[0] + 1]
+            for width in widths:
+                starts.append(starts[-1] + width * df)
+            sizes = offsets[1:] - offsets[0] - starts[3]
+            if (sizes < 0).any() or not widths[0].all():
+                raise ValueError(f"posting lists of the field {field!r} are longer than they may be")
+            gaps, tf, lengths = (_read_numbers(code, *one, df) for one in zip(starts[:3], widths, strict=True))
+            ends = df.cumsum()
+            docs = gaps.cumsum()
+            docs -= (docs[ends - df] - gaps[ends - df]).repeat(df)
+            if (last := int(docs.max(initial=-1))) >= len(self.documents):
+                raise IndexError(f"there is no document {last}")
+            if (np.add.reduceat(lengths, ends - df) != sizes).any():
+                raise ValueError(f"positions of the field {field!r} are not as long as they say")
+            tf[(widths[1] == 0).repeat(df)] = 1
+            return FieldLists(self.all_terms(field, start, stop), df, docs, tf, lengths, gather(code, starts[3], sizes))
+
+    def forget_read(self, field: str, start: int, stop: int) -> None:
+        """Have the system take back the memory that holds the posting lists number `start` to before `stop`."""
+        if isinstance(self._postings, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            offsets = self._tables[field].offsets
+            first = int(offsets[start]) // mmap.PAGESIZE * mmap.PAGESIZE
+            if size := int(offsets[stop]) - first:
+                self._postings.madvise(mmap.MADV_DONTNEED, first, size)
+
+    def runs(self, field: str, n_bytes: int) -> Ints:
+        """Numbers of terms that cut the field's posting lists into runs of about `n_bytes`, their terms included."""
+        if field not in self._tables:
+            return np.zeros(0, dtype=np.int64)
+        offsets = self._tables[field].offsets[:-1].astype(np.int64)
+        weights = offsets - offsets[:1] + _TERM_BYTES * np.arange(offsets.size)
+        cuts = np.arange(n_bytes, int(weights.max(initial=0)), n_bytes)
+        return np.unique(np.searchsorted(weights, cuts))
 
 
 def _mapped(path: Path) -> mmap.mmap | bytes:
@@ -282,18 +308,12 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def narrow(values: Ints) -> tuple[int, bytes]:
-    """The index in WIDTHS of the narrowest array that holds `values`, and its bytes."""
-    top = int(values.max()) if values.size else 0
-    width = 1 if top < 1 << 8 else 2 if top < 1 << 16 else 3
-    return width, values.astype(WIDTHS[width]).tobytes()
-
-
 def write_segment(
     folder: Path, name: str, *, documents: Rows | Chosen, fields: Mapping[str, Iterable[FieldLists]]
 ) -> None:
     """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
-    header = Header({}, {f: int(documents[f"n_{f}"].sum(dtype=np.int64)) for f in TEXT_FIELDS})
+    lengths = {field: pieces_of(documents, f"n_{field}") for field in TEXT_FIELDS}
+    header = Header({}, {field: sum(int(n.sum(dtype=np.int64)) for n in own) for field, own in lengths.items()})
     tables: list[bytes] = []
     with open(folder / f"{name}.pst", "wb", opener=private) as postings:
         for field, runs in fields.items():
@@ -313,41 +333,80 @@ def private(path: str, flags: int) -> int:
 
 
 def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[FieldTable, bytes]:
-    nothing: Ints = np.zeros(0, dtype=np.int64)
-    ends, df, cf = [nothing], [nothing], [nothing]
+    nothing = np.zeros(0, dtype="<u4")
+    lengths, df, cf = [nothing], [nothing], [nothing]
     texts: list[bytes] = []
     offsets = [np.array([postings.tell()])]
     for lists in runs:
-        blobs = _posting_blobs(lists)
-        if not blobs:
+        if not lists.terms:
             continue
-        offsets.append(postings.tell() + np.cumsum(np.fromiter(map(len, blobs), dtype=np.int64, count=len(blobs))))
-        postings.writelines(blobs)
-        ends.append(np.fromiter(map(len, lists.terms), dtype=np.int64, count=len(lists.terms)))
-        df.append(lists.df)
-        cf.append(np.add.reduceat(lists.tf.astype(np.int64), np.cumsum(lists.df) - lists.df))
+        code, ends = _posting_bytes(lists)
+        offsets.append(postings.tell() + ends)
+        postings.write(code.data)
+        lengths.append(np.fromiter(map(len, lists.terms), dtype="<u4", count=len(lists.terms)))
+        df.append(lists.df.astype("<u4"))
+        cf.append(np.add.reduceat(lists.tf, lists.df.cumsum() - lists.df, dtype=np.int64).astype("<u4"))
         texts.append(b"".join(lists.terms))
-    arrays = [np.cumsum(np.concatenate(ends)), np.concatenate(df), np.concatenate(cf)]
-    text = b"".join(texts)
-    columns = b"".join(column.astype("<u4").tobytes() for column in arrays)
-    return FieldTable(arrays[0].size, len(text)), columns + np.concatenate(offsets).astype("<u8").tobytes() + text
+    text_ends, text = np.concatenate(lengths).cumsum(dtype="<u4"), b"".join(texts)
+    columns = b"".join(column.tobytes() for column in (text_ends, np.concatenate(df), np.concatenate(cf)))
+    return FieldTable(text_ends.size, len(text)), columns + np.concatenate(offsets).astype("<u8").tobytes() + text
 
 
-def _posting_blobs(lists: FieldLists) -> list[bytes]:
-    ends = np.cumsum(lists.df)
-    starts = ends - lists.df
+def _posting_bytes(lists: FieldLists) -> tuple[Bytes, Ints]:
+    """The posting lists of all terms, one after the other, and where each ends among them [n_terms]."""
+    df = lists.df
+    firsts = df.cumsum() - df
     gaps = np.diff(lists.docs, prepend=0)
-    gaps[starts] = lists.docs[starts]
-    position_ends = np.cumsum(lists.position_lengths)
-    first_byte = (position_ends[starts] - lists.position_lengths[starts]).tolist() if starts.size else []
-    last_byte = position_ends[ends - 1].tolist() if starts.size else []
-    positions = lists.positions.tobytes()
-    blobs: list[bytes] = []
-    for start, end, first, last in zip(starts.tolist(), ends.tolist(), first_byte, last_byte, strict=True):
-        gap_width, gap_bytes = narrow(gaps[start:end])
-        tf = lists.tf[start:end]
-        tf_width, tf_bytes = (0, b"") if tf[0] == 1 and tf.max() == 1 else narrow(tf)
-        size_width, size_bytes = narrow(lists.position_lengths[start:end]) if last > first else (0, b"")
-        flags = gap_width | tf_width << 2 | size_width << 4
-        blobs.append(b"".join((bytes((flags,)), gap_bytes, tf_bytes, size_bytes, positions[first:last])))
-    return blobs
+    gaps[firsts] = lists.docs[firsts]
+    n_positions = np.add.reduceat(lists.position_lengths, firsts, dtype=np.int64)
+    kinds = [_kinds(gaps, firsts), _kinds(lists.tf, firsts), _kinds(lists.position_lengths, firsts)]
+    kinds[1][np.maximum.reduceat(lists.tf, firsts) == 1] = 0
+    kinds[2][n_positions == 0] = 0
+    widths = [_N_BYTES[kind] for kind in kinds]
+    ends = (1 + df * (widths[0] + widths[1] + widths[2]) + n_positions).cumsum()
+    code: Bytes = np.empty(int(ends[-1]), dtype=np.uint8)
+    at = np.concatenate(([0], ends[:-1]))
+    code[at] = kinds[0] | kinds[1] << 2 | kinds[2] << 4
+    at += 1
+    for values, width in zip((gaps, lists.tf, lists.position_lengths), widths, strict=True):
+        _write_numbers(code, at, width, df, values)
+        at += width * df
+    shifts = at - (n_positions.cumsum() - n_positions)
+    code[shifts.repeat(n_positions) + np.arange(lists.positions.size)] = lists.positions
+    return code, ends
+
+
+def _kinds(values: Ints, firsts: Ints) -> Ints:
+    """For each run of `values` that begins at one of `firsts` the index in WIDTHS of the narrowest array for it."""
+    top = np.maximum.reduceat(values, firsts)
+    return 1 + (top >= 1 << 8).astype(np.int64) + (top >= 1 << 16)
+
+
+def _places(at: Ints, widths: Ints, counts: Ints) -> Iterator[tuple[int, Mask, Ints]]:
+    """Where the numbers of runs of `counts` numbers, each of `widths` bytes and stored from `at` on, begin: for each
+    width that there is, which of all numbers have it and where these begin."""
+    for width in (1, 2, 4):
+        own = widths == width
+        if own.any():
+            n = counts[own]
+            ranks = np.arange(int(n.sum())) - (n.cumsum() - n).repeat(n)
+            yield width, own.repeat(counts), at[own].repeat(n) + width * ranks
+
+
+def _read_numbers(code: Bytes, at: Ints, widths: Ints, counts: Ints) -> Ints:
+    """The numbers of all runs (see `_places`), 0 where a run has no width."""
+    values: Ints = np.zeros(int(counts.sum()), dtype=np.int64)
+    for width, own, places in _places(at, widths, counts):
+        found = code[places].astype(np.int64)
+        for i in range(1, width):
+            found |= code[places + i].astype(np.int64) << 8 * i
+        values[own] = found
+    return values
+
+
+def _write_numbers(code: Bytes, at: Ints, widths: Ints, counts: Ints, values: Ints) -> None:
+    """Put `values` where `_read_numbers` reads them."""
+    for width, own, places in _places(at, widths, counts):
+        parts = values[own].astype(f"<u{width}").view(np.uint8).reshape(-1, width)
+        for i in range(width):
+            code[places + i] = parts[:, i]

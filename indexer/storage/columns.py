@@ -6,7 +6,7 @@ array that can be mapped. Columns of several segments are joined when they are f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,6 +18,10 @@ NAMES: tuple[str, ...] = tuple(
     sorted(DOCUMENT.names or (), key=lambda name: (-DOCUMENT[name].base.itemsize, DOCUMENT[name].itemsize))
 )
 """in the order in which they stand on disk"""
+
+
+_BLOCK = 50_000
+"""documents whose columns are copied at a time"""
 
 
 class Columns:
@@ -56,13 +60,16 @@ class Columns:
 
 
 class Chosen:
-    """The columns of those documents of several segments that `kept` [n_segments][n_documents] names."""
+    """The columns of those documents of several segments that `kept` [n_segments][n_documents] names, in pieces."""
 
     def __init__(self, parts: Sequence[Columns], kept: Sequence[Mask]) -> None:
         self._parts, self._kept = parts, kept
 
-    def __getitem__(self, name: str) -> Column:
-        return np.concatenate([part[name][kept] for part, kept in zip(self._parts, self._kept, strict=True)])
+    def pieces(self, name: str) -> Iterator[Column]:
+        """One column, at most _BLOCK documents at a time."""
+        for part, kept in zip(self._parts, self._kept, strict=True):
+            for i in range(0, kept.size, _BLOCK):
+                yield part[name][i : i + _BLOCK][kept[i : i + _BLOCK]]
 
 
 def mapped_columns(data: Any) -> Columns:
@@ -80,7 +87,13 @@ def mapped_columns(data: Any) -> Columns:
     return Columns([columns], [n])
 
 
+def pieces_of(documents: Mapping[str, Column] | Rows | Columns | Chosen, name: str) -> Iterable[Column]:
+    """One column, in one piece or in several."""
+    return documents.pieces(name) if isinstance(documents, Chosen) else [documents[name]]
+
+
 def write_columns(file: BinaryIO, documents: Mapping[str, Column] | Rows | Columns | Chosen) -> None:
     """Write a .doc file, one column at a time."""
     for name in NAMES:
-        file.write(np.ascontiguousarray(documents[name], dtype=DOCUMENT[name].base).data)
+        for piece in pieces_of(documents, name):
+            file.write(np.ascontiguousarray(piece, dtype=DOCUMENT[name].base).data)

@@ -13,15 +13,27 @@ from indexer.storage.codec import FieldLists, SegmentFiles
 
 _BLOCK = 100_000
 """postings whose positions are moved at a time, which bounds the memory of the index arrays"""
-_RUN = 4_000
-"""terms of the largest segment that are merged at a time"""
+_RUN_BYTES = 1 << 20
+"""of the posting lists of the largest segment that are merged at a time"""
+
+
+class _Numbers(dict[Any, int]):
+    """Term -> its number; an unseen one gets the next."""
+
+    def __missing__(self, term: object) -> int:
+        number = self[term] = len(self)
+        return number
+
+    def of(self, terms: Sequence[object]) -> npt.NDArray[np.int32]:
+        """The numbers of `terms` [n]."""
+        return np.fromiter(map(self.__getitem__, terms), dtype=np.int32, count=len(terms))
 
 
 class FieldBuffer:
     """Collects one field's postings of many documents, as arrays."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
+        self._numbers = _Numbers()
         self._terms: list[npt.NDArray[np.int32]] = []
         self._docs: list[tuple[int, int]] = []
         self._tf: list[bytes] = []
@@ -33,11 +45,8 @@ class FieldBuffer:
         """Append one document's field; `doc` grows from call to call."""
         if not field.terms:
             return
-        numbers = self._numbers
         terms = field.terms.split("\n")
-        self._terms.append(
-            np.fromiter((numbers.setdefault(t, len(numbers)) for t in terms), dtype=np.int32, count=len(terms))
-        )
+        self._terms.append(self._numbers.of(terms))
         self._docs.append((doc, len(terms)))
         self._tf.append(field.tf)
         self._lengths.append(field.position_lengths)
@@ -62,16 +71,18 @@ def group_lists(
 ) -> FieldLists:
     """Sort postings [n] by the bytes of their term's name; documents keep their order within a term."""
     present = np.unique(terms)
-    by_name = sorted(present.tolist(), key=lambda i: names[i])
-    place = np.zeros(len(names), dtype=np.int32)
-    place[by_name] = np.arange(len(by_name), dtype=np.int32)
-    order = np.argsort(place[terms], kind="stable")
+    by_name = sorted(present.tolist(), key=names.__getitem__)
+    place = np.zeros(len(names), dtype=np.int64)
+    place[by_name] = np.arange(len(by_name))
+    keys = place[terms] << 32 | np.arange(terms.size)
+    keys.sort()
+    order = keys & 0xFFFFFFFF
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     blocks = [order[i : i + _BLOCK] for i in range(0, order.size, _BLOCK)]
     moved = [gather(positions, starts[block], lengths[block].astype(np.int64)) for block in blocks]
     return FieldLists(
         [names[i] for i in by_name],
-        np.bincount(place[terms], minlength=len(by_name)).astype(np.int64),
+        np.bincount(keys >> 32, minlength=len(by_name)),
         docs[order],
         tf[order],
         lengths[order],
@@ -85,27 +96,27 @@ def merged_lists(field: str, segments: Sequence[SegmentFiles], renumbered: Seque
     `renumbered[s][doc]` is the new number of a document of segment s, -1 for a dead one.
     """
     largest = max(segments, key=lambda segment: segment.n_terms(field))
-    bounds = [largest.term(field, i) for i in range(_RUN, largest.n_terms(field), _RUN)]
+    bounds = [largest.term(field, i) for i in largest.runs(field, _RUN_BYTES).tolist()]
     starts = [0] * len(segments)
     for bound in [*bounds, None]:
         stops = [s.n_terms(field) if bound is None else s.position_of(field, bound) for s in segments]
         yield _merged_run(field, segments, renumbered, list(zip(starts, stops, strict=True)))
+        for segment, start, stop in zip(segments, starts, stops, strict=True):
+            if stop > start:
+                segment.forget_read(field, start, stop)
         starts = stops
 
 
 def _merged_run(
     field: str, segments: Sequence[SegmentFiles], renumbered: Sequence[Ints], ranges: Sequence[tuple[int, int]]
 ) -> FieldLists:
-    numbers: dict[bytes, int] = {}
+    numbers = _Numbers()
     nothing = np.zeros(0, dtype=np.int32)
     parts: list[tuple[Any, ...]] = [(nothing, nothing, nothing, nothing, nothing.astype(np.uint8))]
     for segment, new, (start, stop) in zip(segments, renumbered, ranges, strict=True):
         if stop > start:
             lists = segment.field_lists(field, start, stop)
-            own = np.fromiter(
-                (numbers.setdefault(t, len(numbers)) for t in lists.terms), dtype=np.int32, count=len(lists.terms)
-            )
-            parts.append(_living(np.repeat(own, lists.df), lists, new))
+            parts.append(_living(np.repeat(numbers.of(lists.terms), lists.df), lists, new))
     terms, docs, tf, lengths, positions = (np.concatenate(column) for column in zip(*parts, strict=True))
     return group_lists(list(numbers), terms, docs=docs, tf=tf, lengths=lengths, positions=positions)
 

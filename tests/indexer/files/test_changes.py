@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.files.changes import ChangePlan, FilesRead, Survey, compare, in_doubt
+from indexer.files.changes import ChangePlan, FileComparison, is_settled
+from indexer.files.readings import FilesRead
 from indexer.storage.catalogue import UNREAD, Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
+from indexer.storage.stamps import Stamps
 
 
 def entry(
@@ -31,14 +34,16 @@ def known(
 
 def plan_of(
     *entries: FileEntry,
-    old: dict[str, KnownFile],
-    survey: Survey | None = None,
+    old: Mapping[str, KnownFile],
+    unread: Collection[str] = (),
+    empty: Mapping[str, int] | None = None,
     retry: bool = False,
     is_scan: bool = True,
 ) -> ChangePlan:
-    survey = survey or Survey()
-    survey.files = {seen.path: seen for seen in entries}
-    return compare(survey, old, reader="1", retry_failures=retry, is_scan=is_scan)
+    comparison, others = FileComparison("1", retry_failures=retry, is_scan=is_scan), dict(old)
+    for seen in entries:
+        comparison.see(seen, others.pop(seen.path, None))
+    return comparison.finish(others, unread=unread, empty=empty or {})
 
 
 def test_nothing_changed_is_nothing_to_do() -> None:
@@ -53,14 +58,14 @@ def test_each_change_is_noticed() -> None:
     """Another size, another time, or another inode is a change, and keeps the file's id."""
     old = known(4, entry("/a"))
     for seen in (entry("/a", size=11), entry("/a", modified_ns=101), entry("/a", inode=2)):
-        assert plan_of(seen, old={"/a": old}).readings == [FilesRead(seen, 4)]
+        assert list(plan_of(seen, old={"/a": old}).readings) == [FilesRead(seen, 4)]
 
 
 def test_new_and_gone_files() -> None:
     """What only the scan has is new, what only the catalogue has is removed."""
     seen = entry("/new", inode=5)
     plan = plan_of(seen, old={"/gone": known(3, entry("/gone"))})
-    assert plan.readings == [FilesRead(seen)]
+    assert list(plan.readings) == [FilesRead(seen)]
     assert plan.removed == {"/gone": 3}
 
 
@@ -68,7 +73,7 @@ def test_a_moved_file_is_recognised_by_its_inode() -> None:
     """The same inode, size and time under another path is a move, and nothing is removed."""
     seen = entry("/b")
     plan = plan_of(seen, old={"/a": known(3, entry("/a"))})
-    assert plan.readings == [FilesRead(seen, 3, "/a")]
+    assert list(plan.readings) == [FilesRead(seen, 3, "/a")]
     assert plan.removed == {}
 
 
@@ -76,7 +81,7 @@ def test_a_second_name_is_not_a_move() -> None:
     """A hard link beside the file it links to is a new file."""
     first, second = entry("/a"), entry("/b")
     plan = plan_of(first, second, old={"/a": known(3, first)})
-    assert plan.readings == [FilesRead(second)]
+    assert list(plan.readings) == [FilesRead(second)]
 
 
 def test_rotated_logs_are_changes_by_path() -> None:
@@ -92,8 +97,8 @@ def test_a_failure_is_read_again_only_for_a_reason() -> None:
     seen = entry("/a")
     same, other = (known(1, seen, state="failed", reader=reader) for reader in ("1", "0"))
     assert not plan_of(seen, old={"/a": same})
-    assert plan_of(seen, old={"/a": same}, retry=True).readings == [FilesRead(seen, 1)]
-    assert plan_of(seen, old={"/a": other}).readings == [FilesRead(seen, 1)]
+    assert list(plan_of(seen, old={"/a": same}, retry=True).readings) == [FilesRead(seen, 1)]
+    assert list(plan_of(seen, old={"/a": other}).readings) == [FilesRead(seen, 1)]
     assert not plan_of(seen, old={"/a": known(1, seen, reader="0")})
 
 
@@ -101,10 +106,10 @@ def test_another_ctime_alone_is_a_file_to_look_at() -> None:
     """Size and time kept: its digest decides; without one it is read again, an unknown ctime says nothing."""
     before, seen = entry("/a", changed_ns=100), entry("/a", changed_ns=200)
     plan = plan_of(seen, old={"/a": known(1, before, digest=b"d")})
-    assert (plan.touched, plan.readings) == ([FilesRead(seen, 1, digest=b"d")], [])
+    assert (list(plan.touched), list(plan.readings)) == ([FilesRead(seen, 1, digest=b"d")], [])
     assert plan
-    assert plan_of(seen, old={"/a": known(1, before)}).readings == [FilesRead(seen, 1)]
-    assert plan_of(seen, old={"/a": known(1, before, state="failed")}).readings == [FilesRead(seen, 1)]
+    assert list(plan_of(seen, old={"/a": known(1, before)}).readings) == [FilesRead(seen, 1)]
+    assert list(plan_of(seen, old={"/a": known(1, before, state="failed")}).readings) == [FilesRead(seen, 1)]
     assert not plan_of(entry("/a"), old={"/a": known(1, before, digest=b"d")})
     assert not plan_of(seen, old={"/a": known(1, entry("/a"), digest=b"d")})
 
@@ -114,7 +119,7 @@ def test_a_failure_of_the_moment_is_tried_again_in_scans_three_times_in_all() ->
     seen = entry("/a")
     for failure in ("timeout", "memory"):
         failed = [known(1, seen, state="failed", failure=failure, tries=tries) for tries in (1, 2, 3)]
-        assert [plan_of(seen, old={"/a": one}).readings for one in failed] == [
+        assert [list(plan_of(seen, old={"/a": one}).readings) for one in failed] == [
             [FilesRead(seen, 1, tries=1)], [FilesRead(seen, 1, tries=2)], [],
         ]  # fmt: skip
         assert not plan_of(seen, old={"/a": failed[0]}, is_scan=False)
@@ -124,13 +129,13 @@ def test_a_failure_of_the_moment_is_tried_again_in_scans_three_times_in_all() ->
 def test_a_pending_file_is_read_again() -> None:
     """A file that the index may lack is read, however unchanged."""
     seen = entry("/a")
-    assert plan_of(seen, old={"/a": known(1, seen, state="pending")}).readings == [FilesRead(seen, 1)]
+    assert list(plan_of(seen, old={"/a": known(1, seen, state="pending")}).readings) == [FilesRead(seen, 1)]
 
 
 def test_files_of_an_unreadable_folder_are_kept() -> None:
     """Nobody could look, so nothing is removed; neighbours with a like name are."""
     old = {"/usb/a": known(1, entry("/usb/a")), "/usb2/b": known(2, entry("/usb2/b", inode=2))}
-    plan = plan_of(old=old, survey=Survey(unread=["/usb"]))
+    plan = plan_of(old=old, unread=["/usb"])
     assert plan.removed == {"/usb2/b": 2}
     assert plan.kept == {"/usb"}
 
@@ -138,8 +143,8 @@ def test_files_of_an_unreadable_folder_are_kept() -> None:
 def test_files_of_an_unmounted_disk_are_kept() -> None:
     """An empty folder on another device than its files were on is a mount point without its disk."""
     old = {"/mnt/x/a": known(1, entry("/mnt/x/a", device=7))}
-    assert plan_of(old=old, survey=Survey(empty={"/mnt": 1})).removed == {}
-    assert plan_of(old=old, survey=Survey(empty={"/mnt/x": 7})).removed == {"/mnt/x/a": 1}
+    assert plan_of(old=old, empty={"/mnt": 1}).removed == {}
+    assert plan_of(old=old, empty={"/mnt/x": 7}).removed == {"/mnt/x/a": 1}
 
 
 def test_carrying_out_the_plan_leaves_nothing_to_do() -> None:
@@ -177,13 +182,22 @@ def test_leaving_out_what_is_settled_changes_no_plan(retry: bool, tmp_path: Path
             seen[now.path] = now
     catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
     CatalogueWriter(catalogue).commit(Batch(files=files), generation=1)
-    survey = Survey(seen, unread=["/f/1\udcff"])
-    whole = compare(survey, catalogue.known(), reader="1", retry_failures=retry, is_scan=True)
-    left, others, n_unchanged = in_doubt(survey, catalogue.stamps("1"))
-    short = compare(left, catalogue.known_of(others), reader="1", retry_failures=retry, is_scan=True)
-    short.n_unchanged += n_unchanged
-    assert short == whole
-    assert len(whole.readings) > 100 < len(left.files)
-    assert len(others) < 1400
-    assert n_unchanged > 100
+
+    def shown(plan: ChangePlan) -> tuple[object, ...]:
+        return list(plan.readings), list(plan.touched), plan.removed, plan.kept, plan.n_unchanged
+
+    whole = plan_of(*seen.values(), old=catalogue.known(), unread=["/f/1\udcff"], retry=retry)
+    short, stamps, n_settled = FileComparison("1", retry_failures=retry, is_scan=True), Stamps(catalogue, "1"), 0
+    for one in seen.values():
+        stamp = stamps.find(one.path)
+        if stamp is not None and is_settled(one, stamp):
+            n_settled += 1
+        else:
+            short.see(one, catalogue.known_of([one.path]).get(one.path))
+    short.plan.n_unchanged += n_settled
+    others = catalogue.known_of(stamps.others())
+    assert set(others) == set(catalogue.known()) - set(seen)
+    assert shown(short.finish(others, unread=["/f/1\udcff"], empty={})) == shown(whole)
+    assert len(whole.readings) > 100
+    assert n_settled > 100
     catalogue.close()

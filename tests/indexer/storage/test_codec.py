@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from indexer.errors import IndexDamaged
 from indexer.postings import encode
 from indexer.schema import DOCUMENT
-from indexer.storage.codec import EXTENSIONS, FieldLists, SegmentFiles, narrow, write_segment
+from indexer.storage.codec import EXTENSIONS, FieldLists, SegmentFiles, write_segment
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -109,11 +109,13 @@ def test_lists_for_merging_are_those_that_were_written(
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
 
 
-@pytest.mark.parametrize(("top", "width"), [(0, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)])
-def test_numbers_are_kept_in_the_narrowest_array(top: int, width: int) -> None:
-    """One, two or four bytes a number."""
-    _, code = narrow(np.array([0, top]))
-    assert len(code) == 2 * width
+@pytest.mark.parametrize(("top", "width"), [(1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)])
+def test_numbers_are_kept_in_the_narrowest_array(tmp_path: Path, top: int, width: int) -> None:
+    """One, two or four bytes for each gap between two documents, and the byte that says so."""
+    lists = replace(lists_of({b"ext=pdf": {0: [], top: []}}), tf=np.ones(2, dtype=np.int64))
+    write_segment(tmp_path, "t", documents=np.zeros(top + 1, dtype=DOCUMENT), fields={"tag": [lists]})
+    assert (tmp_path / "t.pst").stat().st_size == 1 + 2 * width
+    assert SegmentFiles(tmp_path, "t").postings("tag", 0)[0].tolist() == [0, top]
 
 
 def test_a_list_of_ones_costs_one_byte_a_document(tmp_path: Path) -> None:

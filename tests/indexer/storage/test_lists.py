@@ -102,7 +102,7 @@ def test_merged_segments_are_byte_for_byte_one_written_at_once(
     living = [text for part, gone in zip(parts, dead, strict=True) for i, text in enumerate(part) if i not in gone]
     assert n == len(living)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_RUN", run)
+        patch.setattr(lists, "_RUN_BYTES", run * 20)
         runs = list(merged_lists("body", segments, maps))
     write_segment(merge_folder, "merged", documents=np.zeros(n, dtype=DOCUMENT), fields={"body": runs})
     segment(merge_folder, "whole", living)

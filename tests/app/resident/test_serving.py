@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.resident import messages
-from app.resident.line import MAX_QUESTION, socket_path
-from app.resident.serving import MAX_CALLERS
+from app.resident.asking import ask
+from app.resident.line import MAX_QUESTION, LineError, socket_path
+from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from tests.app.resident.conftest import PATIENCE, dial, serving
 
 if TYPE_CHECKING:
@@ -189,6 +190,25 @@ def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None
     assert "1 result opened" in device.run("stats").stdout
 
 
+def test_a_stopped_process_is_not_waited_for_and_does_no_work_later(resident: Device) -> None:
+    """It never begins with a question; woken up it leaves those alone whose askers have gone to work by themselves."""
+    wanted, before = resident.run("search", "heron").stdout, n_answered(resident)
+    path = Path(socket_path(str(resident.data_dir)))
+    stopped = int(re.findall(r"\d+", (path.parent / LOCK_FILE).read_text(encoding="ascii"))[0])
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        with pytest.raises(LineError, match="does not answer: it is stopped, or busy"):
+            ask(str(path), messages.question(messages.STATUS))
+        assert resident.run("search", "heron").stdout == wanted
+        assert resident.run("open", "1", "--print").returncode == 0
+        assert resident.run("serve", "--stop").stderr.startswith("foltr-search: nothing was stopped: the resident ")
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert resident.run("search", "heron").stdout == wanted
+    assert n_answered(resident) == before + 1
+    assert "1 result opened" in resident.run("stats").stdout
+
+
 def test_there_is_one_for_a_data_folder_and_it_can_be_stopped(resident: Device) -> None:
     """A second one names the first; `--stop` ends it and takes the socket away; then there is none."""
     second = resident.run("serve", "--no-watch")
@@ -315,6 +335,7 @@ def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
     question = b"\0".join(fields)
     with dial(resident) as lazy:
         lazy.sendall(len(question).to_bytes(4, "big") + question)
+        assert lazy.recv(len(BEGINS)) == BEGINS
         lazy.recv(1, socket.MSG_PEEK)
         before = n_answered(resident)
         assert resident.run("search", "heron").returncode == 0

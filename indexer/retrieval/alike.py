@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -95,7 +95,7 @@ def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats) -
         for i in rows:
             others[i].extend(rows)
     settled: set[int] = set()
-    for i in np.argsort(-scores, kind="stable").tolist():
+    for i in np.argsort(-scores, kind="stable").tolist() if others else ():
         if i in others and i not in settled:
             own = [j for j in others[i] if j not in settled]
             classes[own] = i
@@ -132,19 +132,29 @@ def newest_first(
     decide (`members_of` as `series` names them); where nothing says which is newer, the class stays as it is.
     """
     dealt, newest_of = scores.copy(), np.zeros(len(scores), dtype=np.int64)
-    for leader in np.flatnonzero(np.bincount(classes) > 1).tolist():
-        rows = np.flatnonzero(classes == leader)
-        own = scores[rows]
-        ages = -modified[rows]
-        if np.ptp(ages) <= BULK_SECONDS:
-            of_series = len({members_of[i] for i in rows.tolist()}) == 1 and members_of[rows[0]] != ""
-            numbered = [numbers(names[i]) if of_series else () for i in rows.tolist()]
-            ages = -np.array([sorted(set(numbered)).index(own_number) for own_number in numbered])
-        if np.ptp(ages) > 0:
-            newest = rows[np.lexsort((-own, ages))]
-            dealt[newest] = np.sort(own)[::-1] - LEAST_STEP * np.arange(rows.size)
-            newest_of[newest[0]] = rows.size
+    members: dict[int, list[int]] = defaultdict(list)
+    for i, leader in enumerate(classes.tolist()):
+        members[leader].append(i)
+    for rows in members.values():
+        if len(rows) > 1 and (newer := _newer(rows, modified, names, members_of)):
+            own = scores[rows].tolist()
+            newest = [row for *_, row in sorted((-newer[row], -score, row) for row, score in zip(rows, own, strict=True))]
+            dealt[newest] = np.sort(own)[::-1] - LEAST_STEP * np.arange(len(rows))
+            newest_of[newest[0]] = len(rows)
     return dealt, newest_of
+
+
+def _newer(
+    rows: Sequence[int], modified: Floats, names: Sequence[str], members_of: Sequence[str]
+) -> Mapping[int, float]:
+    """A number for each of `rows` that is larger the newer it is; none where nothing says which is newer."""
+    moments: Sequence[float] = modified[rows].tolist()
+    if max(moments) - min(moments) <= BULK_SECONDS:
+        if members_of[rows[0]] == "" or len({members_of[row] for row in rows}) > 1:
+            return {}
+        numbered = [numbers(names[row]) for row in rows]
+        moments = [float(sorted(set(numbered)).index(own)) for own in numbered]
+    return dict(zip(rows, moments, strict=True)) if max(moments) > min(moments) else {}
 
 
 def twins(

@@ -217,9 +217,9 @@ class Search:
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
         )
+        names = [os.path.basename(row.path) for row in rows]
         features = feature_matrix(
-            reading.snapshot, candidates, usage,
-            titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+            reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
@@ -233,7 +233,7 @@ class Search:
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
-            rows, scores, fixed=fixed, by_age=not learner.prefers_older(),
+            rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,

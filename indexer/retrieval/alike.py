@@ -109,16 +109,19 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str]) -> list[list[int]]:
     for i, name in enumerate(members_of):
         if name:
             members[name].append(i)
-    tied: dict[tuple[str, bytes], list[int]] = defaultdict(list)
-    for name, rows in members.items():
-        if len(rows) > 1:
-            own = levels[rows]
-            common = (own > ABSENT).mean(axis=0) >= COMMON_SHARE
-            told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
-            own = np.where(common, np.maximum(own, IN_TEXT), own)
-            for i, row, unlike in zip(rows, own, told_apart.tolist(), strict=True):
-                if not unlike:
-                    tied[name, row.tobytes()].append(i)
+    groups = [rows for rows in members.values() if len(rows) > 1]
+    if not groups:
+        return []
+    every, sizes = [i for rows in groups for i in rows], np.array([len(rows) for rows in groups])
+    own, of_group = levels[every], np.arange(len(groups)).repeat(sizes)
+    share = np.add.reduceat(own > ABSENT, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64) / sizes[:, None]
+    common = (share >= COMMON_SHARE)[of_group]
+    told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
+    own = np.where(common, np.maximum(own, IN_TEXT), own)
+    tied: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    for i, group, row, unlike in zip(every, of_group.tolist(), own, told_apart.tolist(), strict=True):
+        if not unlike:
+            tied[group, row.tobytes()].append(i)
     return [rows for rows in tied.values() if len(rows) > 1]
 
 
@@ -167,8 +170,9 @@ def twins(
     """
     found = []
     for (i, j), value in zip(pairs.tolist(), values.tolist(), strict=True):
-        stems = [os.path.splitext(names[k])[0] for k in (i, j)]
-        enough = NAMESAKE_RESEMBLANCE if stems[0] == stems[1] else TWIN_RESEMBLANCE
-        if value >= enough and types[i] != types[j] and min(n_words[i], n_words[j]) >= MIN_TWIN_WORDS:
-            found.extend([(i, j)] if numbers(names[i]) == numbers(names[j]) else [])
+        if types[i] == types[j] or value < NAMESAKE_RESEMBLANCE or min(n_words[i], n_words[j]) < MIN_TWIN_WORDS:
+            continue
+        is_namesake = os.path.splitext(names[i])[0] == os.path.splitext(names[j])[0]
+        if (is_namesake or value >= TWIN_RESEMBLANCE) and numbers(names[i]) == numbers(names[j]):
+            found.append((i, j))
     return found

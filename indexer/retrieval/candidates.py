@@ -163,8 +163,7 @@ def bm25f(
     for i, fields in enumerate(found):
         weight = np.zeros(n)
         for field, (docs, tf) in fields.items():
-            lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
-            weight[docs] += weights[field] * tf / (1 - b[field] + b[field] * lengths)
+            weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]
         holders = np.flatnonzero(weight)
         any_df[i] = holders.size
         own = weight[holders]
@@ -174,6 +173,16 @@ def bm25f(
         share = np.maximum(np.arange(len(found) + 1), 1) / len(found)
         scores *= np.power(share, coverage_power / len(found))[covered]
     return scores, any_df
+
+
+def _length_norms(snapshot: Snapshot, field: str, b: float) -> Floats:
+    """[n_numbers] what the occurrences in a field are divided by."""
+
+    def compute() -> Floats:
+        lengths = snapshot.documents[f"n_{field}"] / snapshot.average_length[field]
+        return np.asarray(1 - b + b * lengths)
+
+    return snapshot.remember(("length norms", field, b), compute)
 
 
 def idf(n_documents: float, df: Floats | float) -> Floats:

@@ -204,8 +204,7 @@ def feature_matrix(
     raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
     if candidates.concepts:
         weights = idf(snapshot.n_documents, candidates.any_df)
-        for field in ("title", "body", "name"):
-            raw.update(_field_values(snapshot, candidates, field, weights))
+        raw.update(_field_values(snapshot, candidates, weights))
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
@@ -237,32 +236,39 @@ def scaled(raw: Floats) -> Floats:
     return np.clip(values, 0.0, 1.0, out=values)
 
 
-def _field_values(snapshot: Snapshot, candidates: Candidates, field: str, weights: Floats) -> dict[str, Floats]:
-    n_docs, n_concepts = candidates.docs.size, len(candidates.concepts)
-    lengths = snapshot.documents[f"n_{field}"][candidates.docs].astype(np.float64)
-    tf = candidates.tf.get(field, np.zeros((n_docs, n_concepts)))
-    mean = snapshot.average_length[field]
-    norm = K1 * (1 - B[field] + B[field] * lengths / mean)
-    own_idf = idf(snapshot.n_documents, candidates.df.get(field, np.zeros(n_concepts)))
+_SEVERAL = ("title", "body", "name")
+"""fields whose occurrences have features of their own"""
+_MU, _B = (np.array([values[field] for field in _SEVERAL])[:, None] for values in (MU, B))
+
+
+def _field_values(snapshot: Snapshot, candidates: Candidates, weights: Floats) -> dict[str, Floats]:
+    """The features of the `_SEVERAL` fields, computed together: arrays `[n_fields, n_docs, n_concepts]`."""
+    n_concepts, documents = len(candidates.concepts), snapshot.documents
+    none, rare = np.zeros((candidates.docs.size, n_concepts)), np.zeros(n_concepts)
+    lengths = np.array([documents[f"n_{field}"][candidates.docs] for field in _SEVERAL], dtype=np.float64)
+    tf = np.array([candidates.tf.get(field, none) for field in _SEVERAL])
+    df = np.array([candidates.df.get(field, rare) for field in _SEVERAL])[:, None]
+    mean = np.array([snapshot.average_length[field] for field in _SEVERAL])[:, None]
+    norm = K1 * (1 - _B + _B * lengths / mean)
+    own_idf = idf(snapshot.n_documents, df)
     tf_idf = np.log1p(tf) * own_idf
-    return {
-        f"{field}_bm25": ((K1 + 1) * tf / (tf + norm[:, None]) * own_idf).sum(axis=1),
-        f"{field}_tf_idf_sum": tf_idf.sum(axis=1),
-        f"{field}_tf_idf_max": tf_idf.max(axis=1),
-        f"{field}_tf_idf_mean": (tf / np.maximum(lengths, 1)[:, None] * own_idf).mean(axis=1),
-        f"{field}_coverage": ((tf > 0) * weights).sum(axis=1) / weights.sum(),
-        f"{field}_language_model": _dirichlet(snapshot, candidates, field, tf, lengths),
-        f"{field}_tf": np.log1p(tf.sum(axis=1)),
-        f"{field}_length": np.log1p(lengths),
+    values = {
+        "bm25": ((K1 + 1) * tf / (tf + norm[..., None]) * own_idf).sum(axis=-1),
+        "tf_idf_sum": tf_idf.sum(axis=-1),
+        "tf_idf_max": tf_idf.max(axis=-1),
+        "tf_idf_mean": (tf / np.maximum(lengths, 1)[..., None] * own_idf).mean(axis=-1),
+        "coverage": ((tf > 0) * weights).sum(axis=-1) / weights.sum(),
+        "language_model": _dirichlet(tf, np.maximum(df, 0.5), lengths, np.maximum(mean * snapshot.n_documents, 1.0)),
+        "tf": np.log1p(tf.sum(axis=-1)),
+        "length": np.log1p(lengths),
     }
+    return {f"{field}_{name}": own[i] for name, own in values.items() for i, field in enumerate(_SEVERAL)}
 
 
-def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Floats, lengths: Floats) -> Floats:
+def _dirichlet(tf: Floats, frequency: Floats, lengths: Floats, total: Floats) -> Floats:
     """sum_t ln(1 + tf / (mu p(t))) + n_t ln(mu / (mu + len)) (Zhai and Lafferty 2001, Eq. 6)."""
-    total = max(snapshot.average_length[field] * snapshot.n_documents, 1.0)
-    frequency = np.maximum(candidates.df.get(field, np.zeros(len(candidates.concepts))), 0.5)
-    mu = MU[field]
-    return np.asarray(np.log1p(tf / (mu * frequency / total)).sum(axis=1) + tf.shape[1] * np.log(mu / (mu + lengths)))
+    expected = _MU[..., None] * frequency / total[..., None]
+    return np.asarray(np.log1p(tf / expected).sum(axis=-1) + tf.shape[-1] * np.log(_MU / (_MU + lengths)))
 
 
 def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:

@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
@@ -333,7 +334,7 @@ class Search:
         rows = self._catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))
-        ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
+        ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
         return replace(page, hits=ranked, words=(), page_id=0)
 
     def failures(self) -> list[tuple[str, str]]:

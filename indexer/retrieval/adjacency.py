@@ -15,9 +15,7 @@ def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str]) -> Ints:
     return adjacent(snapshot, field, [(word,) for word in words])
 
 
-def adjacent(
-    snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None
-) -> Ints:
+def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None) -> Ints:
     """The places at which one term of each piece [n_pieces][n_terms] stands next to one of the next; ascending.
 
     Of the ascending `docs` alone, where they are given.

@@ -140,9 +140,9 @@ def newest_first(
         members[leader].append(i)
     for rows in members.values():
         if len(rows) > 1 and (newer := _newer(rows, modified, names, members_of)):
-            own = scores[rows].tolist()
-            newest = [row for *_, row in sorted((-newer[row], -score, row) for row, score in zip(rows, own, strict=True))]
-            dealt[newest] = np.sort(own)[::-1] - LEAST_STEP * np.arange(len(rows))
+            own = dict(zip(rows, scores[rows].tolist(), strict=True))
+            newest = sorted(rows, key=lambda row: (-newer[row], -own[row], row))
+            dealt[newest] = np.array(sorted(own.values(), reverse=True)) - LEAST_STEP * np.arange(len(rows))
             newest_of[newest[0]] = len(rows)
     return dealt, newest_of
 

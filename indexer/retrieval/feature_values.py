@@ -208,8 +208,7 @@ def feature_matrix(
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
-        raw.update(_exactness(candidates, titles, "title"))
-        raw.update(_exactness(candidates, [_stem_of(name) for name in names], "name"))
+        raw.update(_exactness(candidates, title=titles, name=[_stem_of(name) for name in names]))
     raw.update(_document_values(snapshot.documents, candidates.docs, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     if meaning is not None:
@@ -314,19 +313,21 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
     return found
 
 
-def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str, Floats]:
-    asked = tuple(candidates.words)
-    asked_set = set(asked)
+def _exactness(candidates: Candidates, **kinds: list[str]) -> dict[str, Floats]:
+    """How far each text [n_docs] of each kind is made of the words of the query."""
+    asked, asked_set = candidates.words, set(candidates.words)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
-    exact = np.zeros(len(texts))
-    share = np.zeros(len(texts))
-    for i, words in enumerate(map(words_of, texts)):
-        if not forms.isdisjoint(words):
-            common = min(sum(map(forms.__contains__, words)), len(asked))
-            exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-            share[i] = 2 * common / (len(words) + len(asked))
     meant = held_as_written(candidates)
-    return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
+    found: dict[str, Floats] = {}
+    for kind, texts in kinds.items():
+        exact, share = np.zeros((2, len(texts)))
+        for i, words in enumerate(map(words_of, texts)):
+            if not forms.isdisjoint(words):
+                common = min(sum(map(forms.__contains__, words)), len(asked))
+                exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
+                share[i] = 2 * common / (len(words) + len(asked))
+        found |= {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
+    return found
 
 
 def held_as_written(candidates: Candidates) -> Mask:

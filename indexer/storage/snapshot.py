@@ -222,7 +222,7 @@ class Snapshot:
             own = places[start:end] - self._code_starts[segment]
             parts.append(self._segments[segment].coded_positions(own))
             start = end
-        return _joined(parts) if parts else np.zeros(0, dtype=np.uint8)
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8)
 
     def _runs(self, field: str, terms: tuple[str, ...]) -> Runs:
         known: Runs | None = self._cache.get(("positions", field, terms))

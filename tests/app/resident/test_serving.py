@@ -23,6 +23,7 @@ from app.resident.asking import ask
 from app.resident.line import MAX_QUESTION, LineError, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from tests.app.resident.conftest import PATIENCE, dial, serving
+from tests.tiny_encoder import write_encoder
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -122,6 +123,31 @@ def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
         for words, answer, wanted in zip((*COMMAND_LINES, "variables", "completion"), outcomes(), alone, strict=True):
             assert answer == wanted, words
         assert n_answered(device) == len(alone)
+
+
+def test_answers_by_meaning_are_the_same(device: Device) -> None:
+    """With `meaning.one_shot` an egret is found for a heron by either process, alike to the byte."""
+    pytest.importorskip("onnxruntime")
+    encoder = write_encoder(device.home / "encoder")
+    env = {
+        "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__ONE_SHOT": "true", "FOLTR_MEANING__MODEL": str(encoder),
+        "FOLTR_MEANING__PAUSE_ON_BATTERY": "false",
+    }  # fmt: skip
+    (device.notes / "pond.txt").write_text("An egret waits at the pond.", encoding="ascii")
+    assert device.run("index", str(device.notes), env=env).returncode == 0
+
+    def outcomes() -> list[tuple[str, str, int]]:
+        done = [device.run("search", *words, "--json", "--explain", env=env) for words in MEANT]
+        return [(one.stdout, one.stderr, one.returncode) for one in done]
+
+    alone = outcomes()
+    assert '"by meaning"' in alone[0][0]
+    with serving(device, **env):
+        assert outcomes() == alone
+        assert n_answered(device) == len(alone)
+
+
+MEANT = (("bird",), ("heron",), ("levy",), ("bird", "type:text"), ("heron", "fish"), ("=bird",))
 
 
 def test_the_next_answer_sees_what_was_committed(resident: Device) -> None:

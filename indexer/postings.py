@@ -133,13 +133,29 @@ def decode(code: Bytes) -> Ints:
     return numbers
 
 
+def decode_runs(code: Bytes, sizes: Ints, firsts: Ints) -> tuple[Ints, Ints]:
+    """The positions in runs of so many bytes [n_runs], to each the run's of `firsts` [n_runs] added; and where each run
+    ends among them [n_runs]."""
+    if not sizes.size:
+        return np.zeros(0, dtype=np.int64), sizes
+    running = decode(code).cumsum()
+    ends = np.add.reduceat(code < 0x80, sizes.cumsum() - sizes, dtype=np.int64).cumsum()
+    counts, firsts = ends.copy(), firsts.copy()
+    counts[1:] -= ends[:-1]
+    firsts[1:] -= running[ends[:-1] - 1]
+    running += firsts.repeat(counts)
+    return running, ends
+
+
+def run_places(starts: Ints, sizes: Ints) -> Ints:
+    """The numbers of the runs [start, start + size), one run after the other."""
+    ends = sizes.cumsum()
+    places: Ints = (starts - ends + sizes).repeat(sizes)
+    places += np.arange(places.size)
+    return places
+
+
 def gather(code: Bytes, starts: Ints, sizes: Ints) -> Bytes:
     """The runs [start, start + size) of `code`, one after the other."""
-    total = int(sizes.sum())
-    if total == 0:
-        return np.zeros(0, dtype=np.uint8)
-    shifts: Ints = starts - sizes.cumsum() + sizes
-    index = shifts.repeat(sizes)
-    index += np.arange(total, dtype=np.int64)
-    chosen: Bytes = code[index]
+    chosen: Bytes = code[run_places(starts, sizes)]
     return chosen

@@ -109,7 +109,7 @@ def _stop(context: Context) -> int:
     try:
         answer = ask(socket_path(str(context.paths.data_dir)), messages.question(messages.STOP))
     except (LineError, OSError) as error:
-        say(f"there is none to stop: {error}")
+        say(f"nothing was stopped: {error}")
         return NOTHING_FOUND
     for kind, content in messages.parts(answer):
         if kind == messages.OUT:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 COMMANDS = frozenset({"search", "open", "why"})
 """first words that the resident process may answer"""
 
+BEGIN_SECONDS = 0.5
+"""to wait until the resident process begins with a question, before working alone: a stopped one never does"""
 SECONDS = 5.0
-"""to wait for an answer before working alone"""
+"""to wait for the answer then"""
 
 
 def answered(arguments: Sequence[str]) -> int | None:
@@ -40,9 +42,14 @@ def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
     """The answer of the process that listens at `path`; LineError or OSError when none came."""
     if not os.path.exists(path):
         raise LineError("no resident process")
-    line = call(path, seconds=seconds)
+    line = call(path, seconds=BEGIN_SECONDS)
     try:
         line.send(question)
+        try:
+            line.receive(0)
+        except TimeoutError as error:
+            raise LineError("the resident process does not answer: it is stopped, or busy") from error
+        line.connection.settimeout(seconds)
         return line.receive(MAX_ANSWER)
     finally:
         line.close()

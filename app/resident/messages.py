@@ -1,8 +1,9 @@
 """What a command and the resident process say to each other, as bytes.
 
 A question says which version asks, what is wanted, and all that a command's output depends on beside the files: its
-arguments, folder, terminal and the variables below. An answer is what the command prints and its exit code, or that
-the command should work alone, or a program that the asking process is to start itself.
+arguments, folder, terminal and the variables below. An empty message says that the resident process begins with it; who
+does not wait for that is not worked for. An answer is what the command prints and its exit code, or that the command
+should work alone, or a program that the asking process is to start itself.
 """
 
 from __future__ import annotations

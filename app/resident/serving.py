@@ -35,6 +35,8 @@ MAX_CALLERS = 32
 LOOK_SECONDS = 30.0
 """between two looks at whether the socket still stands"""
 LOCK_FILE = "lock"
+BEGINS = (0).to_bytes(4, "big")
+"""the empty message"""
 
 
 class AlreadyServed(FoltrError):
@@ -170,7 +172,9 @@ class ResidentServer:
         if length > MAX_QUESTION or len(caller.came) > length + 4:
             raise BadQuestion(f"wanted at most {MAX_QUESTION} bytes, got {length}")
         if len(caller.came) == length + 4:
-            answer = self._answer(Question.decode(bytes(caller.came[4:])))
+            question = Question.decode(bytes(caller.came[4:]))
+            caller.line.connection.send(BEGINS)  # OSError where the caller has gone to work alone
+            answer = self._answer(question)
             caller.to_send = memoryview(len(answer).to_bytes(4, "big") + answer)
             caller.deadline = time.monotonic() + TAKING_SECONDS
             self._selector.modify(caller.line, selectors.EVENT_WRITE)

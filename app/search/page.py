@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -111,15 +110,15 @@ class Likeness:
 
 
 def likeness(
-    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], scores: FloatVector, *, fixed: Mask, by_age: bool
-) -> Likeness:
+    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], names: Sequence[str], scores: FloatVector, *,
+    fixed: Mask, by_age: bool,
+) -> Likeness:  # fmt: skip
     """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
-    [n_docs, BUCKETS] of their texts, `scores` [n_docs].
+    [n_docs, BUCKETS] of their texts, `names` [n_docs] of their files, `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
     """
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
-    names = [os.path.basename(row.path) for row in rows]
     twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
     if not by_age:
         return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
@@ -218,10 +217,16 @@ def make_hit(row: DocumentRow, rank: int, *, score: float, bm25_rank: int, **mor
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
-        properties=row.properties, missing=not os.path.lexists(row.path), **more,
+        properties=row.properties, missing=not _is_there(row.path), **more,
     )  # fmt: skip
 
 
+def _is_there(path: str) -> bool:
+    """os.path.lexists; where the system can say so without all that it knows of the file, in two thirds of the time."""
+    return os.access(path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(path)
+
+
+_ASKS_ALONE = os.access in os.supports_follow_symlinks
 DAY = 86_400.0
 TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
          ("year", "last 12 months", 365 * DAY))  # fmt: skip
@@ -236,29 +241,38 @@ class FolderNames:
         by_key = {folder_key(folder): folder for folder in {os.path.dirname(path) for path in paths}}
         self._keys = np.array(sorted(by_key), dtype=np.int64)
         self._folders = [by_key[key] for key in self._keys.tolist()]
-        self._steps: dict[tuple[str, tuple[str, ...]], list[str | None]] = {}
+        self._steps: dict[tuple[str, tuple[str, ...]], tuple[list[str], Ints]] = {}
 
-    def counts(self, keys: npt.NDArray[Any], within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
-        """The folders one step below `within`, with how many of `keys` [n] lie in each.
+    def numbers(self, keys: npt.NDArray[Any]) -> Ints:
+        """The number of each of the folders `keys` [n]; -1 for an unknown one."""
+        if not self._keys.size:
+            return np.full(keys.size, -1)
+        places = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
+        return np.where(self._keys[places] == keys, places, -1)
+
+    def counts(self, numbers: Ints, within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
+        """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
+        `numbers` [n]; at most MAX_FOLDERS.
 
         Without it: the roots themselves where there are several, else the folders one step below the only one.
         """
-        places = self._keys.searchsorted(keys)
-        places[places == self._keys.size] = 0
-        counts = np.bincount(places[self._keys[places] == keys]) if self._keys.size else places
-        steps = self._steps_from(within, roots)
-        total: Counter[str] = Counter()
-        for i in np.flatnonzero(counts).tolist():
-            if step := steps[i]:
-                total[step] += int(counts[i])
-        return total.most_common(MAX_FOLDERS)
+        names, steps = self._steps_from(within, roots)
+        counts = np.bincount(numbers + 1, minlength=1)[1:]
+        held = counts.nonzero()[0]
+        held = held[steps[held] >= 0]
+        total = np.bincount(steps[held], weights=counts[held], minlength=len(names)).astype(np.int64)
+        found, firsts = np.unique(steps[held], return_index=True)
+        most = found[np.lexsort((firsts, -total[found]))[:MAX_FOLDERS]]
+        return [(names[step], int(total[step])) for step in most.tolist()]
 
-    def _steps_from(self, within: str, roots: tuple[str, ...]) -> list[str | None]:
-        """What each folder is counted under; None for one that lies elsewhere."""
+    def _steps_from(self, within: str, roots: tuple[str, ...]) -> tuple[list[str], Ints]:
+        """What folders are counted under, and which of these each folder is; -1 for one that lies elsewhere."""
         known = self._steps.get((within, roots))
         if known is None:
             of = _base_of if len(roots) > 1 and not within else _one_step
-            known = [of(folder, (within,) if within else roots) for folder in self._folders]
+            steps = [of(folder, (within,) if within else roots) for folder in self._folders]
+            place = {step: i for i, step in enumerate(dict.fromkeys(step for step in steps if step))}
+            known = list(place), np.array([place.get(step or "", -1) for step in steps], dtype=np.int64)
             if len(self._steps) >= MAX_FOLDERS:
                 self._steps.clear()
             self._steps[within, roots] = known
@@ -280,15 +294,18 @@ def _base_of(folder: str, bases: tuple[str, ...]) -> str | None:
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],
               now: float) -> Facets:  # fmt: skip
     """Facets over the admitted documents; folders only when their names are known."""
-    documents = snapshot.documents
-    types = np.bincount(documents["type"][admitted], minlength=len(TYPES))
-    by_type = sorted(((int(n), TYPES[i]) for i, n in enumerate(types) if n), reverse=True)
-    ages = now - documents["modified"][admitted]
-    folders = names.counts(documents["folder"][admitted], within, roots) if names else []
+    documents, chosen = snapshot.documents, np.flatnonzero(admitted)
+    types = np.bincount(documents["type"][chosen], minlength=len(TYPES)).tolist()
+    by_type = sorted(((n, TYPES[i]) for i, n in enumerate(types) if n), reverse=True)
+    ages = now - documents["modified"][chosen]
+    folders: list[tuple[str, int]] = []
+    if names is not None:
+        numbers = snapshot.remember(("folders", names), partial(names.numbers, documents["folder"]))
+        folders = names.counts(numbers[chosen], within, roots)
     return Facets(
         types=tuple(FacetCount(name, name, n) for n, name in by_type),
         folders=tuple(FacetCount(path, display_path(os.path.basename(path)), n) for path, n in folders),
-        times=tuple(FacetCount(v, label, n) for v, label, s in TIMES if (n := int((ages < s).sum()))),
+        times=tuple(FacetCount(v, label, n) for v, label, s in TIMES if (n := int(np.count_nonzero(ages < s)))),
     )
 
 

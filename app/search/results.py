@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 if TYPE_CHECKING:  # the screen paints its first frame with these records, and without numpy
     from app.search.why import Reasons
     from foltr.arrays import FloatMatrix
@@ -17,9 +19,8 @@ ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One result."""
+class Hit(Struct, frozen=True):
+    """One result; a page has a hundred, and this is made in a fifth of a dataclass's time."""
 
     rank: int
     """1 for the first"""

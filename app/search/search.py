@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from msgspec import structs
 
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
@@ -217,9 +218,9 @@ class Search:
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
         )
+        names = [os.path.basename(row.path) for row in rows]
         features = feature_matrix(
-            reading.snapshot, candidates, usage,
-            titles=[row.title for row in rows], names=[os.path.basename(row.path) for row in rows], now=now,
+            reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
@@ -233,7 +234,7 @@ class Search:
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
-            rows, scores, fixed=fixed, by_age=not learner.prefers_older(),
+            rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
@@ -333,7 +334,7 @@ class Search:
         rows = self._catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))
-        ranked = tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
+        ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
         return replace(page, hits=ranked, words=(), page_id=0)
 
     def failures(self) -> list[tuple[str, str]]:

@@ -15,19 +15,24 @@ def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str]) -> Ints:
     return adjacent(snapshot, field, [(word,) for word in words])
 
 
-def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]]) -> Ints:
-    """The places at which one term of each piece [n_pieces][n_terms] stands next to one of the next; ascending."""
-    holders = (union([snapshot.postings(field, term).docs for term in terms]) for terms in pieces)
-    common = next(holders)
-    for docs in holders:
+def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None) -> Ints:
+    """The places at which one term of each piece [n_pieces][n_terms] stands next to one of the next; ascending.
+
+    Of the ascending `docs` alone, where they are given.
+    """
+    common = docs
+    for holders in (union([snapshot.postings(field, term).docs for term in terms]) for terms in pieces):
+        if common is None:
+            common = holders
+        else:
+            few, many = (common, holders) if common.size < holders.size else (holders, common)
+            common = few[among(few, many)]
         if not common.size:
             return common
-        few, many = (common, docs) if common.size < docs.size else (docs, common)
-        common = few[among(few, many)]
-    places = iter(snapshot.all_places([(field, term) for terms in pieces for term in terms], common))
-    starts = union([next(places) for _ in pieces[0]])
-    for i, terms in enumerate(pieces[1:], start=1):
-        following = union([next(places) for _ in terms])
+    assert common is not None
+    places = [_different(own) for own in snapshot.all_places([(field, terms) for terms in pieces], common)]
+    starts = places[0]
+    for i, following in enumerate(places[1:], start=1):
         starts = starts[among(starts + i, following)]
     return starts
 
@@ -47,7 +52,12 @@ def union(lists: Sequence[Ints]) -> Ints:
         return lists[0]
     every = np.concatenate(lists)
     every.sort()
-    is_new = np.empty(every.size, dtype=bool)
+    return _different(every)
+
+
+def _different(values: Ints) -> Ints:
+    """The ascending `values` [n] without those that are there already."""
+    is_new = np.empty(values.size, dtype=bool)
     is_new[:1] = True
-    np.not_equal(every[1:], every[:-1], out=is_new[1:])
-    return every[is_new]
+    np.not_equal(values[1:], values[:-1], out=is_new[1:])
+    return values[is_new]

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -95,7 +95,7 @@ def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats) -
         for i in rows:
             others[i].extend(rows)
     settled: set[int] = set()
-    for i in np.argsort(-scores, kind="stable").tolist():
+    for i in np.argsort(-scores, kind="stable").tolist() if others else ():
         if i in others and i not in settled:
             own = [j for j in others[i] if j not in settled]
             classes[own] = i
@@ -109,16 +109,19 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str]) -> list[list[int]]:
     for i, name in enumerate(members_of):
         if name:
             members[name].append(i)
-    tied: dict[tuple[str, bytes], list[int]] = defaultdict(list)
-    for name, rows in members.items():
-        if len(rows) > 1:
-            own = levels[rows]
-            common = (own > ABSENT).mean(axis=0) >= COMMON_SHARE
-            told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
-            own = np.where(common, np.maximum(own, IN_TEXT), own)
-            for i, row, unlike in zip(rows, own, told_apart.tolist(), strict=True):
-                if not unlike:
-                    tied[name, row.tobytes()].append(i)
+    groups = [rows for rows in members.values() if len(rows) > 1]
+    if not groups:
+        return []
+    every, sizes = [i for rows in groups for i in rows], np.array([len(rows) for rows in groups])
+    own, of_group = levels[every], np.arange(len(groups)).repeat(sizes)
+    share = np.add.reduceat(own > ABSENT, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64) / sizes[:, None]
+    common = (share >= COMMON_SHARE)[of_group]
+    told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
+    own = np.where(common, np.maximum(own, IN_TEXT), own)
+    tied: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    for i, group, row, unlike in zip(every, of_group.tolist(), own, told_apart.tolist(), strict=True):
+        if not unlike:
+            tied[group, row.tobytes()].append(i)
     return [rows for rows in tied.values() if len(rows) > 1]
 
 
@@ -132,19 +135,29 @@ def newest_first(
     decide (`members_of` as `series` names them); where nothing says which is newer, the class stays as it is.
     """
     dealt, newest_of = scores.copy(), np.zeros(len(scores), dtype=np.int64)
-    for leader in np.flatnonzero(np.bincount(classes) > 1).tolist():
-        rows = np.flatnonzero(classes == leader)
-        own = scores[rows]
-        ages = -modified[rows]
-        if np.ptp(ages) <= BULK_SECONDS:
-            of_series = len({members_of[i] for i in rows.tolist()}) == 1 and members_of[rows[0]] != ""
-            numbered = [numbers(names[i]) if of_series else () for i in rows.tolist()]
-            ages = -np.array([sorted(set(numbered)).index(own_number) for own_number in numbered])
-        if np.ptp(ages) > 0:
-            newest = rows[np.lexsort((-own, ages))]
-            dealt[newest] = np.sort(own)[::-1] - LEAST_STEP * np.arange(rows.size)
-            newest_of[newest[0]] = rows.size
+    members: dict[int, list[int]] = defaultdict(list)
+    for i, leader in enumerate(classes.tolist()):
+        members[leader].append(i)
+    for rows in members.values():
+        if len(rows) > 1 and (newer := _newer(rows, modified, names, members_of)):
+            own = dict(zip(rows, scores[rows].tolist(), strict=True))
+            newest = sorted(rows, key=lambda row: (-newer[row], -own[row], row))
+            dealt[newest] = np.array(sorted(own.values(), reverse=True)) - LEAST_STEP * np.arange(len(rows))
+            newest_of[newest[0]] = len(rows)
     return dealt, newest_of
+
+
+def _newer(
+    rows: Sequence[int], modified: Floats, names: Sequence[str], members_of: Sequence[str]
+) -> Mapping[int, float]:
+    """A number for each of `rows` that is larger the newer it is; none where nothing says which is newer."""
+    moments: Sequence[float] = modified[rows].tolist()
+    if max(moments) - min(moments) <= BULK_SECONDS:
+        if members_of[rows[0]] == "" or len({members_of[row] for row in rows}) > 1:
+            return {}
+        numbered = [numbers(names[row]) for row in rows]
+        moments = [float(sorted(set(numbered)).index(own)) for own in numbered]
+    return dict(zip(rows, moments, strict=True)) if max(moments) > min(moments) else {}
 
 
 def twins(
@@ -157,8 +170,9 @@ def twins(
     """
     found = []
     for (i, j), value in zip(pairs.tolist(), values.tolist(), strict=True):
-        stems = [os.path.splitext(names[k])[0] for k in (i, j)]
-        enough = NAMESAKE_RESEMBLANCE if stems[0] == stems[1] else TWIN_RESEMBLANCE
-        if value >= enough and types[i] != types[j] and min(n_words[i], n_words[j]) >= MIN_TWIN_WORDS:
-            found.extend([(i, j)] if numbers(names[i]) == numbers(names[j]) else [])
+        if types[i] == types[j] or value < NAMESAKE_RESEMBLANCE or min(n_words[i], n_words[j]) < MIN_TWIN_WORDS:
+            continue
+        is_namesake = os.path.splitext(names[i])[0] == os.path.splitext(names[j])[0]
+        if (is_namesake or value >= TWIN_RESEMBLANCE) and numbers(names[i]) == numbers(names[j]):
+            found.append((i, j))
     return found

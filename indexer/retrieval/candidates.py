@@ -77,9 +77,13 @@ class Candidates:
         missing: list[tuple[str, ...]] = [()] * self.docs.size
         if self.n_all_words < self.n_matches:
             held = np.any([tf > 0 for tf in self.tf.values()], axis=0)
+            words = [concept.surface[0] for concept in self.concepts]
+            lacking: dict[bytes, tuple[str, ...]] = {}
             for row in np.flatnonzero(~held.all(axis=1)).tolist():
-                lacking = (self.concepts[i].surface[0] for i in np.flatnonzero(~held[row]).tolist())
-                missing[row] = tuple(dict.fromkeys(lacking))
+                key = held[row].tobytes()
+                if key not in lacking:
+                    lacking[key] = tuple(dict.fromkeys(word for word, has in zip(words, key, strict=True) if not has))
+                missing[row] = lacking[key]
         return missing
 
 
@@ -120,7 +124,7 @@ def find(
         docs = docs if near is None else _added(docs, near, scores)
     return Candidates(
         docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
-        n_matches=int(admitted.sum()), n_all_words=int(all_words.sum()),
+        n_matches=int(np.count_nonzero(admitted)), n_all_words=int(np.count_nonzero(all_words)),
     )  # fmt: skip
 
 
@@ -154,21 +158,31 @@ def bm25f(
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """The scores of all documents [n_numbers], and how many documents hold each concept [n_concepts]."""
     n = snapshot.alive.size
-    scores, covered = np.zeros(n), np.zeros(n)
+    scores, covered = np.zeros(n), np.zeros(n, dtype=np.int64)
     any_df = np.zeros(len(found))
     for i, fields in enumerate(found):
         weight = np.zeros(n)
         for field, (docs, tf) in fields.items():
-            lengths = snapshot.documents[f"n_{field}"][docs] / snapshot.average_length[field]
-            weight[docs] += weights[field] * tf / (1 - b[field] + b[field] * lengths)
+            weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]
         holders = np.flatnonzero(weight)
         any_df[i] = holders.size
         own = weight[holders]
         scores[holders] += idf(snapshot.n_documents, any_df[i]) * (k1 + 1) * own / (k1 + own)
         covered[holders] += 1
-    if found:
-        scores *= np.power(np.maximum(covered, 1) / len(found), coverage_power / len(found))
+    if len(found) > 1:
+        share = np.maximum(np.arange(len(found) + 1), 1) / len(found)
+        scores *= np.power(share, coverage_power / len(found))[covered]
     return scores, any_df
+
+
+def _length_norms(snapshot: Snapshot, field: str, b: float) -> Floats:
+    """[n_numbers] what the occurrences in a field are divided by."""
+
+    def compute() -> Floats:
+        lengths = snapshot.documents[f"n_{field}"] / snapshot.average_length[field]
+        return np.asarray(1 - b + b * lengths)
+
+    return snapshot.remember(("length norms", field, b), compute)
 
 
 def idf(n_documents: float, df: Floats | float) -> Floats:

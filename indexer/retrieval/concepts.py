@@ -87,7 +87,7 @@ class ConceptLookup:
 
     def counts(self, concept: Concept) -> Counts:
         """The fields that hold the concept, each with its documents [n] (ascending) and the occurrences in them [n]."""
-        key = replace(concept, offset=0)
+        key = replace(concept, offset=0) if concept.offset else concept
         if key not in self._counts:
             found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
             found = {stored_field(field): own for field, own in found.items() if own[0].size}
@@ -111,7 +111,8 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     """The concepts of a query, in its order; a phrase is one concept for each of its words."""
     found = [concept for node in positive_words(query) for concept in lookup.of(node)]
     ends = accumulate(concept.width for concept in found)
-    return tuple(replace(concept, offset=end - concept.width) for concept, end in zip(found, ends, strict=True))
+    starts = (end - concept.width for concept, end in zip(found, ends, strict=True))
+    return tuple(replace(own, offset=start) if start else own for own, start in zip(found, starts, strict=True))
 
 
 def node_concepts(lookup: ConceptLookup, node: Word | Phrase) -> list[Concept]:

@@ -53,48 +53,50 @@ def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs
 def nearness_in_fields(
     snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence[str], docs: Ints
 ) -> list[Nearness]:
-    """The same for several fields, [n_fields], whose places are read at once."""
+    """The same for several fields, [n_fields], which are looked at in one pass: each is as a document of its own."""
     ascending, concepts = np.sort(docs), concepts[:MAX_CONCEPTS]
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
+    places = _places(snapshot, concepts, fields, ascending)
+    n_rows = len(fields) * docs.size
+    columns = np.array((*_gaps(places, steps, n_rows), _earliness(places, n_rows)))
     rows = ascending.searchsorted(docs)
-    found = []
-    for places in _places(snapshot, concepts, fields, ascending):
-        if not any(own.size for own in places):
-            found.append(Nearness(*np.zeros((4, docs.size))))
-            continue
-        columns = (*_gaps(places, steps, ascending), _earliness(places, ascending))
-        found.append(Nearness(*(column[rows] for column in columns)))
-    return found
+    return [Nearness(*columns[:, i * docs.size + rows]) for i in range(len(fields))]
 
 
-def _earliness(places: list[Ints], docs: Ints) -> Floats:
-    early = np.zeros(docs.size)
+def _earliness(places: list[Ints], n_rows: int) -> Floats:
+    early = np.zeros(n_rows)
     for own in places:
         if own.size:
             first = own[_firsts(own >> PLACE_BITS)]
-            rows = docs.searchsorted(first >> PLACE_BITS)
+            rows = first >> PLACE_BITS
             early[rows] = np.maximum(early[rows], 1 / (1 + (first & ((1 << PLACE_BITS) - 1)) / 50))
     return early
 
 
-def _gaps(places: list[Ints], steps: list[int], docs: Ints) -> tuple[Floats, Floats, Floats]:
-    """`Nearness.phrase`, `ordered` and `near` of ascending documents."""
-    ordered, near, adjacent = np.zeros((3, docs.size))
+def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Floats, Floats]:
+    """`Nearness.phrase`, `ordered` and `near` of each row."""
+    ordered, near, adjacent = np.zeros((3, n_rows))
     if not steps:
         return adjacent, ordered, near
     for (left, right), step in zip(pairwise(places), steps, strict=True):
         if not (left.size and right.size):
             continue
-        as_asked = left[among(left + step, right)]
-        exact = among(docs, as_asked >> PLACE_BITS)
-        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, docs), step))
-        before = _smallest_gap(right, left, docs)
+        exact = _rows_of(left[among(left + step, right)], n_rows)
+        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, n_rows), step))
+        before = _smallest_gap(right, left, n_rows)
         ordered += _closeness(after)
         near += _closeness(np.minimum(after, before))
         adjacent += exact
     phrase = 0.5 * adjacent / len(steps)
-    phrase[_whole_phrase(places, steps, docs)] = 1.0
+    phrase[_whole_phrase(places, steps, n_rows)] = 1.0
     return phrase, ordered / len(steps), near / len(steps)
+
+
+def _rows_of(places: Ints, n_rows: int) -> Mask:
+    """Which rows hold any of the places."""
+    rows = np.zeros(n_rows, dtype=bool)
+    rows[places >> PLACE_BITS] = True
+    return rows
 
 
 def _extra(gaps: Floats, step: int) -> Floats:
@@ -102,21 +104,22 @@ def _extra(gaps: Floats, step: int) -> Floats:
     return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
-def _places(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[list[Ints]]:
-    """Where the concepts stand in each field, [n_fields][n_concepts]."""
-    whole = [(field, i) for field in fields for i, own in enumerate(concepts) if field in own.fields and not own.pieces]
-    read = iter(snapshot.all_places([(field, run[0]) for field, i in whole for run in concepts[i].forms], docs))
-    found = {key: [next(read) for _ in concepts[key[1]].forms] for key in whole}
-    return [[_place_keys(snapshot, own, field, docs, found.get((field, i), [])) for i, own in enumerate(concepts)]
-            for field in fields]  # fmt: skip
-
-
-def _place_keys(snapshot: Snapshot, concept: Concept, field: str, docs: Ints, runs: list[Ints]) -> Ints:
-    if concept.pieces and field in concept.fields:
-        starts = adjacent(snapshot, field, concept.pieces)
-        return starts[among(starts >> PLACE_BITS, docs)]
-    runs = [run for run in runs if run.size] or runs[:1]
-    return np.sort(np.concatenate(runs), kind="stable") if len(runs) > 1 else runs[0] if runs else NOTHING.docs
+def _places(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[Ints]:
+    """Where each concept stands, ascending, `[n_concepts]`: place keys that begin with rows, one for each of the
+    ascending `docs` in the first field, then one for each in the next."""
+    whole = [(i, f) for i, own in enumerate(concepts) if not own.pieces for f, _ in enumerate(fields)
+             if fields[f] in own.fields]  # fmt: skip
+    asked = [(fields[f], tuple(run[0] for run in concepts[i].forms)) for i, f in whole]
+    found = dict(zip(whole, snapshot.all_places(asked, docs, by_row=True), strict=True))
+    for i, concept in enumerate(concepts):
+        for f, field in enumerate(fields) if concept.pieces else ():
+            if field in concept.fields:
+                starts = adjacent(snapshot, field, concept.pieces, docs)
+                rows = docs.searchsorted(starts >> PLACE_BITS)
+                found[i, f] = starts + (rows - (starts >> PLACE_BITS) << PLACE_BITS)
+    parts = ([found[i, f] + (f * docs.size << PLACE_BITS) for f, _ in enumerate(fields) if (i, f) in found]
+             for i, _ in enumerate(concepts))  # fmt: skip
+    return [np.concatenate(own) if own else NOTHING.docs for own in parts]
 
 
 def _firsts(values: Ints) -> Ints:
@@ -127,19 +130,17 @@ def _firsts(values: Ints) -> Ints:
     return is_first.nonzero()[0]
 
 
-def _smallest_gap(left: Ints, right: Ints, docs: Ints) -> Floats:
-    """[n_docs] the smallest distance from a place of `left` to a later place of `right` in the same document."""
-    gaps = np.full(docs.size, float(FAR))
-    if not left.size or not right.size:
-        return gaps
+def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
+    """[n_rows] the smallest distance from a place of `left` to a later place of `right` in the same row."""
+    gaps = np.full(n_rows, float(FAR))
     after = right.searchsorted(left, side="right")
     n = int(after.searchsorted(right.size))  # those behind the last of `right` have none behind them
     distances = right[after[:n]] - left[:n]
-    near = (distances < FAR).nonzero()[0]  # in another document it is farther
+    near = (distances < FAR).nonzero()[0]  # in another row it is farther
     if near.size:
         own = left[near] >> PLACE_BITS
         firsts = _firsts(own)
-        gaps[docs.searchsorted(own[firsts])] = np.minimum.reduceat(distances[near], firsts)
+        gaps[own[firsts]] = np.minimum.reduceat(distances[near], firsts)
     return gaps
 
 
@@ -147,11 +148,11 @@ def _closeness(gaps: Floats) -> Floats:
     return np.where(gaps < FAR, 1 / np.maximum(gaps, 1), 0.0)
 
 
-def _whole_phrase(places: list[Ints], steps: list[int], docs: Ints) -> Ints:
+def _whole_phrase(places: list[Ints], steps: list[int], n_rows: int) -> Mask:
     starts = places[0]
     for offset, own in zip(accumulate(steps), places[1:], strict=True):
         starts = starts[among(starts + offset, own)]
-    return np.searchsorted(docs, starts >> PLACE_BITS)
+    return _rows_of(starts, n_rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,20 +204,20 @@ def feature_matrix(
     raw: dict[str, Floats] = {"bm25f": candidates.bm25f}
     if candidates.concepts:
         weights = idf(snapshot.n_documents, candidates.any_df)
-        for field in ("title", "body", "name"):
-            raw.update(_field_values(snapshot, candidates, field, weights))
+        raw.update(_field_values(snapshot, candidates, weights))
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
-        raw.update(_exactness(candidates, titles, "title"))
-        raw.update(_exactness(candidates, [_stem_of(name) for name in names], "name"))
+        raw.update(_exactness(candidates, title=titles, name=[_stem_of(name) for name in names]))
     raw.update(_document_values(snapshot.documents, candidates.docs, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     if meaning is not None:
         raw["meaning"] = meaning
-    n = candidates.docs.size
-    columns = [raw.get(name, np.zeros(n)) for name in NAMES]
-    return scaled(np.column_stack(columns) if n else np.zeros((0, len(NAMES))))
+    values = np.zeros((candidates.docs.size, len(NAMES)))
+    for i, name in enumerate(NAMES):
+        if name in raw:
+            values[:, i] = raw[name]
+    return scaled(values)
 
 
 _IS_SHARE, _IS_RANGE = (np.array([feature.scale == scale for feature in FEATURES]) for scale in ("share", "range"))
@@ -234,32 +235,39 @@ def scaled(raw: Floats) -> Floats:
     return np.clip(values, 0.0, 1.0, out=values)
 
 
-def _field_values(snapshot: Snapshot, candidates: Candidates, field: str, weights: Floats) -> dict[str, Floats]:
-    n_docs, n_concepts = candidates.docs.size, len(candidates.concepts)
-    lengths = snapshot.documents[f"n_{field}"][candidates.docs].astype(np.float64)
-    tf = candidates.tf.get(field, np.zeros((n_docs, n_concepts)))
-    mean = snapshot.average_length[field]
-    norm = K1 * (1 - B[field] + B[field] * lengths / mean)
-    own_idf = idf(snapshot.n_documents, candidates.df.get(field, np.zeros(n_concepts)))
+_SEVERAL = ("title", "body", "name")
+"""fields whose occurrences have features of their own"""
+_MU, _B = (np.array([values[field] for field in _SEVERAL])[:, None] for values in (MU, B))
+
+
+def _field_values(snapshot: Snapshot, candidates: Candidates, weights: Floats) -> dict[str, Floats]:
+    """The features of the `_SEVERAL` fields, computed together: arrays `[n_fields, n_docs, n_concepts]`."""
+    n_concepts, documents = len(candidates.concepts), snapshot.documents
+    none, rare = np.zeros((candidates.docs.size, n_concepts)), np.zeros(n_concepts)
+    lengths = np.array([documents[f"n_{field}"][candidates.docs] for field in _SEVERAL], dtype=np.float64)
+    tf = np.array([candidates.tf.get(field, none) for field in _SEVERAL])
+    df = np.array([candidates.df.get(field, rare) for field in _SEVERAL])[:, None]
+    mean = np.array([snapshot.average_length[field] for field in _SEVERAL])[:, None]
+    norm = K1 * (1 - _B + _B * lengths / mean)
+    own_idf = idf(snapshot.n_documents, df)
     tf_idf = np.log1p(tf) * own_idf
-    return {
-        f"{field}_bm25": ((K1 + 1) * tf / (tf + norm[:, None]) * own_idf).sum(axis=1),
-        f"{field}_tf_idf_sum": tf_idf.sum(axis=1),
-        f"{field}_tf_idf_max": tf_idf.max(axis=1),
-        f"{field}_tf_idf_mean": (tf / np.maximum(lengths, 1)[:, None] * own_idf).mean(axis=1),
-        f"{field}_coverage": ((tf > 0) * weights).sum(axis=1) / weights.sum(),
-        f"{field}_language_model": _dirichlet(snapshot, candidates, field, tf, lengths),
-        f"{field}_tf": np.log1p(tf.sum(axis=1)),
-        f"{field}_length": np.log1p(lengths),
+    values = {
+        "bm25": ((K1 + 1) * tf / (tf + norm[..., None]) * own_idf).sum(axis=-1),
+        "tf_idf_sum": tf_idf.sum(axis=-1),
+        "tf_idf_max": tf_idf.max(axis=-1),
+        "tf_idf_mean": (tf / np.maximum(lengths, 1)[..., None] * own_idf).mean(axis=-1),
+        "coverage": ((tf > 0) * weights).sum(axis=-1) / weights.sum(),
+        "language_model": _dirichlet(tf, np.maximum(df, 0.5), lengths, np.maximum(mean * snapshot.n_documents, 1.0)),
+        "tf": np.log1p(tf.sum(axis=-1)),
+        "length": np.log1p(lengths),
     }
+    return {f"{field}_{name}": own[i] for name, own in values.items() for i, field in enumerate(_SEVERAL)}
 
 
-def _dirichlet(snapshot: Snapshot, candidates: Candidates, field: str, tf: Floats, lengths: Floats) -> Floats:
+def _dirichlet(tf: Floats, frequency: Floats, lengths: Floats, total: Floats) -> Floats:
     """sum_t ln(1 + tf / (mu p(t))) + n_t ln(mu / (mu + len)) (Zhai and Lafferty 2001, Eq. 6)."""
-    total = max(snapshot.average_length[field] * snapshot.n_documents, 1.0)
-    frequency = np.maximum(candidates.df.get(field, np.zeros(len(candidates.concepts))), 0.5)
-    mu = MU[field]
-    return np.asarray(np.log1p(tf / (mu * frequency / total)).sum(axis=1) + tf.shape[1] * np.log(mu / (mu + lengths)))
+    expected = _MU[..., None] * frequency / total[..., None]
+    return np.asarray(np.log1p(tf / expected).sum(axis=-1) + tf.shape[-1] * np.log(_MU / (_MU + lengths)))
 
 
 def _coverages(candidates: Candidates, weights: Floats) -> dict[str, Floats]:
@@ -305,20 +313,21 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
     return found
 
 
-def _exactness(candidates: Candidates, texts: list[str], kind: str) -> dict[str, Floats]:
-    asked = tuple(candidates.words)
-    asked_set = set(asked)
+def _exactness(candidates: Candidates, **kinds: list[str]) -> dict[str, Floats]:
+    """How far each text [n_docs] of each kind is made of the words of the query."""
+    asked, asked_set = candidates.words, set(candidates.words)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
-    exact = np.zeros(len(texts))
-    share = np.zeros(len(texts))
-    for i, text in enumerate(texts):
-        words = words_of(text)
-        common = min(sum(map(forms.__contains__, words)), len(asked))
-        if common:
-            exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-            share[i] = 2 * common / (len(words) + len(asked))
     meant = held_as_written(candidates)
-    return {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
+    found: dict[str, Floats] = {}
+    for kind, texts in kinds.items():
+        exact, share = np.zeros((2, len(texts)))
+        for i, words in enumerate(map(words_of, texts)):
+            if not forms.isdisjoint(words):
+                common = min(sum(map(forms.__contains__, words)), len(asked))
+                exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
+                share[i] = 2 * common / (len(words) + len(asked))
+        found |= {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
+    return found
 
 
 def held_as_written(candidates: Candidates) -> Mask:

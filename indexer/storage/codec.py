@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Ints, Mask, Rows, decode, gather
+from indexer.postings import Bytes, Ints, Mask, Rows, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.columns import Chosen, mapped_columns, pieces_of, write_columns
 from indexer.text.spelling import TermList
@@ -203,7 +203,8 @@ class SegmentFiles:
         if not sizes.size or not wanted.size:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         rows = np.searchsorted(docs, wanted)
-        positions, ends = self.place_keys(starts[rows], sizes[rows], np.zeros(wanted.size, dtype=np.int64))
+        code = self.coded_positions(run_places(starts[rows], sizes[rows]))
+        positions, ends = decode_runs(code, sizes[rows], np.zeros(wanted.size, dtype=np.int64))
         return np.repeat(wanted, np.diff(ends, prepend=0)), positions
 
     def position_runs(self, field: str, i: int) -> tuple[Ints, Ints, Ints]:
@@ -219,19 +220,15 @@ class SegmentFiles:
             return docs, starts, sizes
         return docs, sizes, sizes
 
-    def place_keys(self, starts: Ints, sizes: Ints, firsts: Ints) -> tuple[Ints, Ints]:
-        """The positions in the runs of bytes [start, start + size) [n_runs], to each the run's of `firsts` [n_runs]
-        added; and where each run ends among them [n_runs]."""
-        with damage_named(self.name):
-            code = gather(self._code, starts, sizes)
+    def coded_positions(self, places: Ints) -> Bytes:
+        """The bytes at `places` [n] of the file of postings, which are those of whole runs of positions."""
+        try:  # not `damage_named`: a query comes here for each of its words
+            code: Bytes = self._code[places]
             if code.size and code[-1] >= 0x80:
                 raise ValueError("the last position has no end")
-            is_end = code < 0x80
-            running = np.cumsum(decode(code))
-            ends = np.add.reduceat(is_end, np.cumsum(sizes) - sizes, dtype=np.int64).cumsum()
-            firsts = firsts.copy()
-            firsts[1:] -= running[ends[:-1] - 1]
-            return running + firsts.repeat(np.diff(ends, prepend=0)), ends
+        except _DAMAGE as error:
+            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
+        return code
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         try:  # not `damage_named`: a query comes here for every term

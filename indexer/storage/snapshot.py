@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Bytes, Floats, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.storage.columns import Columns
@@ -29,7 +29,10 @@ MAX_LOCATED = 50_000
 Answer = TypeVar("Answer")
 Term = tuple[str, str]
 """field and term"""
-Holder = tuple[int, SegmentFiles, int]
+AnyTerm = tuple[str, tuple[str, ...]]
+"""field and terms, of which one is enough"""
+Holder = tuple[int, int, SegmentFiles, int]
+"""first document number of a segment, first byte of its file of postings, the segment, the number of a term in it"""
 CommitName = tuple[int, tuple[str, ...]]
 """the generation, which starts anew with a new index, and the names of the segments, which never come back"""
 
@@ -46,8 +49,23 @@ class Postings:
 
 NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
-Run = tuple[SegmentFiles, Ints, Ints, Ints]
-"""a segment; documents of the snapshot that hold a term there; where their positions start and how many bytes"""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Where the positions of some terms lie in the files of postings, these thought one after the other."""
+
+    docs: Ints
+    """[n] document numbers, ascending; one that holds two of the terms comes twice"""
+    starts: Ints
+    """[n] the first byte of its positions"""
+    sizes: Ints
+    """[n] bytes"""
+
+    def of(self, docs: Ints) -> tuple[Ints, Ints]:
+        """The runs of `docs` (ascending): the place in `docs` of each, ascending, and its own number."""
+        first, last = self.docs.searchsorted(docs), self.docs.searchsorted(docs, side="right")
+        counts = last - first
+        return np.arange(docs.size).repeat(counts), run_places(first, counts)
 
 
 class _Cache:
@@ -87,7 +105,9 @@ class Snapshot:
         self._segments = [files for files, _ in segments]
         sizes = [len(files.documents) for files in self._segments]
         bases = np.cumsum([0, *sizes])[:-1].tolist() if sizes else []
-        self._placed = list(zip(bases, self._segments, strict=True))
+        self._code_starts = np.cumsum([0, *(files.n_bytes for files in self._segments)])[:-1]
+        """[n_segments] where their files of postings begin, these thought one after the other"""
+        self._placed = list(zip(bases, self._code_starts.tolist(), self._segments, strict=True))
         self.documents = Columns([files.documents for files in self._segments], sizes)
         self.alive: Mask = np.ones(sum(sizes), dtype=bool)
         """[n_numbers] False for a removed document"""
@@ -140,7 +160,7 @@ class Snapshot:
         return known
 
     def _read(self, field: str, term: str) -> Postings:
-        lists = [(base, files.postings(stored_field(field), i)) for base, files, i in self._holders(field, term)]
+        lists = [(base, files.postings(stored_field(field), i)) for base, _, files, i in self._holders(field, term)]
         if not lists:
             return NOTHING
         docs = _joined([docs + base if base else docs for base, (docs, _) in lists])
@@ -156,8 +176,8 @@ class Snapshot:
         if known is None:
             own, name = stored_term(field, term)
             code = name.encode("utf-8", "surrogatepass")
-            found = ((base, files, files.find(own, code)) for base, files in self._placed)
-            known = tuple((base, files, i) for base, files, i in found if i >= 0)
+            found = ((*placed, placed[-1].find(own, code)) for placed in self._placed)
+            known = tuple(holder for holder in found if holder[-1] >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
             self._located[field, term] = known
@@ -165,45 +185,68 @@ class Snapshot:
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:
         """Where `term` stands in those of the documents `docs` (ascending) that hold it: ascending place keys [n]."""
-        return self.all_places([(field, term)], docs)[0]
+        return self.all_places([(field, (term,))], docs)[0]
 
-    def all_places(self, terms: Sequence[Term], docs: Ints) -> list[Ints]:
-        """The same for several terms at once, `[n_terms][n]`: their positions are decoded together."""
-        found: list[list[Ints]] = [[] for _ in terms]
-        docs = docs if self._all_alive else docs[self.alive[docs]]
-        wanted: dict[str, list[tuple[int, Run, Ints, Ints]]] = {}
-        if docs.size:
-            for i, (field, term) in enumerate(terms):
-                for run in self._runs(field, term):
-                    rows = run[1].searchsorted(docs)
-                    rows[rows == run[1].size] = 0
-                    held = (run[1][rows] == docs).nonzero()[0]
-                    if held.size:
-                        wanted.setdefault(run[0].name, []).append((i, run, rows[held], docs[held]))
-        for asked in [wanted[files.name] for files in self._segments if files.name in wanted]:
-            starts = _joined([run[2][rows] for _, run, rows, _ in asked])
-            sizes = _joined([run[3][rows] for _, run, rows, _ in asked])
-            keys, ends = asked[0][1][0].place_keys(starts, sizes, _joined([own for *_, own in asked]) << PLACE_BITS)
-            last = ends[np.cumsum([own.size for *_, own in asked]) - 1].tolist()
-            for (i, *_), start, end in zip(asked, [0, *last[:-1]], last, strict=True):
-                found[i].append(keys[start:end])
-        return [_joined(own) if own else NOTHING.docs for own in found]
+    def all_places(self, questions: Sequence[AnyTerm], docs: Ints, *, by_row: bool = False) -> list[Ints]:
+        """The same for any of several terms, `[n_questions][n]`; a place that two of them share comes twice.
 
-    def _runs(self, field: str, term: str) -> tuple[Run, ...]:
-        known: tuple[Run, ...] | None = self._cache.get(("positions", field, term))
+        All positions are decoded together. With `by_row` a place key begins with the document's place in `docs`.
+        """
+        if not questions:
+            return []
+        numbers = np.arange(docs.size) if by_row else docs
+        if not self._all_alive:
+            alive = self.alive[docs]
+            docs, numbers = docs[alive], numbers[alive]
+        asked = [self._runs(field, terms) for field, terms in questions]
+        chosen = [runs.of(docs) for runs in asked]
+        sizes = _joined([runs.sizes[own] for runs, (_, own) in zip(asked, chosen, strict=True)])
+        starts = _joined([runs.starts[own] for runs, (_, own) in zip(asked, chosen, strict=True)])
+        firsts = numbers[_joined([places for places, _ in chosen])] << PLACE_BITS
+        keys, ends = decode_runs(self._coded_positions(starts, sizes), sizes, firsts)
+        found, start = [], 0
+        for n_runs, (_, terms) in zip(np.cumsum([own.size for _, own in chosen]).tolist(), questions, strict=True):
+            end = int(ends[n_runs - 1]) if n_runs else 0
+            found.append(keys[start:end] if len(terms) == 1 else np.sort(keys[start:end], kind="stable"))
+            start = end
+        return found
+
+    def _coded_positions(self, starts: Ints, sizes: Ints) -> Bytes:
+        """The bytes of runs, one after the other, from all segments."""
+        segments = self._code_starts.searchsorted(starts, side="right") - 1
+        bounds = [*((segments[1:] != segments[:-1]).nonzero()[0] + 1).tolist(), segments.size]
+        places, ends = run_places(starts, sizes), sizes.cumsum()
+        parts, start = [], 0
+        for bound in bounds if segments.size else ():
+            segment, end = int(segments[bound - 1]), int(ends[bound - 1])
+            own = places[start:end] - self._code_starts[segment]
+            parts.append(self._segments[segment].coded_positions(own))
+            start = end
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8)
+
+    def _runs(self, field: str, terms: tuple[str, ...]) -> Runs:
+        known: Runs | None = self._cache.get(("positions", field, terms))
         if known is None:
-            runs = []
-            for base, files, i in self._holders(field, term):
-                docs, starts, sizes = files.position_runs(stored_field(field), i)
-                if sizes.size:
-                    runs.append((files, docs + base, starts, sizes))
-            known = tuple(runs)
-            self._cache.put(("positions", field, term), known, sum(3 * run[1].nbytes for run in known))
+            known = self._read_runs(field, terms)
+            self._cache.put(("positions", field, terms), known, 3 * known.docs.nbytes)
         return known
+
+    def _read_runs(self, field: str, terms: tuple[str, ...]) -> Runs:
+        columns = [[NOTHING.docs], [NOTHING.docs], [NOTHING.docs]]
+        for base, code_start, files, i in (holder for term in terms for holder in self._holders(field, term)):
+            docs, starts, sizes = files.position_runs(stored_field(field), i)
+            if sizes.size:
+                for column, own in zip(columns, (docs + base, starts + code_start, sizes), strict=True):
+                    column.append(own)
+        docs, starts, sizes = map(np.concatenate, columns)
+        if len(terms) == 1:
+            return Runs(docs, starts, sizes)
+        order = np.argsort(docs, kind="stable")
+        return Runs(docs[order], starts[order], sizes[order])
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many documents hold the term, removed but not yet merged ones included."""
-        return sum(files.frequencies(stored_field(field), i)[0] for _, files, i in self._holders(field, term))
+        return sum(files.frequencies(stored_field(field), i)[0] for _, _, files, i in self._holders(field, term))
 
     def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000) -> dict[str, int]:
         """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment."""
@@ -225,7 +268,7 @@ class Snapshot:
         return [files.term_list(field) for files in self._segments]
 
 
-def _joined(lists: list[Ints]) -> Ints:
+def _joined(lists: Sequence[Ints]) -> Ints:
     return lists[0] if len(lists) == 1 else np.concatenate(lists)
 
 

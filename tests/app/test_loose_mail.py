@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from app.loose_mail import FOLDER, MAX_COPIES, loose_mail
 from app.opener import NoDisplayError, OpenError, plan

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.resident import messages
-from app.resident.line import MAX_QUESTION, socket_path
-from app.resident.serving import MAX_CALLERS
+from app.resident.asking import ask
+from app.resident.line import MAX_QUESTION, LineError, socket_path
+from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from tests.app.resident.conftest import PATIENCE, dial, serving
+from tests.tiny_encoder import write_encoder
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -123,6 +125,31 @@ def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
         assert n_answered(device) == len(alone)
 
 
+def test_answers_by_meaning_are_the_same(device: Device) -> None:
+    """With `meaning.one_shot` an egret is found for a heron by either process, alike to the byte."""
+    pytest.importorskip("onnxruntime")
+    encoder = write_encoder(device.home / "encoder")
+    env = {
+        "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__ONE_SHOT": "true", "FOLTR_MEANING__MODEL": str(encoder),
+        "FOLTR_MEANING__PAUSE_ON_BATTERY": "false",
+    }  # fmt: skip
+    (device.notes / "pond.txt").write_text("An egret waits at the pond.", encoding="ascii")
+    assert device.run("index", str(device.notes), env=env).returncode == 0
+
+    def outcomes() -> list[tuple[str, str, int]]:
+        done = [device.run("search", *words, "--json", "--explain", env=env) for words in MEANT]
+        return [(one.stdout, one.stderr, one.returncode) for one in done]
+
+    alone = outcomes()
+    assert '"by meaning"' in alone[0][0]
+    with serving(device, **env):
+        assert outcomes() == alone
+        assert n_answered(device) == len(alone)
+
+
+MEANT = (("bird",), ("heron",), ("levy",), ("bird", "type:text"), ("heron", "fish"), ("=bird",))
+
+
 def test_the_next_answer_sees_what_was_committed(resident: Device) -> None:
     """A file that any process has indexed is found by the next question; so is an index that was made anew."""
     (resident.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
@@ -187,6 +214,25 @@ def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None
         assert device.run("search", "heron").stdout == wanted
         assert n_answered(device) == before + 1
     assert "1 result opened" in device.run("stats").stdout
+
+
+def test_a_stopped_process_is_not_waited_for_and_does_no_work_later(resident: Device) -> None:
+    """It never begins with a question; woken up it leaves those alone whose askers have gone to work by themselves."""
+    wanted, before = resident.run("search", "heron").stdout, n_answered(resident)
+    path = Path(socket_path(str(resident.data_dir)))
+    stopped = int(re.findall(r"\d+", (path.parent / LOCK_FILE).read_text(encoding="ascii"))[0])
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        with pytest.raises(LineError, match="does not answer: it is stopped, or busy"):
+            ask(str(path), messages.question(messages.STATUS))
+        assert resident.run("search", "heron").stdout == wanted
+        assert resident.run("open", "1", "--print").returncode == 0
+        assert resident.run("serve", "--stop").stderr.startswith("foltr-search: nothing was stopped: the resident ")
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert resident.run("search", "heron").stdout == wanted
+    assert n_answered(resident) == before + 1
+    assert "1 result opened" in resident.run("stats").stdout
 
 
 def test_there_is_one_for_a_data_folder_and_it_can_be_stopped(resident: Device) -> None:
@@ -315,6 +361,7 @@ def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
     question = b"\0".join(fields)
     with dial(resident) as lazy:
         lazy.sendall(len(question).to_bytes(4, "big") + question)
+        assert lazy.recv(len(BEGINS)) == BEGINS
         lazy.recv(1, socket.MSG_PEEK)
         before = n_answered(resident)
         assert resident.run("search", "heron").returncode == 0

@@ -62,7 +62,7 @@ def test_only_the_fullest_folders_are_named() -> None:
     """As many as fit on a line."""
     names = FolderNames([f"/r/{i}/x" for i in range(20)])
     keys = np.array([folder_key(f"/r/{i}") for i in range(20) for _ in range(i + 1)])
-    counts = names.counts(keys, "", ("/r",))
+    counts = names.counts(names.numbers(keys), "", ("/r",))
     assert counts == [(f"/r/{i}", i + 1) for i in range(19, 19 - MAX_FOLDERS, -1)]
 
 

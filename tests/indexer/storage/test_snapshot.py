@@ -48,6 +48,32 @@ def test_postings_and_places_are_those_of_the_texts(
         ]  # fmt: skip
 
 
+@settings(max_examples=25, deadline=None)
+@given(texts=TEXTS, data=st.data())
+def test_places_of_any_of_several_words_are_those_of_each(
+    make_index: MakeIndex, texts: list[str], data: st.DataObject
+) -> None:
+    """Asked together or one by one, by documents or by rows, over several segments with removed documents."""
+    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
+    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
+    snapshot = make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot()
+    docs = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(texts)))))), dtype=np.int64)
+    terms = [sequence(word)[0] for word in WORDS]
+    questions = [
+        ("body", tuple(terms)),
+        ("title", tuple(terms)),
+        ("body", tuple(terms[:1])),
+        ("body", tuple(terms[1:3])),
+    ]
+    by_row = snapshot.all_places(questions, docs, by_row=True)
+    for (field, words), found, rows in zip(questions, snapshot.all_places(questions, docs), by_row, strict=True):
+        one_by_one = sorted(key for word in words for key in snapshot.places(field, word, docs).tolist())
+        assert found.tolist() == one_by_one
+        low = (1 << PLACE_BITS) - 1
+        assert [place(int(docs[key >> PLACE_BITS]), key & low) for key in rows.tolist()] == one_by_one
+    assert snapshot.all_places([], docs) == []
+
+
 def test_average_length_counts_the_documents_that_have_the_field(make_index: MakeIndex) -> None:
     """Bodies of 3, 1 and no words: (3 + 1) / 2; nobody has an author: 1; removed documents do not count."""
     snapshot = make_index(["a b c", "d", "", *["e f"] * 9], removed=range(3, 12)).snapshot()

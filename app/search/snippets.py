@@ -68,7 +68,11 @@ def find(text: str, words: tuple[str, ...]) -> Iterator[Span]:
 
 
 def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
-    return (match.span(match.lastindex or 0) for match in pattern.finditer(text)) if pattern else iter(())
+    if pattern is None:
+        return iter(())
+    if not pattern.groups:
+        return map(re.Match.span, pattern.finditer(text))
+    return (match.span(match.lastindex or 0) for match in pattern.finditer(text))
 
 
 def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
@@ -340,7 +344,10 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 def _densest(text: str, spans: Sequence[Span], width: int) -> tuple[float, int, int]:
     """The score of the best run of matches within `width` characters, and the run spans[first:last]."""
-    stems = [_stem(fold_letters(text[start:end]).casefold()) for start, end in spans]
+    found = [text[start:end] for start, end in spans]
+    stem_of = {word: _stem(fold_letters(word).casefold()) for word in set(found)}
+    stems = [stem_of[word] for word in found]
+    is_phrase = {stem: " " in stem for stem in stem_of.values()}
     best = (0.0, 0, 0)
     within: dict[str, int] = {}
     last = 0
@@ -348,7 +355,7 @@ def _densest(text: str, spans: Sequence[Span], width: int) -> tuple[float, int, 
         while last < len(spans) and (spans[last][1] - start <= width or last == first):
             within[stems[last]] = within.get(stems[last], 0) + 1
             last += 1
-        score = sum(1 + 1.5 * (" " in stem) for stem in within) + 0.01 * min(last - first, 9)
+        score = len(within) + 1.5 * sum(map(is_phrase.__getitem__, within)) + 0.01 * min(last - first, 9)
         if score > best[0]:
             best = (score, first, last)
         within[stems[first]] -= 1

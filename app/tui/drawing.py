@@ -28,9 +28,7 @@ class Drawing:
     height: int
     points: bytes
     """[height, width, 3]: red, green and blue of 0 to 255"""
-    n_pages: int
-    about: str
-    """the size of the original, as "1200 x 800"; "" for a page"""
+    n_pages: int = 1
 
 
 def address_of(path: str, page: int, box: tuple[int, int]) -> str:
@@ -60,7 +58,6 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
         with Image.open(path, formats=FORMATS) as image:
             if image.width * image.height > MOST_POINTS:
                 raise ExtractionError("too-large", f"it has {image.width} x {image.height} points")
-            about = f"{image.width} x {image.height}"
             square = (max(box), max(box))  # it may have to be turned
             image.draft("RGB", square)
             image.thumbnail(square)
@@ -72,7 +69,7 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
     small.thumbnail(box)
     ground = Image.new("RGBA", small.size, GROUND)
     ground.alpha_composite(small)
-    return Drawing(small.width, small.height, ground.convert("RGB").tobytes(), 1, about)
+    return Drawing(small.width, small.height, ground.convert("RGB").tobytes())
 
 
 def _page(path: str, number: int, box: tuple[int, int]) -> Drawing:
@@ -87,7 +84,7 @@ def _page(path: str, number: int, box: tuple[int, int]) -> Drawing:
             bitmap = page.render(scale=scale, rev_byteorder=True)
             points, used = bytes(bitmap.buffer), 3 * bitmap.width
             lines = (points[start : start + used] for start in range(0, bitmap.stride * bitmap.height, bitmap.stride))
-            return Drawing(bitmap.width, bitmap.height, b"".join(lines), len(pdf), "")
+            return Drawing(bitmap.width, bitmap.height, b"".join(lines), len(pdf))
         finally:
             pdf.close()
     except (pypdfium2.PdfiumError, IndexError) as error:

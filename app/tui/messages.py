@@ -156,6 +156,11 @@ class PreviewResized(Message):
 
 
 @dataclass
+class PreviewScrolled(Message):
+    """Another part of the text is in view."""
+
+
+@dataclass
 class FacetChosen(Message):
     """Narrow to a facet's value; "" takes the narrowing away."""
 

@@ -13,8 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from app.tui.drawing import HOW, Drawing, address_of, draw
 from app.tui.half_blocks import POINTS as BLOCK_POINTS
@@ -25,7 +24,9 @@ from app.tui.preview_rows import Piece, Row
 from app.tui.terminal_traits import places_pictures
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.pool import WorkerPool
+
+if TYPE_CHECKING:
+    from indexer.extract.pool import WorkerPool
 
 Way = Literal["kitty", "tmux", "blocks", "off"]
 """by kitty's protocol, by the same through tmux, as half blocks, or not at all"""
@@ -82,10 +83,9 @@ class Pictures:
 
     def __init__(self, way: Way) -> None:
         self.way = way
-        self._pool: WorkerPool[Drawing] = WorkerPool(draw, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB)
+        self._pool: WorkerPool[Drawing] | None = None
         self._held: OrderedDict[tuple[object, ...], tuple[int, Picture]] = OrderedDict()
         """(path, its time, page, width, height) -> the number of the picture and its rows, the newest last"""
-        self._has_drawn = False
         self._n_sent = 0
         self._unsent: list[str] = []
 
@@ -108,12 +108,11 @@ class Pictures:
             return Picture(())
         if isinstance(drawing, ExtractionError):
             return Picture(_line(str(drawing) if str(drawing) == HOW else f"not shown: {drawing}"))
-        about = ((), *_line(drawing.about)) if drawing.about else ()
         if not by_kitty:
-            return Picture((*half_block_rows(drawing), *about), drawing.n_pages)
+            return Picture(half_block_rows(drawing), drawing.n_pages)
         columns, rows = -(-drawing.width // across), -(-drawing.height // down)
         number = self._send(drawing, columns, rows)
-        picture = Picture((*placeholder_rows(number, columns, rows), *about), drawing.n_pages)
+        picture = Picture(placeholder_rows(number, columns, rows), drawing.n_pages)
         self._held[key] = (number, picture)
         return picture
 
@@ -130,13 +129,13 @@ class Pictures:
 
     def close(self) -> None:
         """End the process."""
-        self._pool.close()
+        if self._pool is not None:
+            self._pool.close()
 
     def _draw(self, address: str, stop: threading.Event) -> Drawing | ExtractionError | None:
         """None once `stop` is set."""
-        if not self._has_drawn and os.name == "posix":
-            _start_resource_tracker()
-        self._has_drawn = True
+        if self._pool is None:
+            self._pool = _make_pool()
         return next((made for _, made in self._pool.run([FileEntry(address, 0, 0, 0, 0)], stop)), None)
 
     def _send(self, drawing: Drawing, columns: int, rows: int) -> int:
@@ -150,10 +149,19 @@ class Pictures:
         return number
 
 
-def _start_resource_tracker() -> None:
-    """Start what watches over multiprocessing's pipes; it inherits stderr, and Textual's stand-in is no file."""
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
-        resource_tracker.ensure_running()
+def _make_pool() -> WorkerPool[Drawing]:
+    """What draws; loaded for the first picture.
+
+    multiprocessing's resource tracker inherits stderr, and Textual's stand-in for that is no file: it is started here.
+    """
+    from multiprocessing import resource_tracker
+
+    from indexer.extract.pool import WorkerPool
+
+    if os.name == "posix":
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+            resource_tracker.ensure_running()
+    return WorkerPool(draw, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB)
 
 
 def _changed(path: str) -> int:

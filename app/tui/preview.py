@@ -19,10 +19,10 @@ from textual.widgets import Static
 from app.search.results import Hit, Preview
 from app.tui.keys import actions_of
 from app.tui.line_view import LineView
-from app.tui.messages import PageDrawn, PagesInView, PreviewResized
+from app.tui.messages import PageDrawn, PagesInView, PreviewResized, PreviewScrolled
 from app.tui.preview_layout import TAB
 from app.tui.preview_rows import STYLES, PagePictures, Row, Rows
-from app.tui.results_list import title_of
+from app.tui.results_list import mailbox_of, title_of
 from app.wording import columns, count, fit, fit_path, short_path, size
 from indexer.text.printable import safe_line, safe_text
 
@@ -99,15 +99,23 @@ class PreviewBody(LineView, can_focus=True):
 
     @property
     def position(self) -> tuple[int, int]:
-        """(line, page) of the current match, or of the first row in view; 0 where there is none."""
+        """(line, page) of the current match where it is in view, else of the first row there; 0 where there is none."""
         if self.preview is None or self._rows is None or not len(self._rows):
             return 0, 0
         row = min(int(self.scroll_offset.y), len(self._rows) - 1)
         if self.pages is not None:
             return 0, row // self.pages.page_height + 1
-        offset = self._starts[self.current] if self.current >= 0 else self._rows.offset_of(row)
+        offset = self._starts[self.current] if self.sees_match else self._rows.offset_of(row)
         page = sum(start <= offset for start in self.preview.pages)
         return self.preview.text.count("\n", 0, offset) + 1, page
+
+    @property
+    def sees_match(self) -> bool:
+        """Whether the current match is in view."""
+        if self._rows is None or self.current < 0:
+            return False
+        top = int(self.scroll_offset.y)
+        return top <= self._rows.row_of(self._starts[self.current]) < top + max(1, self.size.height)
 
     def on_resize(self) -> None:
         self.set_length(len(self._rows) if self._rows else 0)
@@ -117,6 +125,7 @@ class PreviewBody(LineView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         self._look_at_pages()
+        self.post_message(PreviewScrolled())
 
     def on_mouse_scroll_down(self) -> None:
         self.moved = True
@@ -290,7 +299,7 @@ class PreviewPane(Vertical):
         if self.loaded is not None and message.hit.doc_id == self.loaded.doc_id:
             self.body.add_page(message.page, message.width, message.picture)
 
-    def on_pages_in_view(self) -> None:
+    def on_preview_scrolled(self) -> None:
         self.describe()
 
     def step_match(self, step: int) -> None:
@@ -303,7 +312,7 @@ class PreviewPane(Vertical):
         width = max(10, self.size.width - 2)
         where = self._where()
         room = max(8, width - columns(where) - 2)
-        place = fit_path(short_path(hit.path), room) if hit else ""
+        place = fit_path(short_path(mailbox_of(hit)), room) if hit else ""
         gap = " " * max(2, width - columns(place) - columns(where))
         heading = (fit(title_of(hit), width) if hit else "", place + (gap + where if where else ""))
         if heading != self._heading:
@@ -322,7 +331,9 @@ class PreviewPane(Vertical):
         line, page = self.body.position
         parts = []
         if preview.spans:
-            parts.append(f"match {self.body.current + 1} of {count(len(preview.spans))}")
+            n_matches = count(len(preview.spans))
+            elsewhere = "1 match" if n_matches == "1" else f"{n_matches} matches"
+            parts.append(f"match {self.body.current + 1} of {n_matches}" if self.body.sees_match else elsewhere)
         elif not preview.text:
             parts.append(size(hit.size))
         n_pages = self.body.pages.n_pages if self.body.pages is not None else len(preview.pages)

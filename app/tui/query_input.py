@@ -42,9 +42,7 @@ class QueryInput(Input):
         return not key.startswith("alt+") and super().check_consume_key(key, character)
 
     async def on_key(self, event: events.Key) -> None:
-        if (
-            self.app.screen is not self.screen
-        ):  # opened by the key before, when this one was on its way
+        if self.app.screen is not self.screen:  # opened by the key before, when this one was on its way
             event.stop()
             event.prevent_default()
             self.app.post_message(events.Key(event.key, event.character))

@@ -37,6 +37,7 @@ LEAST_TITLE = 24
 """cells that a title keeps before it gives way to why the result stands there"""
 LEAST_PLACE = 20
 """cells that a path keeps before it gives way to an author; of a mail half of them: who sent it says more"""
+NO_TEXT = "no text inside"
 TOLD = frozenset({"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels"})
 """properties that a row without a text of its own shows"""
 KINDS: Mapping[str, str] = {
@@ -124,11 +125,21 @@ def row_lines(
     ]
     return (
         _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
-        _snippet_line(bar, snippet, room=room, width=width, styles=styles)
-        if hit.type == "mail" or snippet is None or snippet.text.strip() or not (known := known_of(hit))
-        else _line([bar, *_marked(fit(known, room), words, styles.snippet, styles.match)], [], width, styles.base),
+        _second_line(hit, snippet, words, bar=bar, width=width, styles=styles),
         _line(third, right, width, styles.base),
     )
+
+
+def _second_line(
+    hit: Hit, snippet: Snippet | None, words: tuple[str, ...], *, bar: tuple[str, Style], width: int, styles: RowStyles
+) -> Strip:
+    """The snippet, or of a document that has no text what is known of it."""
+    room = max(0, width - 3)
+    if snippet is None or snippet.text.strip() or hit.type == "mail":
+        return _snippet_line(bar, snippet, room=room, width=width, styles=styles)
+    known = known_of(hit)
+    told = _marked(fit(known, room), words, styles.snippet, styles.match) if known else [(NO_TEXT, styles.dim)]
+    return _line([bar, *told], [], width, styles.base)
 
 
 def _place(hit: Hit, heading: str, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
@@ -139,11 +150,11 @@ def _place(hit: Hit, heading: str, words: tuple[str, ...], room: int, styles: Ro
         yield from _marked(author, words, styles.snippet, styles.match)
         yield " · ", styles.dim
         room -= columns(author) + 3
-    place = short_path(_mailbox(hit)) + "".join(f" › {safe_line(one)}" for one in (hit.part, heading) if one)
+    place = short_path(mailbox_of(hit)) + "".join(f" › {safe_line(one)}" for one in (hit.part, heading) if one)
     yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
 
 
-def _mailbox(hit: Hit) -> str:
+def mailbox_of(hit: Hit) -> str:
     """The path, or of a mail the Maildir that it lies in: the name of its file says nothing."""
     folder = os.path.dirname(hit.path)
     in_maildir = hit.type == "mail" and not hit.part and os.path.basename(folder) in ("cur", "new")

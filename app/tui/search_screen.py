@@ -3,8 +3,7 @@
 Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
 
 While the hand is typing, the last word may go on; when it rests, it is a whole word. A cursor that the user has not
-moved stays on the first row, and a page that is being read is never exchanged without a key press. Syncing with the
-group happens in a worker of its own, so that nothing else waits for the network.
+moved stays on the first row, and a page that is being read is never exchanged without a key press.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import gc
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import ComposeResult
@@ -27,6 +26,7 @@ from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRe
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
 from app.tui.filing_away import DONE, FilingAway, report
+from app.tui.group_syncing import GroupSyncing
 from app.tui.hint_line import HintLine
 from app.tui.key_line import KeyLine
 from app.tui.keys import BY_ID, actions_of, is_letter, keys_of
@@ -69,42 +69,32 @@ from app.tui.query_input import QueryInput, Recall
 from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
+from app.tui.side_pane import WIDE, SidePane
 from app.tui.status_line import ORDER_NAMES, StatusLine
 from app.tui.terminal_traits import without_late_answers
 from app.tui.welcome import Welcome
 from app.wording import short_path
 
-if TYPE_CHECKING:
-    from app.federation.background_sync import BackgroundSync
-
 IDLE_SECONDS = 0.7
 """rest after which the last word is taken as finished"""
-REST_SECONDS = 0.08
-"""rest of the cursor after which the preview is read"""
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
-SYNC_LOOK_SECONDS = 60.0
-"""time between two looks at whether a sync is due"""
 TALL = 36
 """lines from which on the examples stand above the recent files"""
-SIDE_SHARES = (30, 40, 50, 60, 70)
-"""per cent of the body that the side pane takes"""
 
 
 @runtime_checkable
-class HostApplication(Protocol):
-    """An application that can go back to the theme of the settings, and reaches the terminal."""
+class ChoosesTheme(Protocol):
+    """An application that can go back to the theme of the settings."""
 
     def forget_choices(self) -> None: ...
-
-    def send(self, sequences: str) -> None: ...
 
 
 class SearchScreen(Screen[None]):
     """The one screen most people ever see."""
 
     COMMANDS: ClassVar = {SearchCommands}
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (96, "-wide")]  # noqa: RUF012 -- declared so by Textual
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 -- declared so by Textual
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(a.keys, a.id.replace("-", "_"), a.title, show=False, id=a.id, tooltip=a.description)
         for a in actions_of("search")
@@ -124,6 +114,8 @@ class SearchScreen(Screen[None]):
         self.recall = Recall()
         self.opening = Opening(self, setup, self.session, self.recall)
         self.filing = FilingAway(self, self.session)
+        self.side = SidePane(self, setup, self.session)
+        self.syncing = GroupSyncing(self, self.session, setup.group)
         before = setup.remembered
         kept = before.filters if setup.picking is None else {}
         self.filters = {facet: kept.get(facet, "") for facet in FACETS}
@@ -132,12 +124,7 @@ class SearchScreen(Screen[None]):
         self.order = before.order if before.order in ORDERS and setup.picking is None else "learned"
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
-        shown = before.preview_for(setup.settings.screen.preview)
-        self._side_wanted = {"wide": shown, "narrow": before.preview_below}
-        self._share = max(0, min(len(SIDE_SHARES) - 1, before.share))
         self._typing: Timer | None = None
-        self._resting: Timer | None = None
-        self._group: BackgroundSync | None = None
         self._last_key = 0.0
         self._unbidden = 0
         """the newest question that no key press asked"""
@@ -149,10 +136,6 @@ class SearchScreen(Screen[None]):
         """what was opened and changed lately"""
         self._leaving = False
         """Escape was pressed where there was nothing to go back from"""
-        self._as_written = False
-        """the preview shows texts as written, not as they are meant"""
-        self._turned = False
-        """the preview shows PDFs with text by their pages, and those without by their text"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
         self._thread_shown = ("", "")
@@ -180,9 +163,9 @@ class SearchScreen(Screen[None]):
             self.query_one(KeyLine).rename("open", "Choose")
         self.query_one(Welcome).show_start(None, self.progress)
         self.query_one(StatusLine).show_index(None)
-        self.show_side()
+        self.side.lay_out(explain=False)
         self.query_one(QueryInput).focus()
-        self.app.app_resume_signal.subscribe(self, self._terminal_is_back)
+        self.app.app_resume_signal.subscribe(self, lambda _: self.side.terminal_was_lent())
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
@@ -205,20 +188,20 @@ class SearchScreen(Screen[None]):
 
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
-        self.begin_syncing()
+        self.syncing.begin()
 
     def to_remember(self) -> Remembered:
         """Panes, order and filters as they are; a folder that was named at the start is not one of them."""
         setting = self.settings.screen.preview
-        shown = self._side_wanted["wide"]
+        shown = self.side.wanted["wide"]
         filters = {facet: value for facet, value in self.filters.items() if value}
         if self.setup.folder:
             filters.pop("folder", None)
         return Remembered(
             preview=None if shown == setting else shown,
             preview_over=setting if shown != setting else True,
-            preview_below=self._side_wanted["narrow"],
-            share=self._share,
+            preview_below=self.side.wanted["narrow"],
+            share=self.side.share,
             order=self.order,
             filters=filters,
         )
@@ -226,10 +209,9 @@ class SearchScreen(Screen[None]):
     def action_forget_screen(self) -> None:
         """Theme, panes, order and filters as the settings say, now and at the next start."""
         self.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
-        self._side_wanted, self._share = {"wide": self.settings.screen.preview, "narrow": False}, 2
-        if isinstance(self.app, HostApplication):
+        if isinstance(self.app, ChoosesTheme):
             self.app.forget_choices()
-        self.show_side()
+        self.side.forget()
         self.action_order_by("learned")
         self.query_one(StatusLine).say("theme, panes, order and filters are those of the settings")
 
@@ -251,7 +233,7 @@ class SearchScreen(Screen[None]):
         self.session.tell(HistoryRead(tuple(self.setup.history.queries())))
 
     def on_resize(self) -> None:
-        self.show_side(explain=self.query_one(ExplainPane).display)
+        self.side.lay_out()
 
     # asking
 
@@ -474,42 +456,23 @@ class SearchScreen(Screen[None]):
 
     @on(HitSelected)
     def _selected(self, message: HitSelected) -> None:
-        self.query_one(PreviewPane).expect(message.hit)
-        stop_timer(self._resting)
-        if message.hit is not None:
-            self._resting = self.set_timer(REST_SECONDS, self.read_side)
+        self.side.expect(message.hit)
 
     @on(PreviewResized)
     def _preview_resized(self) -> None:
-        self.read_side()
+        self.side.read()
 
     @on(PreviewMade)
     def _preview_made(self, message: PreviewMade) -> None:
-        self._send(message.sent)
-        self.query_one(PreviewPane).show(message.hit, message.preview, message.rows)
+        self.side.show(message)
 
     @on(PagesInView)
     def _pages_in_view(self, message: PagesInView) -> None:
-        pane = self.query_one(PreviewPane)
-        pages = pane.body.pages
-        if pane.loaded is not None and pane.loaded == pane.hit and pages is not None:
-            for page in message.missing:
-                self.session.want_page(pane.loaded, page, pages)
+        self.side.want_pages(message)
 
     @on(PageDrawn)
     def _page_drawn(self, message: PageDrawn) -> None:
-        self._send(message.sent)
-        self.query_one(PreviewPane).add_page(message)
-
-    def _send(self, sequences: str) -> None:
-        """Give the terminal what is not text, before the text that refers to it."""
-        if sequences and isinstance(self.app, HostApplication):
-            self.app.send(sequences)
-
-    def _terminal_is_back(self, _: object) -> None:
-        """Another program had the terminal: what it shows of pictures is sent anew."""
-        self.session.terminal_was_lent()
-        self.read_side()
+        self.side.add_page(message)
 
     @on(Explained)
     def _explained(self, message: Explained) -> None:
@@ -614,9 +577,7 @@ class SearchScreen(Screen[None]):
         self.focus_next()
 
     def action_to_preview(self) -> None:
-        if self.has_class("-side"):
-            explained = self.query_one(ExplainPane)
-            (explained if explained.display else self.query_one(PreviewBody)).focus()
+        self.side.focus()
 
     def action_to_results(self) -> None:
         self.query_one(ResultsList).focus()
@@ -701,66 +662,22 @@ class SearchScreen(Screen[None]):
         self.ask()
 
     def action_preview(self) -> None:
-        """Show or hide the preview; from the explanation, go back to it."""
-        explaining = self.query_one(ExplainPane).display
-        self._side_wanted[self._shape] = explaining or not self._side_wanted[self._shape]
-        self.show_side()
+        self.side.turn_preview()
 
     def action_explain(self) -> None:
-        """Show the explanation, or go back to the preview."""
-        explaining = self.query_one(ExplainPane).display and self.has_class("-side")
-        self._side_wanted[self._shape] = True
-        self.show_side(explain=not explaining)
-
-    def show_side(self, *, explain: bool = False) -> None:
-        """Lay the side pane out: beside the results, below them where the screen is narrow, or not at all."""
-        self.query_one(PreviewPane).display = not explain
-        self.query_one(ExplainPane).display = explain
-        self.set_class(self._side_wanted[self._shape], "-side")
-        share = SIDE_SHARES[self._share]
-        side = self.query_one("#side")
-        side.styles.width = "100%" if self._shape == "narrow" else f"{share}%"
-        side.styles.height = f"{share}%" if self._shape == "narrow" else "100%"
-        if not self.has_class("-side") and self.focused is not None and side in self.focused.ancestors:
-            self.query_one(QueryInput).focus()
-        self.call_after_refresh(self.read_side)
-
-    def read_side(self) -> None:
-        """Ask for what the side pane shows of the selected result."""
-        hit = self.query_one(ResultsList).selected
-        if hit is None or not self.has_class("-side"):
-            return
-        if self.query_one(ExplainPane).display:
-            self.session.want_explanation(hit)
-        elif width := self.query_one(PreviewBody).text_width:
-            snippet_width = self.query_one(ResultsList).snippet_width
-            form = {"as_written": self._as_written, "turned": self._turned}
-            self.session.want_preview(hit, width, snippet_width=snippet_width, **form)
+        self.side.turn_explanation()
 
     def action_wider(self) -> None:
-        self._share = min(len(SIDE_SHARES) - 1, self._share + 1)
-        self.show_side(explain=self.query_one(ExplainPane).display)
+        self.side.widen(1)
 
     def action_narrower(self) -> None:
-        self._share = max(0, self._share - 1)
-        self.show_side(explain=self.query_one(ExplainPane).display)
+        self.side.widen(-1)
 
     def action_source(self) -> None:
-        """Show texts as written, or as they are meant."""
-        self._as_written = not self._as_written
-        self.query_one(StatusLine).say("preview as written" if self._as_written else "preview rendered")
-        self.read_side()
+        self.side.turn_source()
 
     def action_pages(self) -> None:
-        """Show the pages of PDFs as pictures, or their text."""
-        hit = self.query_one(ResultsList).selected
-        if hit is None or hit.type != "pdf" or hit.part:
-            self.query_one(StatusLine).say("only a PDF has pages to be shown as pictures")
-        elif self.settings.screen.pictures == "off":
-            self.query_one(StatusLine).say("pictures are off: screen.pictures")
-        else:
-            self._turned = not self._turned
-            self.read_side()
+        self.side.turn_pages()
 
     def action_sizes(self) -> None:
         results = self.query_one(ResultsList)
@@ -868,56 +785,15 @@ class SearchScreen(Screen[None]):
                 rows.append((" ".join(self.shown_key(key) for key in keys), action.description))
         self.app.push_screen(HelpScreen(focused.HELP if focused is not None and focused.HELP else "", rows))
 
-    @property
-    def _shape(self) -> str:
-        return "narrow" if self.size.width and self.size.width < 96 else "wide"
-
     # the group
-
-    def begin_syncing(self) -> None:
-        """Ask the user where that was never done, then look from time to time whether a sync is due."""
-        if self.setup.group is not None:
-            self.session.sync(self._look_at_group)
-            self.set_interval(SYNC_LOOK_SECONDS, partial(self.session.sync, self._sync))
-
-    def _look_at_group(self) -> None:
-        """Runs in the worker of syncs, as all that follows: the first call loads what syncing needs."""
-        lines = tuple(self._joined_group().question())
-        if lines:
-            self.session.tell(ConsentWanted(lines))
-        else:
-            self._sync()
-
-    def _joined_group(self) -> BackgroundSync:
-        if self._group is None:
-            assert self.setup.group is not None
-            self._group = self.setup.group()
-        return self._group
-
-    def _sync(self) -> None:
-        news = self._joined_group().sync_when_due()
-        if news is not None:
-            self.session.tell(Synced(news.text, news.important))
-
-    def _answer_and_sync(self, agreed: bool) -> None:
-        self._joined_group().answer(agreed=agreed)
-        self._sync()
 
     @on(ConsentWanted)
     def _consent_wanted(self, message: ConsentWanted) -> None:
-        from app.tui.consent_screen import ConsentScreen
-
-        self.app.push_screen(ConsentScreen(message.lines), self._consent_given)
-
-    def _consent_given(self, agreed: bool | None) -> None:
-        if agreed is not None:
-            self.session.sync(partial(self._answer_and_sync, agreed))
+        self.syncing.ask(message)
 
     @on(Synced)
     def _synced(self, message: Synced) -> None:
-        self.query_one(StatusLine).show_group(message.text)
-        if message.important:
-            self.notify(message.text, title="group", markup=False)
+        self.syncing.synced(message)
 
 
 def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:

@@ -25,7 +25,7 @@ def test_any_shape_fits(tmp_path: Path) -> None:
     for size, expected in {(900, 10): (60, 1), (10, 800): (1, 40), (30, 20): (30, 20), (1, 1): (1, 1)}.items():
         Image.new("L", size, 128).save(tmp_path / "a#page=1.png")
         drawing = _drawn(tmp_path / "a#page=1.png")
-        assert (drawing.width, drawing.height, drawing.about) == (*expected, f"{size[0]} x {size[1]}")
+        assert (drawing.width, drawing.height, drawing.n_pages) == (*expected, 1)
         assert drawing.points == b"\x80" * (3 * expected[0] * expected[1])
 
 
@@ -72,7 +72,7 @@ def test_pages_of_a_pdf(tmp_path: Path) -> None:
     red, green = Image.new("RGB", (100, 50), (255, 0, 0)), Image.new("RGB", (50, 100), (0, 255, 0))
     red.save(tmp_path / "a.pdf", save_all=True, append_images=[green], resolution=72, quality=100)
     first, second = _drawn(tmp_path / "a.pdf"), _drawn(tmp_path / "a.pdf", page=1)
-    assert (first.width, first.height, first.n_pages, first.about) == (60, 30, 2, "")
+    assert (first.width, first.height, first.n_pages) == (60, 30, 2)
     assert (second.width, second.height) == (20, 40)
     for drawing, colour in ((first, (255, 0, 0)), (second, (0, 255, 0))):
         middle = 3 * (drawing.width * (drawing.height // 2) + drawing.width // 2)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from app.tui.drawing import Drawing
 from app.tui.half_blocks import half_block_rows
 
-RED, BLUE, BLACK = b"\xff\0\0", b"\0\0\xff", b"\0\0\0"
+RED, BLUE = b"\xff\0\0", b"\0\0\xff"
 
 
 def test_two_points_in_a_cell() -> None:
-    """Red over blue is a red half block on blue; equal neighbours are one piece; below an odd line it is black."""
-    rows = half_block_rows(Drawing(4, 3, RED * 4 + BLUE * 4 + RED * 3 + BLUE, 1, ""))
+    """Red over blue is a red half block on blue; equal neighbours are one piece; below an odd line is nothing."""
+    rows = half_block_rows(Drawing(4, 3, RED * 4 + BLUE * 4 + RED * 3 + BLUE))
     assert rows == (
         (("▀▀▀▀", "#ff0000 #0000ff", -1),),
-        (("▀▀▀", "#ff0000 #000000", -1), ("▀", "#0000ff #000000", -1)),
+        (("▀▀▀", "#ff0000", -1), ("▀", "#0000ff", -1)),
     )

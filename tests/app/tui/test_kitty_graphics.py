@@ -46,7 +46,7 @@ def test_each_cell_takes_one_cell() -> None:
 def test_a_small_picture_is_one_sequence() -> None:
     """Number, format, size in points and cells, no answer wanted; the data are the points."""
     points = bytes(range(2 * 3 * 3))
-    (sequence,) = transmission(0x010203, Drawing(3, 2, points, 1, ""), 4, 5)
+    (sequence,) = transmission(0x010203, Drawing(3, 2, points), 4, 5)
     head, _, data = sequence.partition(";")
     assert head == f"\x1b_Ga=T,U=1,i={0x010203},f=24,o=z,s=3,v=2,c=4,r=5,q=2,m=0"
     assert data.endswith("\x1b\\")
@@ -56,7 +56,7 @@ def test_a_small_picture_is_one_sequence() -> None:
 def test_a_large_one_is_cut_into_chunks() -> None:
     """Only the first names the picture, all but the last say that more follows, none is longer than allowed."""
     points = os.urandom(100 * 80 * 3)
-    sequences = list(transmission(7, Drawing(100, 80, points, 1, ""), 10, 4))
+    sequences = list(transmission(7, Drawing(100, 80, points), 10, 4))
     found = [re.fullmatch(r"\x1b_G(.*?);([A-Za-z0-9+/=]+)\x1b\\", one) for one in sequences]
     assert len(sequences) == -(-len("".join(one[2] for one in found if one)) // CHUNK) > 2
     assert [one[1] for one in found[1:] if one] == ["m=1"] * (len(sequences) - 2) + ["m=0"]

@@ -57,8 +57,9 @@ def test_what_has_no_text_shows_what_is_known_of_it() -> None:
     empty = Snippet("", (), 0, 0)
     assert _lines(song, empty, 60)[1].rstrip() == "▌ Nina Simone · Pastel Blues"
     assert _lines(shot, empty, 60)[1].rstrip() == "▌ Canon · 2026-05-01 10:00"
+    assert _lines(replace(HIT, type="mail"), empty, 60)[1].rstrip() == "▌"
     assert _lines(song, Snippet("a text", (), 1, 0), 60)[1].rstrip() == "▌ a text"
-    assert _lines(HIT, empty, 60)[1].rstrip() == "▌"
+    assert _lines(HIT, empty, 60)[1].rstrip() == "▌ no text inside"
 
 
 def test_the_size_is_shown_when_it_is_wanted() -> None:

@@ -1,0 +1,74 @@
+"""Syncing with the group while the screen is up: in a worker of its own, so that nothing else waits for the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+
+from app.tui.messages import ConsentWanted, Synced
+from app.tui.session import Session
+from app.tui.status_line import StatusLine
+
+if TYPE_CHECKING:
+    from app.federation.background_sync import BackgroundSync
+
+LOOK_SECONDS = 60.0
+"""time between two looks at whether a sync is due"""
+
+
+class GroupSyncing:
+    """Asks the user of a screen where that was never done, syncs when it is due, and says what came of it."""
+
+    def __init__(self, screen: Screen[None], session: Session, make: Callable[[], BackgroundSync] | None) -> None:
+        """`make` is called in the worker, for it loads what syncing needs; None where the settings ask for no sync."""
+        self._screen, self._session, self._make = screen, session, make
+        self._group: BackgroundSync | None = None
+
+    def begin(self) -> None:
+        """Look at the group now and then from time to time."""
+        if self._make is not None:
+            self._session.sync(self._look)
+            self._screen.set_interval(LOOK_SECONDS, partial(self._session.sync, self._sync))
+
+    def ask(self, message: ConsentWanted) -> None:
+        """Let the user say whether syncing is wanted at all."""
+        from app.tui.consent_screen import ConsentScreen
+
+        self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
+
+    def synced(self, message: Synced) -> None:
+        """Say what came of a sync."""
+        self._screen.query_one(StatusLine).show_group(message.text)
+        if message.important:
+            self._screen.notify(message.text, title="group", markup=False)
+
+    def _answered(self, agreed: bool | None) -> None:
+        if agreed is not None:
+            self._session.sync(partial(self._answer_and_sync, agreed))
+
+    # in the worker
+
+    def _look(self) -> None:
+        lines = tuple(self._joined().question())
+        if lines:
+            self._session.tell(ConsentWanted(lines))
+        else:
+            self._sync()
+
+    def _sync(self) -> None:
+        news = self._joined().sync_when_due()
+        if news is not None:
+            self._session.tell(Synced(news.text, news.important))
+
+    def _answer_and_sync(self, agreed: bool) -> None:
+        self._joined().answer(agreed=agreed)
+        self._sync()
+
+    def _joined(self) -> BackgroundSync:
+        if self._group is None:
+            assert self._make is not None
+            self._group = self._make()
+        return self._group

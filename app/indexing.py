@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
@@ -134,6 +135,33 @@ def _may_make_vectors(settings: Settings) -> Callable[[], str]:
     return on_battery if settings.meaning.pause_on_battery else lambda: ""
 
 
+def recognise(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> int:
+    """Recognise the text of pictures until `stop`; how many files have one now and are read by the next update."""
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        Recognising(settings.ocr, paths, catalogue, on_progress) as recognising,
+    ):
+        while not stop.is_set() and recognising.step():
+            pass
+        return recognising.n_texts
+
+
+def _in_background(
+    settings: Settings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress
+) -> Recognising | None:
+    """What recognises text where the user has switched that on."""
+
+    def may_work() -> str:
+        return (on_battery() if settings.ocr.pause_on_battery else "") or spent_today(settings.ocr, paths)
+
+    if not settings.ocr.background:
+        return None
+    recognising = Recognising(settings.ocr, paths, catalogue, on_progress, may_work=may_work, comes_last=True)
+    if why := recognising.why_none:
+        on_progress(Progress(phase="idle", note=f"text in pictures cannot be recognised: {why}"))
+    return recognising
+
+
 def watch(
     settings: Settings,
     paths: Paths,
@@ -178,6 +206,7 @@ def _follow(
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
+            recognising = _in_background(settings, paths, catalogue, on_progress)
             follower = Follower(
                 updater,
                 scan_seconds=settings.index.scan_minutes * 60,
@@ -185,7 +214,7 @@ def _follow(
                 stop=stop,
                 may_work=on_battery if pause_on_battery else lambda: "",
                 on_quiet=pool.close,
-                idle_work=making.step,
+                idle_work=lambda: making.step() or bool(recognising and recognising.step()),  # noqa: B023
                 note=note,
             )
             try:
@@ -194,6 +223,8 @@ def _follow(
                 rebuild = True
             finally:
                 making.close()
+                if recognising:
+                    recognising.close()
                 catalogue.close()
 
 

@@ -52,16 +52,16 @@ class Recognising:
 
     def __init__(
         self, chosen: OcrSettings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
-        may_work: Callable[[], str] = lambda: "", comes_last: bool = False,
+        may_work: Callable[[], str] = lambda: "", may_be_suspended: bool = False,
     ) -> None:  # fmt: skip
-        """`may_work` says why to pause now, or ""; `comes_last` leaves the processor to everything else."""
+        """`may_work` says why to pause now, or ""; `may_be_suspended` allows `suspend`."""
         self._chosen, self._catalogue, self._on_progress, self._may_work = chosen, catalogue, on_progress, may_work
         self._store = paths.data_dir / recognised.FILE
         engine, self.why_none = choose(chosen.engine, chosen.languages)
         self._label = engine.label if engine else ""
         self._pool: WorkerPool[Recognised] | None = None
         if engine:
-            order = RecognitionOrder(engine, chosen.seconds_per_file, chosen.max_pages, comes_last)
+            order = RecognitionOrder(engine, chosen.seconds_per_file, chosen.max_pages, may_be_suspended)
             function = partial(recognise_file, order=order)
             self._pool = WorkerPool(
                 function, n_workers=1, seconds=chosen.seconds_per_file, memory_mb=MEMORY_MB, limits=Limits()
@@ -94,11 +94,17 @@ class Recognising:
             more = bool(self._new)
             self.close()
             return more
+        self._pool.suspend(False)
         outcome = next(self._outcomes, None)
         if outcome is not None:
             self._keep(outcome[1])
             self._report("recognising", n_done=self.n_done, n_total=self.n_total, current=display_path(outcome[0].path))
         return True
+
+    def suspend(self) -> None:
+        """Leave the processor to something else until the next step; the file in hand is kept."""
+        if self._pool is not None:
+            self._pool.suspend()
 
     def close(self) -> None:
         """Have what was found indexed, and end the process; the file in hand is begun again by the next step."""

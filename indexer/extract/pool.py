@@ -84,6 +84,11 @@ class WorkerPool(Generic[Result]):
             for worker in [worker for worker in self._workers if worker.ahead]:
                 self._discard(worker)
 
+    def suspend(self, is_suspended: bool = True) -> None:
+        """Stop what the workers do until this is called with False; only for functions that call `end_with_parent`."""
+        for worker in self._workers:
+            worker.suspend(is_suspended)
+
     def close(self) -> None:
         """End all workers now."""
         for worker in list(self._workers):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -13,6 +11,7 @@ import msgspec
 from indexer.errors import ExtractionError
 from indexer.extract.ocr_engines import SIDE, ReadPicture, TextEngine, processor_seconds
 from indexer.extract.source import Limits
+from indexer.extract.worker import end_with_parent
 from indexer.files.fingerprint import fingerprint
 
 MAX_PIXELS = 50_000_000
@@ -29,8 +28,8 @@ class RecognitionOrder(msgspec.Struct, frozen=True):
     """of processor time; what was read by then is kept"""
     max_pages: int
     """of one PDF"""
-    comes_last: bool = False
-    """whether it only gets what processor time nothing else wants, where the system knows such a class"""
+    may_be_suspended: bool = False
+    """whether its process must end with its parent even while it is stopped"""
 
 
 class Recognised(msgspec.Struct, frozen=True):
@@ -47,8 +46,8 @@ class Recognised(msgspec.Struct, frozen=True):
 
 def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Recognised:
     """The text of each page of a PDF, or of one picture; raises ExtractionError."""
-    if order.comes_last:
-        _come_last()
+    if order.may_be_suspended:
+        end_with_parent()
     digest, began = fingerprint(path), processor_seconds()
     if not digest:
         raise ExtractionError("unreadable", "it cannot be opened")
@@ -61,12 +60,6 @@ def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Rec
         raise ExtractionError("malformed", f"cannot be read as a picture ({type(error).__name__})") from error
     left_out = f"first {len(pages)} of {n_pages} pages" if len(pages) < n_pages else ""
     return Recognised(digest, pages, left_out, processor_seconds() - began)
-
-
-def _come_last() -> None:
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
 def _read(pictures: Iterator[tuple[Any, int]], order: RecognitionOrder) -> tuple[list[str], int]:

@@ -73,7 +73,10 @@ class IndexSettings(Section, frozen=True):
     max_text_mb: Annotated[
         float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
     ] = 4.0
-    archives: Annotated[bool, Meta(description="Index the plain members of ZIP and TAR archives.")] = True
+    archives: Annotated[
+        bool,
+        Meta(description="Index the plain members of ZIP and TAR archives; of 7z and RAR where bsdtar is installed."),
+    ] = True
     sources: Annotated[
         list[str],
         Meta(

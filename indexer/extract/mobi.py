@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.decode import clean
 from indexer.extract.html import one_line, read_html
 from indexer.extract.source import Limits, Sink, Source
 
@@ -53,7 +52,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     document = ExtractedDocument(
         text=sink.text, type="ebook", title=next((one for one in map(one_line, titles) if one), ""),
         author=one_line("; ".join(facts.get(_AUTHOR, []))), pages=tuple(sink.pages), truncated=sink.truncated,
-        properties=tuple(("tag", one_line(clean(tag))) for tag in facts.get(_SUBJECT, [])),
+        properties=tuple(("tag", tag) for tag in map(one_line, facts.get(_SUBJECT, [])) if tag),
     )  # fmt: skip
     return Extraction(documents=(document,))
 

@@ -11,10 +11,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
+from indexer.extract.programs import installed
 from indexer.extract.recognised import FILE as RECOGNISED
 from indexer.extract.source import MEGABYTE, Limits
 from indexer.extract.sources import places
@@ -134,6 +136,48 @@ def _may_make_vectors(settings: Settings) -> Callable[[], str]:
     return on_battery if settings.meaning.pause_on_battery else lambda: ""
 
 
+def recognise(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> int:
+    """Recognise the text of pictures until `stop`; how many files have one now and are read by the next update."""
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        Recognising(settings.ocr, paths, catalogue, on_progress) as recognising,
+    ):
+        while not stop.is_set() and recognising.step():
+            pass
+        return recognising.n_texts
+
+
+def _in_background(
+    settings: Settings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress
+) -> Recognising | None:
+    """What recognises text where the user has switched that on."""
+
+    def may_work() -> str:
+        return (on_battery() if settings.ocr.pause_on_battery else "") or spent_today(settings.ocr, paths)
+
+    if not settings.ocr.background:
+        return None
+    recognising = Recognising(settings.ocr, paths, catalogue, on_progress, may_work=may_work, may_be_suspended=True)
+    if why := recognising.why_none:
+        on_progress(Progress(phase="idle", note=f"text in pictures cannot be recognised: {why}"))
+    return recognising
+
+
+def _after(
+    step: Callable[[], bool], recognising: Recognising | None, on_progress: OnProgress
+) -> tuple[Callable[[], bool], OnProgress]:
+    """What to do while nothing changes, and where to report: recognition comes after `step` and stops for an update."""
+    if recognising is None:
+        return step, on_progress
+
+    def report(progress: Progress) -> None:
+        if progress.phase in ("scanning", "indexing", "merging"):
+            recognising.suspend()
+        on_progress(progress)
+
+    return lambda: step() or recognising.step(), report
+
+
 def watch(
     settings: Settings,
     paths: Paths,
@@ -178,14 +222,16 @@ def _follow(
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
+            recognising = _in_background(settings, paths, catalogue, on_progress)
+            idle_work, report = _after(making.step, recognising, on_progress)
             follower = Follower(
                 updater,
                 scan_seconds=settings.index.scan_minutes * 60,
-                on_progress=on_progress,
+                on_progress=report,
                 stop=stop,
                 may_work=on_battery if pause_on_battery else lambda: "",
                 on_quiet=pool.close,
-                idle_work=making.step,
+                idle_work=idle_work,
                 note=note,
             )
             try:
@@ -194,6 +240,8 @@ def _follow(
                 rebuild = True
             finally:
                 making.close()
+                if recognising:
+                    recognising.close()
                 catalogue.close()
 
 
@@ -256,6 +304,7 @@ def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence
     chosen = settings.index
     reader = f"{READER} text={chosen.max_text_mb:g} seconds={chosen.seconds_per_file:g} memory={chosen.memory_mb}"
     reader += "" if chosen.names else " no names"
+    reader += "".join(f" {name}" for name in ("bsdtar", "djvutxt") if installed(name))
     return Job(
         index=paths.index,
         catalogue=catalogue,

@@ -1,63 +1,175 @@
-"""Recognising the text of pictures with the user's settings, after everything else, one file after another.
+"""Recognising the text of pictures with the user's settings: after everything else, one file after another.
 
-Each text is kept by the content of its file before the file is read again with it, so that a kill costs one file and a
-rebuilt index finds the texts that were made.
+Each text is kept by the content of its file before the file is read again with it, so that a kill costs the file in
+hand and a rebuilt index finds the texts that were made.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import partial
+
+import msgspec
 
 from app.paths import Paths
+from app.settings import OcrSettings
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
+from indexer.extract import recognised
+from indexer.extract.ocr_engines import choose
 from indexer.extract.pool import WorkerPool
-from indexer.extract.recognised import FILE, TYPES_WITH_PICTURES, remember, tried
-from indexer.extract.recognition import ENGINE, Recognised, recognise_file
-from indexer.extract.source import Limits
-from indexer.progress import OnProgress, Progress
+from indexer.extract.recognised import Unrecognised, remember, seconds_since, tried
+from indexer.extract.recognition import Recognised, RecognitionOrder, recognise_file
+from indexer.extract.source import MEGABYTE, Limits
+from indexer.progress import OnProgress, Phase, Progress
 from indexer.storage.catalogue import Catalogue, read_anew
+from indexer.text.printable import display_path
 
-SECONDS = 60.0
-"""of processor time for one file; what was read by then is kept"""
 MEMORY_MB = 4_096
-"""of address space; about 600 MB of it are used"""
-
-Waiting = list[tuple[str, bytes]]
-"""(path, digest)"""
-
-
-def without_text(catalogue: Catalogue) -> Waiting:
-    """The PDFs and pictures that hold no text, the newest first."""
-    marks = ", ".join("?" * len(TYPES_WITH_PICTURES))
-    rows = catalogue.connection.execute(
-        "SELECT f.path, f.digest FROM documents d JOIN files f USING (file_id)"
-        f" WHERE d.n_words = 0 AND d.part = '' AND d.type IN ({marks}) AND f.state = 'indexed' AND f.digest != x''"
-        " ORDER BY f.modified_ns DESC",
-        TYPES_WITH_PICTURES,
-    ).fetchall()
-    return [(os.fsdecode(path), bytes(digest)) for path, digest in rows]
+"""of address space that a file may add; rapidocr uses up to 1.2 GB of it"""
+READ_TOGETHER = 16
+"""files with a new text that are indexed in one go"""
+STILL_NEW_SECONDS = 60.0
+"""a text waits for others at most so long"""
 
 
-def recognise(paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> int:
-    """Read what nobody has tried yet; how many files have a text now and will be read again by the next scan."""
-    store = paths.data_dir / FILE
-    with closing(Catalogue.open(paths.catalogue)) as catalogue:
-        waiting = without_text(catalogue)
-    before = tried(store)
-    new = {path: digest for path, digest in waiting if digest not in before}
-    entries = [FileEntry(path, 0, 0, 0, 0) for path in new]
-    with WorkerPool(recognise_file, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB, limits=Limits()) as pool:
-        for n_done, (entry, outcome) in enumerate(pool.run(entries, stop), 1):
-            found: Recognised | ExtractionError = outcome
-            is_failure = isinstance(found, ExtractionError)
-            pages = [] if isinstance(found, ExtractionError) else found.pages
-            remember(store, new[entry.path], engine=ENGINE, pages=pages, reason=str(found) if is_failure else "")
-            on_progress(Progress(phase="indexing", n_done=n_done, n_total=len(new), current=entry.path))
-    now = tried(store)
-    found_now = [path for path, digest in waiting if now.get(digest)]
-    with closing(Catalogue.open(paths.catalogue)) as catalogue:
-        read_anew(catalogue, found_now)
-    return len(found_now)
+def spent_today(chosen: OcrSettings, paths: Paths) -> str:
+    """Why to wait for another day, "" while there is processor time left of this one."""
+    midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+    minutes = chosen.minutes_per_day
+    if not minutes or seconds_since(paths.data_dir / recognised.FILE, midnight) < minutes * 60:
+        return ""
+    return f"{minutes:g} minutes of processor time were used today (ocr.minutes_per_day)"
+
+
+_Outcome = tuple[FileEntry, Recognised | ExtractionError]
+
+
+class Recognising:
+    """Recognises text step by step; nothing where there is no engine. A context manager, for one thread."""
+
+    def __init__(
+        self, chosen: OcrSettings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
+        may_work: Callable[[], str] = lambda: "", may_be_suspended: bool = False,
+    ) -> None:  # fmt: skip
+        """`may_work` says why to pause now, or ""; `may_be_suspended` allows `suspend`."""
+        self._chosen, self._catalogue, self._on_progress, self._may_work = chosen, catalogue, on_progress, may_work
+        self._store = paths.data_dir / recognised.FILE
+        engine, self.why_none = choose(chosen.engine, chosen.languages)
+        self._label = engine.label if engine else ""
+        self._pool: WorkerPool[Recognised] | None = None
+        if engine:
+            order = RecognitionOrder(engine, chosen.seconds_per_file, chosen.max_pages, may_be_suspended)
+            function = partial(recognise_file, order=order)
+            self._pool = WorkerPool(
+                function, n_workers=1, seconds=chosen.seconds_per_file, memory_mb=MEMORY_MB, limits=Limits()
+            )
+        self._waiting: list[Unrecognised] = []
+        self._seen: set[bytes] = set()
+        """contents that this run has tried, or given to the index"""
+        self._generation = -1
+        self._now: Unrecognised | None = None
+        self._outcomes: Iterator[_Outcome | None] = iter(())
+        self._new: list[str] = []
+        self._new_since = 0.0
+        self.n_done = self.n_total = self.n_texts = 0
+
+    def __enter__(self) -> Recognising:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def step(self) -> bool:
+        """A moment of the work; True while more is left that can be done now."""
+        if self._pool is None:
+            return False
+        if self._now is None and (why := self._may_work()):
+            self.close()
+            self._report("idle", note=f"recognising text in pictures waits: {why}")
+            return False
+        if self._now is None and not self._begin():
+            more = bool(self._new)
+            self.close()
+            return more
+        self._pool.suspend(False)
+        outcome = next(self._outcomes, None)
+        if outcome is not None:
+            self._keep(outcome[1])
+            self._report("recognising", n_done=self.n_done, n_total=self.n_total, current=display_path(outcome[0].path))
+        return True
+
+    def suspend(self) -> None:
+        """Leave the processor to something else until the next step; the file in hand is kept."""
+        if self._pool is not None:
+            self._pool.suspend()
+
+    def close(self) -> None:
+        """Have what was found indexed, and end the process; the file in hand is begun again by the next step."""
+        self._hand_over()
+        self._outcomes, self._now, self._generation = iter(()), None, -1
+        if self._pool is not None:
+            self._pool.close()
+
+    def _begin(self) -> bool:
+        """Give the worker the next file; False when none waits."""
+        assert self._pool is not None
+        if self._catalogue.generation != self._generation:
+            self._look()
+        if not self._waiting:
+            return False
+        self._now = self._waiting.pop()
+        self._seen.add(self._now.digest)
+        self._outcomes = self._pool.ticks([FileEntry(self._now.path, 0, 0, 0, 0)])
+        return True
+
+    def _look(self) -> None:
+        """Find what waits now; texts that a former run kept and did not see indexed are handed over."""
+        self._generation = self._catalogue.generation
+        attempts = tried(self._store)
+        without = recognised.without_text(self._catalogue.connection, int(self._chosen.max_file_mb * MEGABYTE))
+        unseen = [one for one in without if one.digest not in self._seen]
+        with_text = [one for one in unseen if (attempt := attempts.get(one.digest)) and attempt.has_text]
+        self._seen.update(one.digest for one in with_text)
+        self._note_new([one.path for one in with_text])
+        self._waiting = [
+            one for one in reversed(unseen)
+            if (attempt := attempts.get(one.digest)) is None or (not attempt.has_text and attempt.engine != self._label)
+        ]  # fmt: skip
+        self.n_total = self.n_done + len(self._waiting)
+
+    def _keep(self, found: Recognised | ExtractionError) -> None:
+        """Keep what came of the file in hand, under the content that was read."""
+        assert self._now is not None
+        now, self._now = self._now, None
+        self.n_done += 1
+        if isinstance(found, Recognised):
+            remember(
+                self._store, found.digest, engine=self._label, pages=found.pages, reason=found.left_out,
+                seconds=found.seconds,
+            )  # fmt: skip
+            if any(found.pages):
+                self.n_texts += 1
+                self._note_new([now.path])
+        elif found.kind != "unreadable":  # it may be there again
+            seconds = self._chosen.seconds_per_file if found.kind == "timeout" else 0.0
+            remember(self._store, now.digest, engine=self._label, pages=[], reason=str(found), seconds=seconds)
+        if len(self._new) >= READ_TOGETHER or (self._new and time.monotonic() - self._new_since > STILL_NEW_SECONDS):
+            self._hand_over()
+
+    def _note_new(self, paths: list[str]) -> None:
+        if not self._new:
+            self._new_since = time.monotonic()
+        self._new += paths
+
+    def _hand_over(self) -> None:
+        """Have the files with new texts read again by whoever follows changes, or the next scan."""
+        if self._new:
+            read_anew(self._catalogue, self._new)
+            self._new = []
+
+    def _report(self, phase: Phase, **values: object) -> None:
+        report = Progress(phase=phase, generation=self._catalogue.generation)
+        self._on_progress(msgspec.structs.replace(report, **values))

@@ -25,6 +25,7 @@ __all__ = [
     "IndexSettings",
     "LearningSettings",
     "MeaningSettings",
+    "OcrSettings",
     "OpenSettings",
     "Paths",
     "ResidentSettings",
@@ -72,7 +73,10 @@ class IndexSettings(Section, frozen=True):
     max_text_mb: Annotated[
         float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
     ] = 4.0
-    archives: Annotated[bool, Meta(description="Index the plain members of ZIP and TAR archives.")] = True
+    archives: Annotated[
+        bool,
+        Meta(description="Index the plain members of ZIP and TAR archives; of 7z and RAR where bsdtar is installed."),
+    ] = True
     sources: Annotated[
         list[str],
         Meta(
@@ -134,6 +138,34 @@ class MeaningSettings(Section, frozen=True):
     pause_on_battery: Annotated[
         bool, Meta(description="Wait with making vectors while the machine runs on battery.")
     ] = True
+
+
+class OcrSettings(Section, frozen=True):
+    """Text in pictures and in PDFs that are pictures; needs the extra `ocr`, or tesseract."""
+
+    background: Annotated[
+        bool,
+        Meta(description="Recognise it while changes are followed, after everything else; else `index --ocr` does."),
+    ] = False
+    engine: Annotated[
+        Literal["auto", "rapidocr", "tesseract"],
+        Meta(description="auto: tesseract where it is installed, else rapidocr."),
+    ] = "auto"
+    languages: Annotated[
+        list[str], Meta(description='Data that tesseract uses, as in ["eng", "deu"]; rapidocr needs no telling.')
+    ] = msgspec.field(default_factory=lambda: ["eng"])
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 100.0
+    max_pages: Annotated[int, Meta(ge=1, le=10_000, description="Pages of one PDF that are read.")] = 30
+    seconds_per_file: Annotated[
+        float,
+        Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
+    ] = 60.0
+    minutes_per_day: Annotated[
+        float, Meta(ge=0, le=1440, description="Processor time a day in the background, in minutes; 0: no bound.")
+    ] = 60.0
+    pause_on_battery: Annotated[bool, Meta(description="Wait in the background while the machine runs on battery.")] = (
+        True
+    )
 
 
 class LearningSettings(Section, frozen=True):
@@ -270,6 +302,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
     meaning: MeaningSettings = MeaningSettings()
+    ocr: OcrSettings = OcrSettings()
     learning: LearningSettings = LearningSettings()
     history: HistorySettings = HistorySettings()
     screen: ScreenSettings = ScreenSettings()

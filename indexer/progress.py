@@ -12,7 +12,7 @@ import msgspec
 
 from indexer.text.printable import display_path
 
-Phase = Literal["scanning", "indexing", "merging", "meaning", "idle", "watching", "polling"]
+Phase = Literal["scanning", "indexing", "merging", "meaning", "recognising", "idle", "watching", "polling"]
 
 REPORT_SECONDS = 0.1
 """between two reports of the same phase"""
@@ -23,7 +23,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     n_done: int = 0
-    """files that are up to date, those included that had not changed; in phase "meaning" documents with vectors"""
+    """files that are up to date, those included that had not changed; in phase "meaning" documents with vectors,
+    in phase "recognising" pictures that were tried in this run"""
     n_total: int = 0
     bytes_done: int = 0
     """of the files that are read in this run"""

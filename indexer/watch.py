@@ -197,7 +197,8 @@ class Follower:
     _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
     _worked: float = 0.0
-    _more_idle_work: bool = False
+    _more_idle_work: bool = True
+    """whether to go on with it at once, as at the beginning; else only after a while without changes"""
 
     def run(self) -> None:
         """Scan, then follow changes until `stop` is set; waits out every IndexerError, and raises IndexDamaged."""

@@ -18,7 +18,7 @@ foltr-search index                         look for what is new, changed, moved 
 foltr-search index --retry-failures        read again what could not be read
 foltr-search index --forget ~/Downloads    no longer index a folder
 foltr-search index --source firefox        read bookmarks and visited pages too (docs/privacy.md)
-foltr-search index --ocr                   recognise the text of pictures too (extra: ocr)
+foltr-search index --ocr                   recognise the text of pictures too (docs/configuration.md)
 foltr-search index --rebuild               make the index anew; what was learned stays
 foltr-search index --optimize              merge the index's parts and drop what was deleted
 """
@@ -54,9 +54,8 @@ def command(
 
     context = load()
     from app.settings import anything_to_index
-    from indexer.extract.recognition import why_no_engine
 
-    if ocr and (why := why_no_engine()):
+    if ocr and (why := _why_no_engine(context)):
         raise click.UsageError(f"text of pictures cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)
     if not forget and not anything_to_index(context.settings, context.paths):
@@ -88,14 +87,19 @@ def command(
     return INTERRUPTED if stop.is_set() else 0
 
 
+def _why_no_engine(context: Context) -> str:
+    from indexer.extract.ocr_engines import choose
+
+    return choose(context.settings.ocr.engine, context.settings.ocr.languages)[1]
+
+
 def _recognise(context: Context, quiet: bool, stop: threading.Event) -> None:
     """Recognise what waits, and index it."""
     from app.commands.progress import ProgressWriter
-    from app.indexing import update_index
-    from app.recognising import recognise
+    from app.indexing import recognise, update_index
 
     with ProgressWriter(quiet=quiet) as line:
-        n_read = recognise(context.paths, on_progress=line.show, stop=stop)
+        n_read = recognise(context.settings, context.paths, on_progress=line.show, stop=stop)
         if n_read:
             update_index(context.settings, context.paths, on_progress=line.show)
     say(f"text recognised in pictures: {n_read:,} files")

@@ -90,6 +90,8 @@ def describe(progress: Progress) -> str:
     if progress.phase == "meaning":
         left = f", {duration(progress.eta_seconds)} left" if progress.eta_seconds is not None else ""
         return f"reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
+    if progress.phase == "recognising":
+        return f"recognising text: {progress.n_done:,} of {progress.n_total:,} pictures"
     if progress.phase != "indexing":
         return progress.phase
     parts = [

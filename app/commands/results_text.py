@@ -109,7 +109,7 @@ def _values(hit: Hit, snippet: Snippet | None) -> Mapping[str, str]:
         "author": safe_line(hit.author),
         "line": str(snippet.line if snippet else 0),
         "column": str(snippet.column if snippet else 0),
-        "page": str(snippet.page if snippet else 0),
+        "page": str(snippet.page or "") if snippet else "",
         "thread": hit.thread,
         **{name: safe_line("; ".join(described.get(name, ()))) for name in ("to", *PROPERTIES)},
     }

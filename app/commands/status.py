@@ -67,6 +67,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
         "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
+        "pictures": _recognised(status),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "last update": when,
@@ -75,6 +76,16 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
+
+
+def _recognised(status: IndexStatus) -> str:
+    """How far the text of pictures is."""
+    parts = [f"text recognised in {status.n_recognised:,}, {status.n_to_recognise:,} wait"]
+    if status.n_without_text:
+        parts.append(f"{status.n_without_text:,} without text")
+    if status.n_unrecognised:
+        parts.append(f"{status.n_unrecognised:,} could not be read")
+    return ", ".join(parts) + (" (`index --ocr`, ocr.background)" if status.n_to_recognise else "")
 
 
 def _print_failures(failures: list[Failure]) -> None:

@@ -255,3 +255,11 @@ class IndexStatus:
     """different documents that can have them: those in a language that the encoder knows; 0 without an encoder"""
     why_no_meaning: str = ""
     """why there is no encoder, "" when there is one"""
+    n_recognised: int = 0
+    """pictures, and PDFs that are pictures, whose text was recognised; each content counts once"""
+    n_to_recognise: int = 0
+    """those that nobody has tried yet"""
+    n_without_text: int = 0
+    """those in which there was none"""
+    n_unrecognised: int = 0
+    """those that could not be read"""

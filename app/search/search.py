@@ -58,6 +58,7 @@ from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
+from indexer.extract import recognised
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
@@ -431,13 +432,20 @@ class Search:
         """What the index holds and who is writing to it."""
         counts = self._catalogue.counts()
         why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
+        ocr = self._recognition()
         return IndexStatus(
             n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
             generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
             roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
+            n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,
+            n_unrecognised=ocr.n_failed,
         )  # fmt: skip
+
+    def _recognition(self) -> recognised.Coverage:
+        max_bytes = int(self._settings.ocr.max_file_mb * 10**6)
+        return recognised.coverage(self._catalogue.connection, self._paths.data_dir / recognised.FILE, max_bytes)
 
 
 def _gone(doc_id: int) -> DocumentRow:

@@ -1,7 +1,7 @@
 """Archives: a list of the members' names, and each member whose kind is indexed as its own document.
 
-ZIP is read by its directory, TAR once from front to back; a single packed file (.gz, .bz2, .xz) is read under the name
-without the last extension.
+ZIP is read by its directory, TAR once from front to back; a single packed file (.gz, .bz2, .xz, .zst) is read under the
+name without the last extension. 7z and RAR are read by bsdtar, where it is installed.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import tarfile
+import time
 import zipfile
 import zlib
 from dataclasses import replace
 from functools import partial
-from typing import IO
+from importlib import import_module
+from types import ModuleType
+from typing import IO, Literal
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.kinds import HEAD, PACKED, base_name, extension, holds_text, kind_of
+from indexer.extract.programs import needed, on_disk, output_of, seconds_left
 from indexer.extract.source import Extractor, Gathered, Limits, Source, cut, shown_size
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -96,14 +101,43 @@ def member_name(name: str) -> str:
 
 def extract_tar(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """The list of names and the members; a cut-off archive gives what comes before the cut, with a note."""
+    with source.open() as stream:
+        if stream.read(len(_ZSTD)) == _ZSTD:
+            stream.seek(0)
+            return _read_tar(_unzstd(stream), "r|", source.depth, limits, member)
+        stream.seek(0)
+        return _read_tar(stream, "r|*", source.depth, limits, member)
+
+
+def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """The same of any archive that libarchive reads (7z, RAR), which its program gives as a TAR."""
+    program = needed("bsdtar", "libarchive-tools")
+    found = Extraction()
+    try:
+        with on_disk(source) as path:
+            command = (program, "-c", "-f", "-", "--format=pax", f"@{path}")
+            with output_of(command, seconds=seconds_left(limits, time.process_time())) as stream:
+                found = _read_tar(stream, "r|", source.depth, limits, member)
+    except ExtractionError as error:
+        if error.kind == "timeout" and not found.documents:
+            raise
+        if len(found.documents) < 2:
+            raise ExtractionError("malformed", "the archive is damaged, or protected by a password") from error
+        return Extraction(documents=found.documents, notes=(*found.notes, f"read in part: {error}"))
+    return found
+
+
+def _read_tar(
+    stream: IO[bytes], mode: Literal["r|", "r|*"], depth: int, limits: Limits, member: Extractor
+) -> Extraction:
     gathered = Gathered(limits)
     names: list[str] = []
     try:
-        with source.open() as stream, tarfile.open(fileobj=stream, mode="r|*") as archive:
-            _add_members(archive, names, source.depth, limits, member, gathered)
+        with tarfile.open(fileobj=stream, mode=mode) as archive:
+            _add_members(archive, names, depth, limits, member, gathered)
     except (ExtractionError, MemoryError):
         raise
-    except Exception as error:  # tarfile, zlib, bz2 and lzma each raise errors of their own
+    except Exception as error:  # tarfile, zlib, bz2, lzma and zstd each raise errors of their own
         if not names:
             raise ExtractionError("malformed", f"the archive is damaged ({error})") from error
         gathered.note(f"the archive is damaged after {names[-1]} ({error})")
@@ -171,9 +205,24 @@ def _unpack(stream: IO[bytes]) -> IO[bytes]:
         return gzip.GzipFile(fileobj=stream)  # type: ignore[return-value]
     if head.startswith(b"BZh"):
         return bz2.BZ2File(stream)
+    if head.startswith(_ZSTD):
+        return _unzstd(stream)
     if head.startswith((b"\xfd7zXZ\x00", b"\x5d\x00\x00")):
         return lzma.LZMAFile(stream)
     raise ExtractionError("malformed", "not a packed file, or in a way that is not known")
+
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+def _zstd() -> ModuleType:
+    """Python's own module since 3.14, and the same for those before."""
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+def _unzstd(stream: IO[bytes]) -> IO[bytes]:
+    unpacked: IO[bytes] = _zstd().ZstdFile(stream)
+    return unpacked
 
 
 def _read(stream: IO[bytes], max_bytes: int) -> tuple[bytes, bool]:
@@ -181,5 +230,5 @@ def _read(stream: IO[bytes], max_bytes: int) -> tuple[bytes, bool]:
     try:
         data = stream.read(max_bytes)
         return data, len(data) < max_bytes
-    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError) as error:
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, OSError, _zstd().ZstdError) as error:
         raise ExtractionError("malformed", f"the packed file is damaged or cut off ({error})") from error

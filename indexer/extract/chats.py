@@ -1,7 +1,7 @@
 """Chats, exported or kept by a program: a document for each chat and day, with who wrote in it.
 
 WhatsApp's text, Telegram's result.json, Slack's ZIP, Discord's package, the chat.db of macOS. Times without a zone are
-local. Signal keeps its messages encrypted and is not read.
+local, Discord's aside, which are UTC. Signal keeps its messages encrypted and is not read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.html import one_line
+from indexer.extract.json_stream import lists_under
 from indexer.extract.kinds import base_name
-from indexer.extract.source import MEGABYTE, Gathered, Limits, Source, cut, shown_size
+from indexer.extract.source import MEGABYTE, TIME_IS_UP, Gathered, Limits, Source, cut, shown_size
 from indexer.extract.sqlite_file import opened
 from indexer.extract.texts import read_text
 from indexer.extract.zipped import open_zip
@@ -47,37 +49,75 @@ class ChatMessage:
     text: str
 
 
+@dataclass(slots=True)
+class _Day:
+    """What was said in one chat on one day."""
+
+    lines: list[str]
+    senders: dict[str, None]
+    last: datetime
+
+
+_LOOKS = 1_000
+"""messages between two looks at the clock"""
+
+
 def _days(messages: Iterable[ChatMessage], limits: Limits) -> Extraction:
-    """A document for each chat and day, in the order in which they began."""
-    days: dict[tuple[str, str], list[ChatMessage]] = {}
+    """A document for each chat and day, in the order in which they began; what is beyond the limits is left out."""
+    days: dict[tuple[str, str], _Day] = {}
     people: dict[str, dict[str, None]] = {}
-    for message in messages:
-        days.setdefault((message.chat, f"{message.when:%Y-%m-%d}"), []).append(message)
-        people.setdefault(message.chat, {})[message.sender] = None
+    n_bytes, notes = 0, list[str]()
+    for number, one in enumerate(_up_to_damage(messages, notes)):
+        line = f"{one.when:%H:%M} {one.sender}: {one.text}" if one.sender else one.text
+        n_bytes += len(line) + 1
+        if n_bytes > limits.max_total_text_bytes:
+            notes.append(f"only the first {shown_size(limits.max_total_text_bytes)} of text are kept")
+            break
+        if number % _LOOKS == 0 and limits.is_late:
+            notes.append(TIME_IS_UP)
+            break
+        day = days.setdefault((one.chat, f"{one.when:%Y-%m-%d}"), _Day([], {}, one.when))
+        day.lines.append(line)
+        day.senders[one.sender] = None
+        day.last = max(day.last, one.when)
+        people.setdefault(one.chat, {})[one.sender] = None
     gathered = Gathered(limits)
-    for number, ((chat, day), said) in enumerate(days.items()):
+    for number, ((chat, date), day) in enumerate(days.items()):
         if number >= limits.max_messages:
             gathered.note(f"only the first {limits.max_messages:,} days are read")
             break
-        gathered.read(f"{chat} {day}".strip(), lambda c=chat, d=day, s=said: _day(c, d, s, people[c], limits))  # type: ignore[misc]
+        document = _document(chat, date, day, people[chat], limits)
+        gathered.add(Extraction(documents=(document,)), f"{chat} {date}".strip())
         if gathered.full:
             break
+    for note in notes:
+        gathered.note(note)
     return gathered.extraction()
 
 
-def _day(chat: str, day: str, said: list[ChatMessage], people: Iterable[str], limits: Limits) -> Extraction:
-    lines = [f"{one.when:%H:%M} {one.sender}: {one.text}" if one.sender else one.text for one in said]
-    text, truncated = cut("\n".join(lines), limits.max_text_bytes)
-    document = ExtractedDocument(
+def _up_to_damage(messages: Iterable[ChatMessage], notes: list[str]) -> Iterator[ChatMessage]:
+    """`messages` up to where the export is damaged, which goes to `notes`; all damage where nothing comes before it."""
+    n_good = 0
+    try:
+        for n_good, one in enumerate(messages, 1):  # noqa: B007  # counted for the handler
+            yield one
+    except ExtractionError as error:
+        if not n_good:
+            raise
+        notes.append(f"read up to message {n_good:,}: {error}")
+
+
+def _document(chat: str, date: str, day: _Day, people: Iterable[str], limits: Limits) -> ExtractedDocument:
+    text, truncated = cut("\n".join(day.lines), limits.max_text_bytes)
+    return ExtractedDocument(
         text=text,
         type="chat",
-        title=one_line(f"{chat}, {day}" if chat else day),
-        author=_people(dict.fromkeys(one.sender for one in said)),
+        title=one_line(f"{chat}, {date}" if chat else date),
+        author=_people(day.senders),
         recipients=_people(people),
-        modified=max(one.when for one in said).timestamp(),
+        modified=day.last.timestamp(),
         truncated=truncated,
     )
-    return Extraction(documents=(document,))
 
 
 def _people(names: Iterable[str]) -> str:
@@ -151,19 +191,19 @@ def _json(data: bytes, what: str) -> Any:
 
 
 def read_telegram(source: Source, limits: Limits) -> Extraction | None:
-    """The days of each chat in a result.json; None where another program made it."""
-    found = _json(source.read(MAX_BYTES + 1), "an export of Telegram")
-    if not isinstance(found, dict):
-        return None
-    listed = [found[part].get("list", []) for part in ("chats", "left_chats") if isinstance(found.get(part), dict)]
-    chats = [found] if "messages" in found and "type" in found else [chat for part in listed for chat in part]
-    return _days(_telegram_messages(chats), limits) if chats else None
+    """The days of each chat in a result.json, read as a stream; None where another program made it."""
+    with source.open() as stream:
+        chats = lists_under("messages", stream)
+        first = next(chats, None)
+        if first is None or "type" not in first[0]:
+            return None
+        return _days(_telegram_messages(chain((first,), chats)), limits)
 
 
-def _telegram_messages(chats: list[Any]) -> Iterator[ChatMessage]:
-    for chat in (chat for chat in chats if isinstance(chat, dict)):
-        name = _line(chat.get("name")) or _line(chat.get("type"))
-        for one in chat.get("messages", ()):
+def _telegram_messages(chats: Iterable[tuple[dict[str, str], Iterator[Any]]]) -> Iterator[ChatMessage]:
+    for about, messages in chats:
+        name = _line(about.get("name")) or _line(about.get("type"))
+        for one in messages:
             if isinstance(one, dict) and one.get("type") == "message" and (when := _iso(one.get("date"))):
                 text = _telegram_text(one.get("text")) or _line(one.get("file_name"))
                 yield ChatMessage(name, when, _line(one.get("from")), text)
@@ -220,7 +260,7 @@ def read_discord(source: Source, limits: Limits) -> Extraction | None:
     messages = [
         ChatMessage(chat, when, ME, clean(str(row["Contents"] or row.get("Attachments") or "")))
         for row in rows
-        if (when := _iso(row["Timestamp"]))
+        if (when := _iso(row["Timestamp"], zone=UTC))
     ]
     return _days(sorted(messages, key=lambda one: one.when), limits)
 
@@ -272,10 +312,11 @@ def _line(value: Any) -> str:
     return one_line(clean(value)) if isinstance(value, str) else ""
 
 
-def _iso(value: Any) -> datetime | None:
-    """A moment in local time."""
+def _iso(value: Any, *, zone: tzinfo | None = None) -> datetime | None:
+    """A moment in local time; one without a zone is of `zone`, or local itself."""
     try:
-        return datetime.fromisoformat(str(value)).astimezone().replace(tzinfo=None)
+        moment = datetime.fromisoformat(str(value))
+        return moment.replace(tzinfo=moment.tzinfo or zone).astimezone().replace(tzinfo=None)
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -1,12 +1,14 @@
 """Word 6 to 2003 (.doc): the text by its piece table, as [MS-DOC] 2.4.1 says.
 
-The main text comes first, then footnotes, headers, comments, endnotes and text boxes; field codes are left out.
+The main text comes first, then footnotes, headers, comments, endnotes and text boxes; field codes are left out, and in
+files of Word 97 and later what is hidden, or deleted with the change on record.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_right
 from collections.abc import Iterator
 
 from indexer.documents import ExtractedDocument, Extraction
@@ -20,6 +22,8 @@ _COMPLEX, _ENCRYPTED, _TABLE_1 = 0x0004, 0x0100, 0x0200
 """flags of the file information block at its byte 10"""
 _CLX_97, _CLX_6 = 0x01A2, 0x0160
 """where the block says the place and size of the piece table"""
+_RUNS = 0x00FA
+"""the same of the table of pages that hold the properties of characters, since Word 97"""
 _FIRST_97 = 0x00C1
 """the lowest version (nFib) whose text may be Unicode"""
 
@@ -41,6 +45,7 @@ def extract(compound: Compound, limits: Limits) -> Extraction:
     if version >= _FIRST_97:
         table = compound.read("1Table" if flags & _TABLE_1 else "0Table")
         pieces = list(_pieces(table, *_place(stream, _CLX_97), is_97=True)) or _plain(stream)
+        pieces = list(_shown_pieces(pieces, sorted(_unseen(stream, table))))
     else:
         pieces = list(_pieces(stream, *_place(stream, _CLX_6), is_97=False)) if flags & _COMPLEX else _plain(stream)
     language = struct.unpack_from("<H", stream, 6)[0]
@@ -88,6 +93,55 @@ def _pieces(table: bytes, start: int, size: int, *, is_97: bool) -> Iterator[Pie
         is_wide = is_97 and not where & 0x4000_0000
         where &= 0x3FFF_FFFF
         yield (where if is_wide or not is_97 else where // 2), n_chars, is_wide
+
+
+_PAGE = 512
+_DELETED, _HIDDEN = 0x0800, 0x083C
+"""properties of characters: sprmCFRMarkDel, sprmCFVanish"""
+_OPERAND_BYTES = (1, 1, 2, 4, 2, 2, 0, 3)
+"""of a property, by the highest three bits of its number; 0: the first byte says it"""
+
+
+def _unseen(stream: bytes, table: bytes) -> Iterator[tuple[int, int]]:
+    """(first byte, end) in `stream` of each hidden or deleted run ([MS-DOC] 2.8.5 PlcBteChpx, 2.9.33 ChpxFkp)."""
+    start, size = _place(stream, _RUNS)
+    n_pages = (min(size, len(table) - start) - 4) // 8
+    for number in range(max(n_pages, 0)):
+        at = (struct.unpack_from("<I", table, start + 4 * (n_pages + 1 + number))[0] & 0x3F_FFFF) * _PAGE
+        page = stream[at : at + _PAGE]
+        if len(page) < _PAGE or 5 * page[-1] + 4 >= _PAGE:
+            continue
+        bounds = struct.unpack_from(f"<{page[-1] + 1}I", page)
+        for run in range(page[-1]):
+            place = 2 * page[4 * len(bounds) + run]
+            if place and _is_unseen(page[place + 1 : place + 1 + page[place]]):
+                yield bounds[run], bounds[run + 1]
+
+
+def _is_unseen(properties: bytes) -> bool:
+    at = 0
+    while at + 3 <= len(properties):
+        number, value = struct.unpack_from("<HB", properties, at)
+        if number in (_DELETED, _HIDDEN) and value == 1:
+            return True
+        at += 2 + (_OPERAND_BYTES[number >> 13] or 1 + value)
+    return False
+
+
+def _shown_pieces(pieces: list[Piece], unseen: list[tuple[int, int]]) -> Iterator[Piece]:
+    """`pieces` without the bytes of `unseen`, which are in order and apart."""
+    ends = [last for _, last in unseen]
+    for start, n_chars, is_wide in pieces:
+        width = 2 if is_wide else 1
+        at, end = start, start + n_chars * width
+        number = bisect_right(ends, at)
+        while number < len(unseen) and unseen[number][0] < end:
+            first, last = unseen[number]
+            if at < first:
+                yield at, (first - at) // width, is_wide
+            at, number = max(last, at), number + 1
+        if at < end:
+            yield at, (end - at) // width, is_wide
 
 
 _EAST_ASIAN = {0x0411: 932, 0x0804: 936, 0x0412: 949, 0x0404: 950}

@@ -34,6 +34,8 @@ TYPE_OF_KIND: dict[str, str] = {
     "xls": "spreadsheet",
     "ods": "spreadsheet",
     "epub": "ebook",
+    "mobi": "ebook",
+    "djvu": "ebook",
     "eml": "mail",
     "mbox": "mail",
     "delimited": "data",
@@ -43,6 +45,7 @@ TYPE_OF_KIND: dict[str, str] = {
     "zip": "archive",
     "tar": "archive",
     "compressed": "archive",
+    "libarchive": "archive",
     "ole": "document",
     "picture": "image",
     "recording": "audio",
@@ -69,7 +72,7 @@ _NAMES: dict[str, str] = {
         coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
     "html": "html htm xhtml xht shtml",
     "mht": "mht mhtml",
-    "xml": "xml xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita",
+    "xml": "xml xbrl xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita",
     "pdf": "pdf",
     "docx": "docx docm dotx dotm",
     "odt": "odt ott odm",
@@ -79,6 +82,8 @@ _NAMES: dict[str, str] = {
     "xlsx": "xlsx xlsm xltx xltm",
     "ods": "ods ots",
     "epub": "epub",
+    "mobi": "mobi azw azw3 prc",
+    "djvu": "djvu djv",
     "eml": "eml emlx",
     "mbox": "mbox mbx",
     "delimited": "csv tsv tab psv",
@@ -86,12 +91,13 @@ _NAMES: dict[str, str] = {
     "notebook": "ipynb",
     "calendar": "ics ical ifb vcs",
     "zip": "zip jar war ear whl xpi",
-    "tar": "tar tgz tbz tbz2 txz",
-    "compressed": "gz bz2 xz lzma",
+    "tar": "tar tgz tbz tbz2 txz tzst",
+    "compressed": "gz bz2 xz lzma zst",
+    "libarchive": "7z rar",
     "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
-    "picture": "png jpg jpeg jpe tif tiff webp heic heif avif",
+    "picture": "png jpg jpeg jpe tif tiff webp heic heif avif gif",
     "recording": "mp3 m4a m4b ogg oga opus flac wav aif aiff wma",
-    "film": "mp4 m4v mov wmv",
+    "film": "mp4 m4v mov wmv mkv webm avi",
 }
 """The extensions of each kind, lower case."""
 
@@ -108,11 +114,10 @@ KIND_OF_NAME: dict[str, str] = dict.fromkeys(_SOURCE_NAMES.split(), "source") | 
 
 _BY_NAME: dict[str, str] = {
     "image": """
-        gif bmp ico icns psd xcf raw cr2 nef arw dng eps ai sketch fig""",
+        bmp ico icns psd xcf raw cr2 nef arw dng eps ai sketch fig""",
     "audio": "aac mid midi",
-    "video": "mkv webm avi flv mpg mpeg 3gp vob",
-    "archive": "rar 7z cab lz4 lz br zst zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
-    "ebook": "mobi azw azw3 djvu",
+    "video": "flv mpg mpeg 3gp vob",
+    "archive": "cab lz4 lz br zpaq iso img dmg deb rpm apk ipa snap flatpak appimage",
     "mail": "pst ost",
     "other": """
         indd ttf otf woff woff2 eot pfb pfm afm exe dll so dylib a lib ko elf bin com msi sys pyd wasm pdb map
@@ -157,7 +162,7 @@ MAX_FILE_BYTES: dict[str, int] = {
 }
 """Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 
-PACKED = frozenset({"gz", "bz2", "xz", "lzma"})
+PACKED = frozenset({"gz", "bz2", "xz", "lzma", "zst"})
 
 
 def base_name(path: str) -> str:
@@ -241,12 +246,6 @@ _TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
 }
 
 
-def size_cap(path: str) -> int:
-    """The largest file, in bytes, that is read for the type of `path`; 0 when it is not read."""
-    found = document_type(path)
-    return 0 if found is None else MAX_FILE_BYTES[found]
-
-
 HEAD = 4_096
 """bytes that are looked at"""
 
@@ -259,6 +258,10 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b\x08", "compressed"),
     (b"BZh", "compressed"),
     (b"\xfd7zXZ\x00", "compressed"),
+    (b"\x28\xb5\x2f\xfd", "compressed"),
+    (b"7z\xbc\xaf\x27\x1c", "libarchive"),
+    (b"Rar!\x1a\x07", "libarchive"),
+    (b"AT&TFORM", "djvu"),
 )
 _ZIPPED = frozenset({"docx", "odt", "pptx", "odp", "xlsx", "ods", "epub", "zip"})
 _PACKED = frozenset({"tar", "compressed"})

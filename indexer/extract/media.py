@@ -1,17 +1,20 @@
 """Pictures and recordings: what describes them, for they hold no text.
 
-EXIF by exifread (JPEG, TIFF, WebP, PNG, HEIC), tags of recordings by tinytag (ID3, Vorbis comments, the atoms of MP4).
+EXIF by exifread (JPEG, TIFF, WebP, PNG, HEIC), what people wrote as XMP and IPTC (captions), tags of recordings by
+tinytag (ID3, Vorbis comments, the atoms of MP4), those of Matroska, AVI and GIF by their own structure (containers).
 A file whose description is damaged or missing is a document without it: it is found by its name all the same.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from indexer.documents import ExtractedDocument, Extraction
+from indexer.extract import captions, containers
 from indexer.extract.decode import clean
 from indexer.extract.source import Extractor, Limits, Source
 
@@ -29,22 +32,58 @@ _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 def extract_picture(source: Source, limits: Limits) -> Extraction:
-    """One document without text: when, where and by what it was taken, its caption, its size in pixels."""
+    """One document without text: when, where and by what it was taken, what was written of it, its size in pixels."""
     with source.open() as stream:
         tags, note = _exif(stream)
         stream.seek(0)
         size = _size(stream) or (_number(tags.get("EXIF ExifImageWidth")), _number(tags.get("EXIF ExifImageLength")))
+        stream.seek(0)
+        drawn = containers.gif(stream)
+        stream.seek(0)
+        head = stream.read(captions.MAX_HEAD)
+    written = _by_name([*captions.xmp(head), *captions.iptc(head)])
     caption = _line(tags.get("Image ImageDescription") or tags.get("Image XPTitle"))
+    said = [one for one in (*written["title"], caption, *written["description"]) if one and not _JUNK.match(one)]
+    words = re.split(r"[;,]", _line(tags.get("Image XPKeywords")))
+    pixels = [f"{size[0]}x{size[1]}"] if all(size) else drawn.get("pixels", [])
     return _described(
         "image", [
             ("camera", _camera(tags)),
-            ("taken", _taken(tags)),
+            ("taken", _taken(tags) or "".join(written["taken"][:1])),
             ("place", _place(tags)),
-            ("pixels", f"{size[0]}x{size[1]}" if all(size) else ""),
-            *(("tag", one) for one in re.split(r"[;,]", _line(tags.get("Image XPKeywords")))),
+            *(("place", one) for one in written["place"]),
+            ("pixels", "".join(pixels)),
+            *(("tag", one) for one in dict.fromkeys([*(word.strip() for word in words), *written["tag"]])),
+            *(("description", one) for one in dict.fromkeys(said[1:]) if one != said[0]),
+            *(("comment", one) for one in drawn.get("comment", [])),
         ],
-        title="" if _JUNK.match(caption) else caption, author=_line(tags.get("Image Artist")), note=note,
+        title="".join(said[:1]), author=_line(tags.get("Image Artist")) or "; ".join(written["author"]), note=note,
     )  # fmt: skip
+
+
+def _by_name(pairs: captions.Caption) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in ("title", "description", "author", "tag", "place", "taken")}
+    for name, value in dict.fromkeys(pairs):
+        found[name].append(value)
+    return found
+
+
+def extract_film(source: Source, limits: Limits) -> Extraction:
+    """One document without text: what it is called, how long it is, and when it was made."""
+    with source.open() as stream:
+        head = stream.read(12)
+        stream.seek(0)
+        if head.startswith(b"\x1aE\xdf\xa3"):
+            found = containers.matroska(stream)
+        elif head.startswith(b"RIFF") and head.endswith(b"AVI "):
+            found = containers.avi(stream)
+        else:
+            return recording("video")(source, limits)
+    properties = [(name, one) for name in ("artist", "album", "genre", "tag", "comment") for one in found.get(name, [])]
+    properties += [("year", one[:4]) for one in found.get("year", []) if one[:4].isdecimal()]
+    properties += [("created", one) for one in found.get("created", [])]
+    properties += [("duration", _duration(float(one))) for one in found.get("seconds", [])]
+    return _described("video", properties, title="".join(found.get("title", [])[:1]))
 
 
 def recording(type_: str) -> Extractor:
@@ -170,8 +209,8 @@ def _segments(stream: BinaryIO) -> Iterator[tuple[int, int]]:
 
 
 def _duration(seconds: float) -> str:
-    """4:05, 1:02:30; "" for none."""
-    whole = round(seconds)
+    """4:05, 1:02:30; "" for none, and for what is no number."""
+    whole = round(seconds) if math.isfinite(seconds) else 0
     hours, minutes = divmod(whole // 60, 60)
     clock = f"{minutes:02}:{whole % 60:02}"
     return "" if whole <= 0 else f"{hours}:{clock}" if hours else clock.removeprefix("0")

@@ -61,6 +61,12 @@ class WorkerPool(Generic[Result]):
         Takes from `entries` only what the workers can hold. Returns early, leaving entries out, when `stop` is
         set. Raises IndexerError when workers cannot be started at all.
         """
+        return (found for found in self.ticks(entries, stop) if found is not None)
+
+    def ticks(
+        self, entries: Iterable[FileEntry], stop: threading.Event | None = None
+    ) -> Iterator[tuple[FileEntry, Result | ExtractionError] | None]:
+        """As `run`, and None after each `TICK` in which nothing came: the caller may go on with something else."""
         waiting = Waiting(entries)
         try:
             while not (stop is not None and stop.is_set()):
@@ -68,10 +74,20 @@ class WorkerPool(Generic[Result]):
                 busy = [worker for worker in self._workers if worker.ahead]
                 if not busy:
                     return
-                yield from self._collect(busy, waiting)
+                is_quiet = True
+                for found in self._collect(busy, waiting):
+                    is_quiet = False
+                    yield found
+                if is_quiet:
+                    yield None
         finally:
             for worker in [worker for worker in self._workers if worker.ahead]:
                 self._discard(worker)
+
+    def suspend(self, is_suspended: bool = True) -> None:
+        """Stop what the workers do until this is called with False; only for functions that call `end_with_parent`."""
+        for worker in self._workers:
+            worker.suspend(is_suspended)
 
     def close(self) -> None:
         """End all workers now."""

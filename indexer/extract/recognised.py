@@ -1,18 +1,21 @@
 """Text recognised in pictures: made once for each content, kept beside the index, and found again by a rebuilt one.
 
-    ocr.sqlite: texts(digest, engine, pages as JSON, reason)
+    ocr.sqlite: recognised(digest, engine, pages as JSON, reason, seconds, made)
 
-`digest` is that of the file (indexer.files.fingerprint). A row is durable before anything is made of it; a kill costs
-the file that was being read.
+`digest` is that of the file (indexer.files.fingerprint), `engine` what read it and in which languages, `reason` what
+went wrong or was left out, `seconds` the processor time that it took, `made` when that was. A row is durable before
+anything is made of it; a kill costs the file that was being read.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -25,34 +28,94 @@ TYPES_WITH_PICTURES = ("pdf", "image")
 NOTE = "text recognised in a picture"
 
 
-def remember(path: Path, digest: bytes, *, engine: str, pages: list[str], reason: str = "") -> None:
-    """Keep what `engine` found; `reason` says why it found nothing where that was a failure."""
+class Attempt(NamedTuple):
+    """What is kept of a content that was tried."""
+
+    engine: str
+    has_text: bool
+    reason: str
+
+
+def remember(
+    path: Path, digest: bytes, *, engine: str, pages: list[str], reason: str = "", seconds: float = 0.0
+) -> None:
+    """Keep what `engine` found; `reason` says why it found nothing, where that was a failure, or what it left out."""
     with closing(_opened(path)) as store, store:
-        row = (digest, engine, json.dumps(pages), reason)
-        store.execute("INSERT OR REPLACE INTO texts VALUES (?, ?, ?, ?)", row)
+        row = (digest, engine, json.dumps(pages), reason, seconds, time.time())
+        store.execute("INSERT OR REPLACE INTO recognised VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _opened(path: Path) -> sqlite3.Connection:
     store = sqlite3.connect(path, timeout=30)
     path.chmod(0o600)
     store.execute(
-        "CREATE TABLE IF NOT EXISTS texts (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT) WITHOUT ROWID"
+        "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
+        " seconds REAL, made REAL) WITHOUT ROWID"
     )
     return store
 
 
-def recalled(path: Path, digest: bytes) -> tuple[str, list[str]] | None:
-    """(engine, text of each page) of a file with this content; None where nobody has tried."""
-    rows = _rows(path, "SELECT engine, pages FROM texts WHERE digest = ?", digest) if digest else []
-    return (rows[0][0], json.loads(rows[0][1])) if rows else None
+def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
+    """(engine, text of each page, what was left out) of a file with this content; None where nobody has tried."""
+    query = "SELECT engine, pages, reason FROM recognised WHERE digest = ?"
+    rows = _rows(path, query, digest) if digest else []
+    return (rows[0][0], json.loads(rows[0][1]), rows[0][2]) if rows else None
 
 
-def tried(path: Path) -> dict[bytes, bool]:
-    """The digest of each content that was tried, and whether a text was found in it."""
-    return {bytes(digest): any(json.loads(pages)) for digest, pages in _rows(path, "SELECT digest, pages FROM texts")}
+def tried(path: Path) -> dict[bytes, Attempt]:
+    """The digest of each content that was tried, and what came of it."""
+    rows = _rows(path, "SELECT digest, engine, pages, reason FROM recognised")
+    return {bytes(digest): Attempt(engine, any(json.loads(pages)), reason) for digest, engine, pages, reason in rows}
 
 
-def _rows(path: Path, query: str, *values: bytes) -> list[tuple[Any, ...]]:
+def seconds_since(path: Path, moment: float) -> float:
+    """Processor seconds that were spent since `moment` (seconds since the epoch)."""
+    rows = _rows(path, "SELECT total(seconds) FROM recognised WHERE made >= ?", moment)
+    return float(rows[0][0]) if rows else 0.0
+
+
+class Unrecognised(NamedTuple):
+    """A PDF or picture in which the index has no text."""
+
+    path: str
+    digest: bytes
+
+
+def without_text(catalogue: sqlite3.Connection, max_bytes: int) -> list[Unrecognised]:
+    """The PDFs and pictures that hold no text, the newest first; those of more than `max_bytes` are left out."""
+    marks = ", ".join("?" * len(TYPES_WITH_PICTURES))
+    rows = catalogue.execute(
+        "SELECT f.path, f.digest FROM documents d JOIN files f USING (file_id)"
+        f" WHERE d.n_words = 0 AND d.part = '' AND d.type IN ({marks}) AND f.state = 'indexed' AND f.digest != x''"
+        " AND f.size <= ? ORDER BY f.modified_ns DESC",
+        (*TYPES_WITH_PICTURES, max_bytes),
+    ).fetchall()
+    return [Unrecognised(os.fsdecode(path), bytes(digest)) for path, digest in rows]
+
+
+class Coverage(NamedTuple):
+    """How far recognition is, in different contents."""
+
+    n_recognised: int
+    """with a text, whether their files are still there or not"""
+    n_waiting: int
+    """not tried yet"""
+    n_empty: int
+    """tried, and without text"""
+    n_failed: int
+    """tried, and could not be read"""
+
+
+def coverage(catalogue: sqlite3.Connection, path: Path, max_bytes: int) -> Coverage:
+    """How far it is with the store at `path`."""
+    attempts = tried(path)
+    n_failed = sum(1 for one in attempts.values() if not one.has_text and one.reason)
+    n_recognised = sum(1 for one in attempts.values() if one.has_text)
+    waiting = {one.digest for one in without_text(catalogue, max_bytes)} - attempts.keys()
+    return Coverage(n_recognised, len(waiting), len(attempts) - n_recognised - n_failed, n_failed)
+
+
+def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...]]:
     if not path.exists():
         return []
     try:
@@ -69,7 +132,7 @@ def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) 
     found = recalled(Path(limits.recognised), digest)
     if found is None or not any(found[1]):
         return document
-    engine, pages = found
+    engine, pages, left_out = found
     text, truncated = cut("\f".join(pages), limits.max_text_bytes)
     starts = [0]
     for page in pages[:-1]:
@@ -78,6 +141,6 @@ def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) 
         document,
         text=text,
         pages=tuple(start for start in starts if start <= len(text)) if document.type == "pdf" else (),
-        truncated=truncated or document.truncated,
+        truncated=truncated or left_out or document.truncated,
         properties=(*document.properties, ("recognised", f"{NOTE} by {engine}")),
     )

@@ -1,97 +1,99 @@
-"""Recognising the text of pictures, and of PDFs whose pages are pictures, in a worker process without a network.
-
-rapidocr (the extra `ocr`) brings its models in its package; they are named by their files, so that none is fetched, and
-the process in which it runs refuses every connection.
-"""
+"""Recognising the text of pictures, and of PDFs whose pages are pictures, in a worker process."""
 
 from __future__ import annotations
 
-import sys
-from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
+import contextlib
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import msgspec
 
 from indexer.errors import ExtractionError
+from indexer.extract.ocr_engines import SIDE, ReadPicture, TextEngine, processor_seconds
 from indexer.extract.source import Limits
+from indexer.extract.worker import end_with_parent
+from indexer.files.fingerprint import fingerprint
 
-MAX_PAGES = 30
-"""of one PDF"""
 MAX_PIXELS = 50_000_000
 """of one picture; larger ones are not opened"""
-SIDE = 2_000
-"""pixels of the longer side that the engine gets at most"""
 MIN_SIDE = 48
 """pixels: smaller pictures are icons"""
-ENGINE = "rapidocr"
+
+
+class RecognitionOrder(msgspec.Struct, frozen=True):
+    """How one file is to be read."""
+
+    engine: TextEngine
+    seconds: float
+    """of processor time; what was read by then is kept"""
+    max_pages: int
+    """of one PDF"""
+    may_be_suspended: bool = False
+    """whether its process must end with its parent even while it is stopped"""
 
 
 class Recognised(msgspec.Struct, frozen=True):
     """What was found in one file."""
 
+    digest: bytes
+    """of the file's content, taken before it was read"""
     pages: list[str]
-    engine: str = ENGINE
+    left_out: str = ""
+    """what was read when a limit ended it, as "first 30 of 200 pages"; "" for all"""
+    seconds: float = 0.0
+    """of processor time that it took"""
 
 
-def why_no_engine() -> str:
-    """Why pictures cannot be read, "" where they can."""
-    missing = [name for name in ("rapidocr", "onnxruntime") if find_spec(name) is None]
-    return f"{' and '.join(missing)} missing: pip install 'foltr-search[ocr]'" if missing else ""
-
-
-def recognise_file(path: str, limits: Limits) -> Recognised:
+def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Recognised:
     """The text of each page of a PDF, or of one picture; raises ExtractionError."""
-    engine = _engine()
-    is_pdf = path.lower().endswith(".pdf")
+    if order.may_be_suspended:
+        end_with_parent()
+    digest, began = fingerprint(path), processor_seconds()
+    if not digest:
+        raise ExtractionError("unreadable", "it cannot be opened")
     try:
-        return Recognised(_of_pdf(path, engine, limits) if is_pdf else [_text(engine, _of_picture(path))])
+        with contextlib.closing(_pictures(path)) as pictures:
+            pages, n_pages = _read(pictures, order)
     except (ExtractionError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder raises on damaged data is that file's failure
         raise ExtractionError("malformed", f"cannot be read as a picture ({type(error).__name__})") from error
+    left_out = f"first {len(pages)} of {n_pages} pages" if len(pages) < n_pages else ""
+    return Recognised(digest, pages, left_out, processor_seconds() - began)
 
 
-def _no_connections(event: str, arguments: tuple[object, ...]) -> None:
-    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
-        raise PermissionError("recognising text needs no network")
+def _read(pictures: Iterator[tuple[Any, int]], order: RecognitionOrder) -> tuple[list[str], int]:
+    """The texts of `pictures`, as far as time and pages go, and how many there are."""
+    read, pages, n_pages = order.engine.load(), list[str](), 0
+    ends = processor_seconds() + order.seconds
+    for picture, n_pages in pictures:  # noqa: B007  # the last one is wanted
+        try:
+            pages.append(_text(read, picture, ends - processor_seconds()))
+        except ExtractionError as error:
+            if error.kind != "timeout" or not pages:
+                raise
+            break
+        if processor_seconds() > ends or len(pages) >= order.max_pages:
+            break
+    return pages, n_pages
 
 
-@lru_cache(maxsize=1)
-def _engine() -> Any:
-    """The engine on one thread; loading takes 1.5 s of processor time."""
-    sys.addaudithook(_no_connections)
-    import rapidocr
-
-    models = Path(rapidocr.__file__).parent / "models"
-    chosen: dict[str, object] = {"Global.log_level": "critical", "Global.max_side_len": SIDE}
-    for part, pattern in (("Det", "*_det_*.onnx"), ("Cls", "*_cls_*.onnx"), ("Rec", "*_rec_*.onnx")):
-        found = next(iter(sorted(models.glob(pattern))), None)
-        if found is None:
-            raise ExtractionError("unsupported", f"rapidocr came without its model {pattern}")
-        chosen[f"{part}.model_path"] = str(found)
-    for threads in ("intra_op_num_threads", "inter_op_num_threads"):
-        chosen[f"EngineConfig.onnxruntime.{threads}"] = 1
-    return rapidocr.RapidOCR(params=chosen)
-
-
-def _of_pdf(path: str, engine: Any, limits: Limits) -> list[str]:
+def _pictures(path: str) -> Generator[tuple[Any, int], None, None]:
+    """Each picture of the file, and how many there are in all."""
+    if not path.lower().endswith(".pdf"):
+        yield _of_picture(path), 1
+        return
     import pypdfium2
 
-    pages: list[str] = []
     pdf = pypdfium2.PdfDocument(path)
     try:
-        for number in range(min(len(pdf), MAX_PAGES)):
+        for number in range(len(pdf)):
             page = pdf[number]
             picture = page.render(scale=SIDE / max(*page.get_size(), 1)).to_numpy()
             page.close()
-            pages.append(_text(engine, picture[:, :, :3]))
-            if limits.is_late:
-                break
+            yield picture[:, :, :3], len(pdf)
     finally:
         pdf.close()
-    return pages
 
 
 def _of_picture(path: str) -> Any:
@@ -105,8 +107,9 @@ def _of_picture(path: str) -> Any:
         return np.asarray(picture.convert("RGB"))[:, :, ::-1].copy()
 
 
-def _text(engine: Any, picture: Any) -> str:
-    """The lines from top to bottom; "" where there are none."""
+def _text(read: ReadPicture, picture: Any, seconds: float) -> str:
+    """What `read` finds in a picture; "" where that holds no letter or digit."""
     if min(picture.shape[:2]) < MIN_SIDE:
         return ""
-    return "\n".join(str(line) for line in engine(picture).txts or ())
+    text = read(picture, seconds)
+    return text if any(map(str.isalnum, text)) else ""

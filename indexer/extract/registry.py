@@ -13,10 +13,12 @@ from indexer.extract import (
     browser,
     calendar,
     chats,
+    djvu,
     epub,
     html,
     mail,
     media,
+    mobi,
     notebook,
     notes,
     office,
@@ -59,11 +61,13 @@ EXTRACTORS: dict[str, Extractor] = {
     "odp": opendocument.extractor("presentation"),
     "rtf": rtf.extract,
     "epub": epub.extract,
+    "mobi": mobi.extract,
+    "djvu": djvu.extract,
     "notebook": notebook.extract,
     "calendar": calendar.extract,
     "picture": media.extract_picture,
     "recording": media.recording("audio"),
-    "film": media.recording("video"),
+    "film": media.extract_film,
 }
 """Kinds that hold one document, or several without files inside."""
 
@@ -73,6 +77,7 @@ NESTED: dict[str, NestedExtractor] = {
     "zip": archives.extract_zip,
     "tar": archives.extract_tar,
     "compressed": archives.extract_packed,
+    "libarchive": archives.extract_by_bsdtar,
     "ole": ole.extract,
 }
 """Kinds that hold files, which are read through this registry in turn."""

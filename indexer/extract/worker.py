@@ -152,6 +152,16 @@ def _die_with_parent(lifeline: Connection) -> None:
     os._exit(1)
 
 
+_PR_SET_PDEATHSIG = 1
+"""as Linux's prctl(2) calls it"""
+
+
+def end_with_parent() -> None:
+    """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _limit_memory(memory_mb: int) -> int | None:
     """Allow `memory_mb` more address space than is in use now; the limit in bytes, None where nothing enforces one."""
     ceiling = _address_space() + memory_mb * MEGABYTE
@@ -309,6 +319,12 @@ class Worker:
         """Why the file it is at is given up now, as (kind, reason); None to go on."""
         pid = self._process.pid or 0
         return self._observed.verdict(pid, self._order, is_ready=self.is_ready, is_limited=self._is_limited)
+
+    def suspend(self, is_suspended: bool) -> None:
+        """Stop the process, or let it go on; nothing where it could outlive its parent (see `end_with_parent`)."""
+        if sys.platform == "linux" and self._process.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGSTOP if is_suspended else signal.SIGCONT)
 
     def end(self) -> None:
         """Kill the process and what it started; a process that ended by itself keeps its own exit code."""

@@ -78,7 +78,7 @@ TABLES = (
     "CREATE INDEX documents_of_file ON documents (file_id)",
     "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
     "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
-    "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # a search found them gone
+    "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # to be looked at
     *threads.TABLES,
 )
 
@@ -481,7 +481,7 @@ class Catalogue:
             self.connection.execute("INSERT OR IGNORE INTO suspects VALUES (?)", (os.fsencode(path),))
 
     def suspects(self) -> list[str]:
-        """Paths that searches found gone."""
+        """Paths to look at: those that searches found gone, and those to be read anew."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
 
 
@@ -622,11 +622,14 @@ class CatalogueWriter:
 
 
 def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
-    """Have the next scan read these files again, though they have not changed; they stay found meanwhile."""
+    """Have whoever follows changes, or the next scan, read these files again though they have not changed.
+
+    They stay found meanwhile.
+    """
+    rows = [(os.fsencode(path),) for path in paths]
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
-        connection.executemany(
-            "UPDATE files SET state = 'pending' WHERE path = ?", ((os.fsencode(path),) for path in paths)
-        ).close()
+        connection.executemany("UPDATE files SET state = 'pending' WHERE path = ?", rows).close()
+        connection.executemany("INSERT OR IGNORE INTO suspects VALUES (?)", rows).close()
 
 
 def note_scan(

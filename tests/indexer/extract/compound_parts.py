@@ -69,23 +69,48 @@ def summary(title: str, author: str) -> bytes:
     return struct.pack("<HHI16sI", 0xFFFE, 0, 0, bytes(16), 1) + bytes(16) + struct.pack("<I", 48) + section
 
 
-def word(*pieces: bytes | str, flags: int = 0, title: str = "", author: str = "") -> bytes:
-    """A Word 97 file; bytes are pieces of one byte a character, str of two. They lie in the file back to front."""
-    text, places = b"", []
+def word(
+    *pieces: bytes | str, flags: int = 0, title: str = "", author: str = "", properties: dict[int, bytes] | None = None
+) -> bytes:
+    """A Word 97 file; bytes are pieces of one byte a character, str of two. They lie in the file back to front.
+
+    `properties` are those of the characters of a piece, by its number.
+    """
+    text, places, runs = b"", [], list[tuple[int, int, bytes]]()
     for piece in reversed(pieces):
         data = piece if isinstance(piece, bytes) else piece.encode("utf-16-le")
         start = 0x400 + len(text)
         places.insert(0, start * 2 | 0x4000_0000 if isinstance(piece, bytes) else start)
         text += data + bytes(len(data) % 2)
+        runs.append((start, 0x400 + len(text), (properties or {}).get(len(pieces) - len(places), b"")))
     bounds = [sum(len(piece) for piece in pieces[:i]) for i in range(len(pieces) + 1)]
     plc = struct.pack(f"<{len(bounds)}I", *bounds) + b"".join(struct.pack("<HIH", 0, place, 0) for place in places)
     clx = b"\x01\x02\x00ab" + b"\x02" + struct.pack("<I", len(plc)) + plc
     block = bytearray(0x400)
     struct.pack_into("<HHHHHH", block, 0, 0xA5EC, 0x00C1, 0, 0x0409, 0, 0x0200 | flags)
     struct.pack_into("<II", block, 0x01A2, 0, len(clx))
+    text += bytes(-len(text) % 512)
+    pages = struct.pack("<III", 0x400, runs[-1][1], (0x400 + len(text)) // 512) if properties else b""
+    struct.pack_into("<II", block, 0x00FA, len(clx), len(pages))
     return compound(
-        {"WordDocument": bytes(block) + text, "1Table": clx, "\x05SummaryInformation": summary(title, author)}
-    )
+        {
+            "WordDocument": bytes(block) + text + _page_of_runs(runs), "1Table": clx + pages,
+            "\x05SummaryInformation": summary(title, author),
+        }
+    )  # fmt: skip
+
+
+def _page_of_runs(runs: list[tuple[int, int, bytes]]) -> bytes:
+    """A page of the properties of characters: (first byte, end, properties) of runs that follow each other."""
+    page, at = bytearray(512), 510
+    bounds = [run[0] for run in runs] + [runs[-1][1]]
+    struct.pack_into(f"<{len(bounds)}I", page, 0, *bounds)
+    for number, (_, _, properties) in enumerate(runs):
+        at -= 2 * (len(properties) // 2 + 1)
+        page[at : at + 1 + len(properties)] = bytes([len(properties)]) + properties
+        page[4 * len(bounds) + number] = at // 2 if properties else 0
+    page[511] = len(runs)
+    return bytes(page)
 
 
 def word_6(text: bytes) -> bytes:

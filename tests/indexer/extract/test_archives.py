@@ -6,11 +6,18 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
 from indexer.errors import ExtractionError
+from indexer.extract import extract_file
+from indexer.extract.archives import _zstd
+from indexer.extract.programs import installed
+from indexer.extract.source import Limits
 
 
 def tar(members: dict[str, bytes], mode: str = "w") -> bytes:
@@ -50,7 +57,55 @@ def test_tar_archives_of_every_packing(extract, name: str, mode: str) -> None:
     assert parts(found) == {"": "d/one.txt\ntwo.md", "d/one.txt": "zebra one", "two.md": "# Two"}
 
 
-@pytest.mark.parametrize(("end", "pack"), [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress)])
+PACKINGS = (("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zst", _zstd().compress))
+
+
+def test_tar_packed_by_zstandard(extract) -> None:
+    """Under both of its endings; cut off it gives what comes before the cut."""
+    data = _zstd().compress(tar({"d/one.txt": b"zebra one", "two.md": b"# Two" + os.urandom(300_000)}))
+    for name in ("a.tar.zst", "a.tzst"):
+        assert parts(extract(name, data))["d/one.txt"] == "zebra one"
+    cut = extract("a.tar.zst", data[: len(data) // 2])
+    assert parts(cut)["d/one.txt"] == "zebra one"
+    assert "damaged" in cut.notes[0]
+
+
+needs_bsdtar = pytest.mark.skipif(not installed("bsdtar"), reason="bsdtar is not installed")
+
+
+@needs_bsdtar
+def test_an_archive_of_another_program_is_read_as_a_tar_is(extract, tmp_path: Path) -> None:
+    """7z: members by name, from a file and from inside another archive; bounded; damaged, it fails or says so."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "zebra.txt").write_text("striped")
+    (tmp_path / "in" / "noise.txt").write_bytes(os.urandom(30_000).hex().encode())
+    command = ["bsdtar", "-c", "-f", "a.7z", "--format=7zip", "in/zebra.txt", "in/noise.txt"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    data = (tmp_path / "a.7z").read_bytes()
+    found = extract("a.7z", data)
+    assert found.documents[0].text == "in/zebra.txt\nin/noise.txt"
+    assert parts(found)["in/zebra.txt"] == "striped"
+    assert extract_file(str(tmp_path / "a.7z"), Limits()) == found
+    bounded = extract("a.7z", data, max_archive_bytes=1_000)
+    assert bounded.notes == ("only the first 1 kB unpacked are read",)
+    for damaged in (data[:-40], data[:100], data[:6], data[:40] + bytes(20) + data[60:]):
+        with pytest.raises(ExtractionError, match="the archive is damaged"):
+            extract("a.7z", damaged)
+
+
+def test_an_archive_whose_program_is_missing_is_named(extract, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found by its name then: nothing has failed."""
+    monkeypatch.setenv("PATH", "")
+    installed.cache_clear()
+    try:
+        with pytest.raises(ExtractionError, match="read by bsdtar, which is not installed") as told:
+            extract("a.rar", b"Rar!\x1a\x07\x01\0")
+    finally:
+        installed.cache_clear()
+    assert told.value.kind == "unsupported"
+
+
+@pytest.mark.parametrize(("end", "pack"), PACKINGS)
 def test_a_packed_file_is_read_under_its_inner_name(extract, zipped, end: str, pack) -> None:
     """notes.md.gz is a Markdown document, a packed office file is one, a TAR under a plain name is one."""
     [document] = extract(f"notes.md.{end}", pack(b"# Title\n")).documents

@@ -6,12 +6,14 @@ import io
 import json
 import sqlite3
 import zipfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from indexer.documents import Extraction
 from indexer.extract.chats import read_discord, read_imessage, read_slack, read_telegram, read_whatsapp
+from indexer.extract.json_stream import CHUNK
 from indexer.extract.registry import extract_source
 from indexer.extract.source import Limits, Source
 
@@ -105,7 +107,36 @@ def test_discord_with_the_name_of_its_channel(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"ID": 1, "Timestamp": "2024-05-01 09:05:00", "Contents": "a heron"}]))
     found = read_discord(Source(name=str(path), path=str(path)), Limits())
     assert found is not None
-    assert (found.documents[0].title, found.documents[0].text) == ("Club birds, 2024-05-01", "09:05 me: a heron")
+    here = datetime(2024, 5, 1, 9, 5, tzinfo=UTC).astimezone()
+    assert found.documents[0].title == f"Club birds, {here:%Y-%m-%d}"
+    assert found.documents[0].text == f"{here:%H:%M} me: a heron"
+    assert found.documents[0].modified == here.timestamp()
+
+
+def test_a_long_export_is_read_as_far_as_the_limits_go(tmp_path: Path) -> None:
+    """Items that lie across the parts in which it is read; too much text; and an end in the middle of a message."""
+    said = [
+        {"type": "message", "date": "2024-05-01T10:00:00", "from": "Anna", "text": f'no {number}: "messages": ['}
+        for number in range(30_000)
+    ]
+    whole = json.dumps({"name": "Birds", "type": "private_group", "messages": said})
+    assert len(whole) > 2 * CHUNK
+
+    def read(content: str, limits: Limits) -> Extraction:
+        path = tmp_path / "result.json"
+        path.write_text(content)
+        found = read_telegram(Source(name=str(path), path=str(path)), limits)
+        assert found is not None
+        return found
+
+    (day,) = read(whole, Limits()).documents
+    assert day.text.split("\n") == [f'10:00 Anna: no {number}: "messages": [' for number in range(30_000)]
+    first = read(whole, Limits(max_total_text_bytes=100_000))
+    assert first.notes == ("only the first 100 kB of text are kept",)
+    assert day.text.startswith(first.documents[0].text)
+    half = read(whole[: len(whole) // 2], Limits())
+    assert "read up to message 1" in half.notes[0]
+    assert day.text.startswith(half.documents[0].text)
 
 
 def test_imessage_with_plain_and_styled_text(tmp_path: Path) -> None:

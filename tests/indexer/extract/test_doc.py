@@ -40,6 +40,19 @@ def test_cells_breaks_and_hyphens_become_signs_of_text(single: Single) -> None:
     assert single("a.doc", word(b"a\x07b\x07\rc\x0bd\x0ce\x1ef\x1fg\x01\x08h")).text == "a\tb\t\nc\nd\ne-fgh"
 
 
+HIDDEN, DELETED, BOLD = b"\x3c\x08\x01", b"\x00\x08\x01", b"\x35\x08\x01"
+FONT, SHADE = b"\x4f\x4a\x03\0", b"\x71\xca\x04abcd"
+
+
+def test_what_is_hidden_or_deleted_is_left_out(single: Single) -> None:
+    """Whatever other properties stand before it; a character that is only bold is shown."""
+    document = single("a.doc", word(b"zebra ", "geheim ", b"old", "neu ", b"end", properties={
+        1: FONT + SHADE + HIDDEN, 2: DELETED, 3: BOLD,
+    }))  # fmt: skip
+    assert document.text == "zebra neu end"
+    assert single("a.doc", word(b"zebra ", b"all", properties={1: HIDDEN[:2], 0: SHADE[:3]})).text == "zebra all"
+
+
 def test_word_6_saved_whole_is_one_row_of_text(single: Single) -> None:
     """Its text lies between two places that its first block names."""
     assert single("a.doc", word_6(b"zebra \xe4\r")).text.rstrip() == "zebra ä"

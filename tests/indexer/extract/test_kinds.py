@@ -6,7 +6,7 @@ import pytest
 
 from indexer.documents import TYPES
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import MAX_FILE_BYTES, TYPE_OF_KIND, document_type, kind_of, size_cap
+from indexer.extract.kinds import MAX_FILE_BYTES, TYPE_OF_KIND, document_type, kind_of
 from indexer.extract.registry import EXTRACTORS, NESTED
 
 
@@ -62,12 +62,6 @@ def test_every_kind_has_a_type_a_cap_and_an_extractor() -> None:
     assert set(MAX_FILE_BYTES) <= set(TYPES)
     assert set(TYPE_OF_KIND.values()) <= set(MAX_FILE_BYTES)
     assert set(TYPE_OF_KIND) == set(EXTRACTORS) | set(NESTED)
-
-
-def test_caps_follow_the_type() -> None:
-    """A cap is that of the type; nothing is read of what is not indexed."""
-    assert size_cap("a.pdf") == MAX_FILE_BYTES["pdf"]
-    assert size_cap("a.ttf") == 0
 
 
 @pytest.mark.parametrize(

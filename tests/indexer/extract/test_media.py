@@ -165,13 +165,119 @@ def test_atoms_of_mp4(single) -> None:
         )
 
 
+def element(number: int, *inside: bytes) -> bytes:
+    """One element of Matroska."""
+    data = b"".join(inside)
+    return number.to_bytes((number.bit_length() + 7) // 8, "big") + (1 << 56 | len(data)).to_bytes(8, "big") + data
+
+
+def mkv() -> bytes:
+    """A minute and five seconds, made on New Year's Day of 2001, with two tags; the title stands behind a picture."""
+    tag = element(0x67C8, element(0x45A3, b"DIRECTOR"), element(0x4487, "Agn\u00e8s Varda".encode()))
+    year = element(0x67C8, element(0x45A3, b"DATE_RELEASED"), element(0x4487, b"1962-04-11"))
+    info = element(
+        0x1549A966, element(0x2AD7B1, (1_000_000).to_bytes(3, "big")), element(0x4489, struct.pack(">d", 65_000.0)),
+        element(0x4461, (3_600 * 10**9).to_bytes(8, "big")), element(0x7BA9, b"Cleo from 5 to 7"),
+    )  # fmt: skip
+    inside = element(0x1F43B675, bytes(5_000)) + info + element(0x1254C367, element(0x7373, tag, year))
+    return element(0x1A45DFA3, element(0x4282, b"matroska")) + element(0x18538067, inside)
+
+
+def riff(name: bytes, data: bytes) -> bytes:
+    return name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+
+
+def avi() -> bytes:
+    """Three hundred frames of 40 ms, whose list INFO stands behind the pictures."""
+    header = riff(b"LIST", b"hdrl" + riff(b"avih", struct.pack("<IIIII", 40_000, 0, 0, 0, 300) + bytes(36)))
+    info = riff(b"LIST", b"INFO" + riff(b"INAM", b"Harbour\0") + riff(b"ICRD", b"2004-05-01\0"))
+    return riff(b"RIFF", b"AVI " + header + riff(b"LIST", b"movi" + bytes(5_001)) + info)
+
+
+def gif(*comments: bytes) -> bytes:
+    """Two pixels by one with a table of two colours, one frame, and comments."""
+    said = b"".join(b"!\xfe" + bytes([len(one)]) + one + b"\0" for one in comments)
+    frame = b"," + bytes(4) + struct.pack("<HH", 2, 1) + b"\0" + b"\2" + b"\2\x44\1" + b"\0"
+    return b"GIF89a" + struct.pack("<HH", 2, 1) + b"\x80\0\0" + bytes(6) + frame + said + b";"
+
+
+def test_films_of_other_containers(single) -> None:
+    """Title, who made it, year, length and date, wherever in the file they stand."""
+    film = single("a.webm", mkv())
+    assert (film.type, film.title) == ("video", "Cleo from 5 to 7")
+    assert shown(film.properties) == {
+        "artist": ["Agn\u00e8s Varda"], "year": ["1962"], "created": ["2001-01-01T01:00:00+00:00"],
+        "duration": ["1:05"],
+    }  # fmt: skip
+    film = single("a.avi", avi())
+    assert (film.type, film.title) == ("video", "Harbour")
+    assert shown(film.properties) == {"created": ["2004-05-01"], "duration": ["0:12"]}
+
+
+def test_a_gif_has_a_size_and_comments(single) -> None:
+    """Also those that stand behind its frames."""
+    document = single("a.gif", gif(b"Made for Ann", b"at the quay"))
+    assert (document.type, document.text) == ("image", "")
+    assert shown(document.properties) == {"pixels": ["2x1"], "comment": ["Made for Ann", "at the quay"]}
+
+
+XMP = b"""<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+ xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"
+ xmlns:lr="http://ns.adobe.com/lightroom/1.0/">
+<rdf:Description photoshop:City="Lisbon" photoshop:DateCreated="2026-05-02T09:00:00" photoshop:Unknown="no">
+<dc:title><rdf:Alt><rdf:li xml:lang="x-default">Boats</rdf:li></rdf:Alt></dc:title>
+<dc:description><rdf:Alt><rdf:li>Red boats &amp; nets</rdf:li></rdf:Alt></dc:description>
+<dc:creator><rdf:Seq><rdf:li>Ann</rdf:li><rdf:li>Bo</rdf:li></rdf:Seq></dc:creator>
+<dc:subject><rdf:Bag><rdf:li>boats</rdf:li><rdf:li>harbour</rdf:li></rdf:Bag></dc:subject>
+<lr:hierarchicalSubject><rdf:Bag><rdf:li>places|Portugal</rdf:li></rdf:Bag></lr:hierarchicalSubject>
+</rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def photoshop(*records: tuple[int, bytes]) -> bytes:
+    """The resource of Photoshop that holds IPTC records, behind one that holds something else."""
+    data = b"".join(b"\x1c\2" + bytes([number]) + struct.pack(">H", len(value)) + value for number, value in records)
+    resources = b"8BIM\x04\x25\0\0" + struct.pack(">I", 2) + b"xx"
+    resources += b"8BIM\x04\x04\3abc" + struct.pack(">I", len(data)) + data
+    return b"\xff\xed" + struct.pack(">H", len(resources) + 16) + b"Photoshop 3.0\0" + resources
+
+
+def test_what_people_wrote_about_a_picture(single) -> None:
+    """XMP in any kind of picture, IPTC in a JPEG: title, description, author, keywords, place names, and the date."""
+    document = single("a.png", png(640, 480) + XMP)
+    assert (document.title, document.author) == ("Boats", "Ann; Bo")
+    assert shown(document.properties) == {
+        "taken": ["2026-05-02T09:00:00"], "place": ["Lisbon"], "pixels": ["640x480"],
+        "tag": ["boats", "harbour", "places/Portugal"], "description": ["Red boats & nets"],
+    }  # fmt: skip
+    old = photoshop((5, b"Quay"), (25, b"boats"), (25, "K\u00e4hne".encode("cp1252")), (90, b"Porto"), (80, b"Bo"))
+    document = single("a.jpg", b"\xff\xd8" + old + jpeg(PHOTO)[2:])
+    found = shown(document.properties)
+    assert (document.title, document.author, found["description"]) == ("Quay", "Ann", ["Boats at the quay"])
+    assert (found["tag"], found["place"][1:]) == (["boats", "K\u00e4hne"], ["Porto"])
+
+
+@pytest.mark.parametrize("cut", [30, 500, 900])
+def test_a_damaged_packet_gives_what_comes_before_the_damage(single, cut: int) -> None:
+    """Cut in the middle and closed by force, or with a bomb of entities inside."""
+    document = single("a.png", png(1, 1) + XMP[:cut] + b"</x:xmpmeta>")
+    assert dict(document.properties).get("place", "") == ("Lisbon" if cut > 30 else "")
+    bomb = b'<!DOCTYPE x [<!ENTITY a "b">]>' + XMP.replace(b"Boats", b"&a;")
+    assert single("a.png", png(1, 1) + bomb).type == "image"
+
+
 DAMAGED = {
     "empty": b"", "beginning": b"\xff\xd8\xff", "garbage": b"garbage" * 300, "half a photo": jpeg(PHOTO)[:60],
     "half a song": id3(TIT2="x")[:25], "half a film": m4a("x", "y")[:40],
+    "half a Matroska": mkv()[:5_100], "endless sizes": mkv()[:60] + b"\xff" * 90, "half an AVI": avi()[:150],
+    "half a GIF": gif(b"x")[:20], "wrong IPTC": photoshop((5, b"Quay"))[:60],
+    "no list": b"RIFF\0\0\0\0AVI LIST\0\0\0\0",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("ending", ["jpg", "tif", "png", "heic", "webp", "mp3", "flac", "ogg", "m4a", "mp4", "wav"])
+ENDINGS = ("jpg", "tif", "png", "heic", "webp", "gif", "mp3", "flac", "ogg", "m4a", "mp4", "wav", "mkv", "avi")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("data", DAMAGED.values(), ids=DAMAGED)
 def test_damage_leaves_a_document(extract, ending: str, data: bytes) -> None:
     """A broken, empty or misnamed file is a document of its type that its name alone describes, perhaps with a note."""

@@ -63,6 +63,11 @@ def read(path, limits):
         return "x" * 3_000_000
     return (word, limits.max_text_bytes)
 
+def read_once_there(path, limits):
+    while not os.path.exists(path) or not os.path.getsize(path):
+        time.sleep(0.01)
+    return open(path).read()
+
 def pid(path, limits):
     return os.getpid()
 """
@@ -117,6 +122,33 @@ def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[s
             assert "\n" not in str(outcome)
         else:
             assert outcome[0] == name.partition(".")[0]
+
+
+def test_whoever_asks_by_ticks_is_never_kept_waiting(readers, tmp_path: Path):
+    """While a reader waits for a file that is not there yet, each tick gives None; then comes what `run` would give."""
+    wanted = tmp_path / "until"
+    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200) as pool:
+        ticks = pool.ticks([FileEntry(str(wanted), 1, 0, 0, 0)])
+        assert [next(ticks) for _ in range(5)] == [None] * 5
+        wanted.write_text("here")
+        assert [outcome[1] for outcome in ticks if outcome is not None] == ["here"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
+def test_a_suspended_reader_stands_still_and_goes_on(readers, tmp_path: Path):
+    """The system calls its process stopped; allowed to go on it gives what it would have given."""
+    wanted = tmp_path / "until"
+    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200) as pool:
+        ticks = pool.ticks([FileEntry(str(wanted), 1, 0, 0, 0)])
+        next(ticks)
+        status = Path(f"/proc/{pool._workers[0]._process.pid}/stat")
+        pool.suspend()
+        while status.read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.01)
+        wanted.write_text("here")
+        assert next(ticks) is None
+        pool.suspend(False)
+        assert [outcome[1] for outcome in ticks if outcome is not None] == ["here"]
 
 
 def test_reasons_name_the_signal_and_the_limit(readers):

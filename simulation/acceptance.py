@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from foltr.arrays import BoolVector, FloatMatrix, FloatVector
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.online.ips import clipped_propensities, position_propensities
@@ -49,23 +49,33 @@ class History:
                 self.pages.popleft()
 
     def worths(self, ranker: Ranker, thetas: Sequence[FloatVector]) -> FloatMatrix:
-        """What ranking by each of some thetas would have been worth on each page, `[n_thetas, n_pages]`."""
+        """What ranking by each of some thetas would have been worth on each page, `[n_thetas, n_pages]`.
+
+        The new rank of what was opened is one more than how many documents of its page are ahead of it: by their score,
+        or equal and before it. All pages are asked at once.
+        """
         features = np.concatenate([page.features for page in self.pages])
-        ends = np.cumsum([0, *(page.n_docs for page in self.pages)])
         scores = np.stack([ranker.score(theta, features) for theta in thetas])
-        return np.stack(
-            [_worth(page, scores[:, a:b]) for page, a, b in zip(self.pages, ends, ends[1:], strict=False)], 1
-        )
+        n_docs = np.array([page.n_docs for page in self.pages])
+        n_opened = np.array([page.clicks.sum() for page in self.pages])
+        first_of_page = np.cumsum(n_docs) - n_docs
+        shown_at = np.concatenate([np.flatnonzero(page.clicks) for page in self.pages])
+        opened = np.concatenate([page.ranking[page.clicks] for page in self.pages]) + np.repeat(first_of_page, n_opened)
+        rivals, first_rival = _ranges(np.repeat(first_of_page, n_opened), np.repeat(n_docs, n_opened))
+        beside = np.repeat(opened, np.repeat(n_docs, n_opened))
+        theirs, own = scores[:, rivals], scores[:, beside]
+        ahead = (theirs > own) | ((theirs == own) & (rivals < beside))
+        ranks = 1.0 + np.add.reduceat(ahead, first_rival, axis=1, dtype=np.float64)
+        propensities = position_propensities(1.0, k=int(shown_at.max()) + 1)
+        weights = 1.0 / clipped_propensities(propensities, smallest=SMALLEST_PROPENSITY)[shown_at]
+        worths: FloatMatrix = np.add.reduceat(weights / np.log2(1.0 + ranks), np.cumsum(n_opened) - n_opened, axis=1)
+        return worths
 
 
-def _worth(page: Interaction, scores: FloatMatrix) -> FloatVector:
-    """Of one page, by the scores of each ranker `[n_thetas, n_docs]`, equal ones in the order of the documents."""
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranks = np.argsort(order, axis=1) + 1.0
-    propensities = clipped_propensities(position_propensities(1.0, k=len(page.clicks)), smallest=SMALLEST_PROPENSITY)
-    opened = page.ranking[page.clicks]
-    worth: FloatVector = (1.0 / np.log2(1.0 + ranks[:, opened])) @ (1.0 / propensities[page.clicks])
-    return worth
+def _ranges(starts: IntVector, sizes: IntVector) -> tuple[IntVector, IntVector]:
+    """start, start + 1, ... of each range, one range after another; and where each begins among them."""
+    begins = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(starts - begins, sizes), begins
 
 
 def passes(worths: FloatMatrix, own: FloatVector, *, level: float) -> BoolVector:

@@ -17,6 +17,11 @@ numbers: n_params, or for the first three as many as the updates seem to have, f
 From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
 `calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
 
+While it is alert, updates that are nearly copies of one another count once, as their mean, and a robust rule joins what
+is left. All of them would be more than m withstands where more collude than are assumed, and those who send one update
+close to the mean (Little Is Enough) gain by it: they are among everybody's nearest, so that mixing gives them a larger
+share than they have, and trimming takes honest extremes away instead.
+
 What it cannot see: attackers who differ among themselves and shift little (Little Is Enough with z below about
 6 / sqrt(n_params), or many of them, who widen the spread that is allowed); a slow drift over many rounds; a majority.
 """
@@ -31,14 +36,14 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector, IntVector
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows, middle_of, require
+from foltr.federated.aggregation.rows import check_rows, middle_of, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 from foltr.federated.verdict import GuardState, GuardVerdict, Suspicion
 
@@ -64,20 +69,12 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     n_malicious: int
     """m, from 1: the guard judges rounds of at least 2m + 3 rows"""
     peace: Aggregation = Mean()
-    attack: Aggregation | None = None
-    """None: nearest-neighbour mixing, then a trimmed mean, both against m"""
     calm_rounds: int = 5
     calm_below: float = 0.8
 
     def __post_init__(self) -> None:
         if not 0 < self.calm_below <= 1 or self.calm_rounds < 1 or self.n_malicious < 1:
             raise ValueRangeError("a guard needs n_malicious and calm_rounds from 1, and calm_below above 0, at most 1")
-
-    @property
-    def robust(self) -> Aggregation:
-        """The rule for rounds that look attacked."""
-        m = self.n_malicious
-        return self.attack or NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m))
 
 
 def join_guarded(
@@ -89,9 +86,37 @@ def join_guarded(
 ) -> tuple[FloatVector, GuardState, GuardVerdict]:
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
     u = check_rows(updates)
-    state, verdict = _judged(guard, state, u)
-    rule = guard.robust if verdict.alert else guard.peace
-    return rule.combine(u, weights), state, verdict
+    state, verdict, evidence = _judged(guard, state, u)
+    if not verdict.alert:
+        return guard.peace.combine(u, weights), state, verdict
+    copied = evidence[list(_REASONS).index("closeness")] >= 1
+    return join_robustly(copies_once(u, copied), guard.n_malicious), state, verdict
+
+
+def join_robustly(rows: FloatMatrix, n_malicious: int) -> FloatVector:
+    """Nearest-neighbour mixing, then a trimmed mean, against m or as many as so few `rows` can withstand."""
+    m = min(n_malicious, (len(rows) - 1) // 2)
+    return NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m)).combine(rows)
+
+
+def copies_once(updates: FloatMatrix, copied: BoolVector) -> FloatMatrix:
+    """The updates that are no copies, then the mean of each set of copies, `[n_distinct, n_params]`.
+
+    `copied` `[n_clients]` are those that are too near another. Two are of one set that are no farther apart than the
+    farthest of them all is from its nearest, or that others of the set link so.
+    """
+    copies = updates[copied]
+    if not len(copies):
+        return updates
+    between = squared_distances(copies)
+    np.fill_diagonal(between, np.inf)
+    linked = between <= between.min(axis=1).max()
+    np.fill_diagonal(linked, True)
+    first, before = np.arange(len(copies)), np.full(len(copies), -1)
+    while not np.array_equal(first, before):
+        first, before = np.where(linked, first, len(copies)).min(axis=1), first
+    means = [copies[first == label].mean(axis=0) for label in np.unique(first)]
+    return np.vstack([updates[~copied], *means])
 
 
 def least_updates(n_malicious: int) -> int:
@@ -101,11 +126,12 @@ def least_updates(n_malicious: int) -> int:
 
 def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
     """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
-    return _judged(guard, state, check_rows(updates))
+    state, verdict, _ = _judged(guard, state, check_rows(updates))
+    return state, verdict
 
 
-def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict]:
-    """`judge` of rows that have been checked."""
+def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict, FloatMatrix]:
+    """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
     require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
     evidence = _evidence(u, guard.n_malicious)
     worst = float(evidence.max())
@@ -113,7 +139,7 @@ def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
     verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
-    return replace(state, alert=alert, calm=calm), verdict
+    return replace(state, alert=alert, calm=calm), verdict, evidence
 
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:

@@ -278,7 +278,8 @@ class SegmentFiles:
             if (np.add.reduceat(lengths, ends - df) != sizes).any():
                 raise ValueError(f"positions of the field {field!r} are not as long as they say")
             tf[(widths[1] == 0).repeat(df)] = 1
-            return FieldLists(self.all_terms(field, start, stop), df, docs, tf, lengths, gather(code, starts[3], sizes))
+            positions = code[run_places(starts[3], sizes)]
+            return FieldLists(self.all_terms(field, start, stop), df, docs, tf, lengths, positions)
 
     def forget_read(self, field: str, start: int, stop: int) -> None:
         """Have the system take back the memory that holds the posting lists number `start` to before `stop`."""

@@ -49,10 +49,13 @@ class Rule(NamedTuple):
 
 
 def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
-    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
+    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses.
+
+    It is that of peace where there is a guard.
+    """
     n, rule = len(shares), joining.rule
     refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
-    if joining.guard or joining.optimizer != SGD() or n > MOST_ROWS or refused:
+    if joining.optimizer != SGD() or n > MOST_ROWS or refused:
         return None
     room = np.empty((n, n) if isinstance(rule, Krum | MultiKrum) else (0, 0)), np.empty(n), np.arange(n)
     if isinstance(rule, Mean):
@@ -87,18 +90,35 @@ def join(rule, theta, thetas):  # type: ignore[no-untyped-def]
         return False
     if rule.kind == MEAN:
         weighted_mean(thetas, rule.shares, theta)
-        return True
+    else:
+        subtract(thetas, theta)
+        add_joined(rule, theta, thetas)
+    return True
+
+
+@kernel()
+def subtract(thetas, theta):  # type: ignore[no-untyped-def]
+    """The clients' updates in the place of their `thetas`, as far as `theta` `[n_sent]` goes."""
     for i in range(len(thetas)):
         for f in range(len(theta)):
             thetas[i, f] -= theta[f]
-    if rule.kind == TRIMMED:
-        sort_columns(thetas, len(theta))
-        add_mean(thetas, rule.order, rule.n_dropped, len(thetas) - rule.n_dropped, theta)
+
+
+@kernel()
+def add_joined(rule, theta, updates):  # type: ignore[no-untyped-def]
+    """theta += what the rule makes of the `updates`, which are lost."""
+    if rule.kind == MEAN:
+        for i in range(len(updates)):  # so that their plain mean is the weighted one
+            for f in range(len(theta)):
+                updates[i, f] *= rule.shares[i] * len(updates)
+        add_mean(updates, rule.order, 0, len(updates), theta)
+    elif rule.kind == TRIMMED:
+        sort_columns(updates, len(theta))
+        add_mean(updates, rule.order, rule.n_dropped, len(updates) - rule.n_dropped, theta)
     else:
-        krum_scores(thetas, len(theta), rule)
-        put_in_order(rule.scores, thetas, len(theta), rule.order)
-        add_mean(thetas, rule.order, 0, rule.n_kept, theta)
-    return True
+        krum_scores(updates, len(theta), rule)
+        put_in_order(rule.scores, updates, len(theta), rule.order)
+        add_mean(updates, rule.order, 0, rule.n_kept, theta)
 
 
 @kernel()
@@ -132,25 +152,42 @@ def sort_columns(rows, n_sent):  # type: ignore[no-untyped-def]
                 rows[i, f], rows[i + 1, f] = min(one, other), max(one, other)
 
 
-@kernel(fastmath=IN_ANY_ORDER)
+@kernel()
 def krum_scores(rows, n_sent, rule):  # type: ignore[no-untyped-def]
     """rule.scores[i] = the sum of the distances from row i to its `rule.n_neighbours` nearest others."""
-    n, between, scores = len(rows), rule.between, rule.scores
-    for i in range(n):
-        between[i, i] = np.inf
+    squared_distances(rows, n_sent, rule.between)
+    if not rule.squared:
+        for i in range(len(rows)):
+            for j in range(len(rows)):
+                rule.between[i, j] = np.sqrt(rule.between[i, j])
+    for i in range(len(rows)):
+        rule.scores[i] = nearest_sum(rule.between, i, len(rows), rule.n_neighbours)
+
+
+@kernel(fastmath=IN_ANY_ORDER)
+def squared_distances(rows, n_sent, between):  # type: ignore[no-untyped-def]
+    """between[i, j] = ||rows_i - rows_j||^2 of the first `n_sent` columns."""
+    for i in range(len(rows)):
+        between[i, i] = 0.0
         for j in range(i):
             square = 0.0
             for f in range(n_sent):
                 square += (rows[i, f] - rows[j, f]) * (rows[i, f] - rows[j, f])
-            between[i, j] = between[j, i] = square if rule.squared else np.sqrt(square)
-    for i in range(n):
-        scores[i] = 0.0
-        for nearest in range(rule.n_neighbours):
-            least = nearest
-            for j in range(nearest + 1, n):
-                least = j if between[i, j] < between[i, least] else least
-            scores[i] += between[i, least]
-            between[i, least] = between[i, nearest]
+            between[i, j] = between[j, i] = square
+
+
+@kernel()
+def nearest_sum(between, i, n, n_neighbours):  # type: ignore[no-untyped-def]
+    """The sum of the distances from i to its nearest of n - 1 others; row i of `between` is lost."""
+    between[i, i] = np.inf
+    total = 0.0
+    for place in range(n_neighbours):
+        least = place
+        for j in range(place + 1, n):
+            least = j if between[i, j] < between[i, least] else least
+        total += between[i, least]
+        between[i, least] = between[i, place]
+    return total
 
 
 @kernel()

@@ -8,12 +8,21 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.krum import Krum, scores_by_distance
+from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.rows import squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard import Guard, direction_to_median, effective_dimension, inspect, join_guarded, judge, slants
+from foltr.federated.guard import (
+    Guard,
+    copies_once,
+    direction_to_median,
+    effective_dimension,
+    inspect,
+    join_guarded,
+    judge,
+    slants,
+)
 from foltr.federated.verdict import GuardState
 
 PEACE = GuardState()
@@ -172,11 +181,10 @@ def test_slant_by_hand() -> None:
     assert straight[4] == pytest.approx((1.4826 / 1.4826 - 0.7413 / (1.4826 * 0.7413)) / 2)
 
 
-def test_rules_are_settings() -> None:
-    """Both rules can be chosen; the settings are strict and come back from JSON."""
-    guard = Guard(n_malicious=2, peace=Median(), attack=Krum(n_malicious=2))
+def test_the_rule_of_peace_is_a_setting() -> None:
+    """Settings are strict and come back from JSON."""
+    guard = Guard(n_malicious=2, peace=Median())
     assert msgspec.json.decode(msgspec.json.encode(guard), type=Guard) == guard
-    assert guard.robust == Krum(n_malicious=2)
     with pytest.raises(msgspec.ValidationError, match="calmness"):
         msgspec.convert({"n_malicious": 1, "calmness": 2}, Guard)
 
@@ -408,16 +416,67 @@ def test_a_suspicion_is_told_in_words(rows: np.ndarray, reason: str) -> None:
     assert suspicions[4] == reason
 
 
-def test_both_rules_are_given_the_weights() -> None:
-    """In peace and under attack the result is what the rule gives for the same rows and weights."""
-    guard = Guard(n_malicious=1, peace=NormClipping(), attack=NormClipping(bound=0.5))
-    weights = np.arange(1.0, 6.0)
-    for longest, rule in ((2.0, guard.peace), (9.0, guard.robust)):
-        rows = of_lengths(1, 1, 1, 1, longest, n_params=40)
-        theta, _, verdict = join_guarded(guard, PEACE, rows, weights=weights)
-        assert verdict.alert == (rule is guard.robust)
-        np.testing.assert_array_equal(theta, rule.combine(rows, weights))
-    assert Guard(n_malicious=2).robust == NearestNeighbourMixing(n_malicious=2, then=TrimmedMean(n_malicious=2))
+def test_which_rule_joins() -> None:
+    """In peace the rule of peace with the weights; under attack mixing and a trimmed mean against m."""
+    guard, weights = Guard(n_malicious=1, peace=NormClipping()), np.arange(1.0, 6.0)
+    peaceful, attacked = of_lengths(1, 1, 1, 1, 2, n_params=40), of_lengths(1, 1, 1, 1, 9, n_params=40)
+    delta, _, verdict = join_guarded(guard, PEACE, peaceful, weights=weights)
+    assert not verdict.alert
+    np.testing.assert_array_equal(delta, guard.peace.combine(peaceful, weights))
+    delta, _, verdict = join_guarded(guard, PEACE, attacked, weights=weights)
+    assert verdict.alert
+    np.testing.assert_array_equal(delta, mixed_and_trimmed(attacked, 1))
+
+
+# Copies --------------------------------------------------------------------------------------------------------------
+
+
+def mixed_and_trimmed(rows: np.ndarray, m: int) -> np.ndarray:
+    return NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m)).combine(rows)
+
+
+COPIED = ["little is enough, z 1.5", "inner product, tau 2", "inner product, tau .5"]
+
+
+@pytest.mark.parametrize("attack", [ATTACKS[name] for name in COPIED], ids=COPIED)
+@pytest.mark.parametrize(("n_clients", "n_malicious"), [(10, 3), (10, 4), (50, 20)])
+def test_colluders_beyond_those_assumed_pull_less_than_on_a_mean(
+    attack: Attack, n_clients: int, n_malicious: int
+) -> None:
+    """A guard against a fifth, and up to two fifths that send one update: nearer to the honest mean than FedAvg."""
+    rng = np.random.default_rng(33)
+    for _ in range(20):
+        rows = attacked_round(rng, attack, n_clients=n_clients, n_malicious=n_malicious)
+        honest = rows[: n_clients - n_malicious].mean(axis=0)
+        delta, _, verdict = join_guarded(Guard(n_malicious=n_clients // 5), PEACE, rows)
+        assert verdict.alert
+        assert np.linalg.norm(delta - honest) < np.linalg.norm(rows.mean(axis=0) - honest) / 1.5
+
+
+def test_one_person_with_two_devices_is_heard_once() -> None:
+    """Two devices that send the same make the round that one of them alone makes; weights do not matter."""
+    honest = of_lengths(1, 1, 1, 1, 1, 1, 1)
+    delta, _, verdict = join_guarded(
+        Guard(n_malicious=1), PEACE, np.vstack([honest, honest[3]]), weights=np.arange(8.0)
+    )
+    assert verdict.alert
+    np.testing.assert_allclose(delta, mixed_and_trimmed(honest[[0, 1, 2, 4, 5, 6, 3]], 1))
+
+
+def test_sets_of_copies_by_hand() -> None:
+    """0, 1 and 2 are linked one to the next, 10 and 10.5 to each other; 5 is not asked about, near as 4.5 is."""
+    rows = np.array([[0.0], [5.0], [10.0], [1.0], [4.5], [10.5], [2.0]])
+    copied = np.array([True, False, True, True, False, True, True])
+    assert copies_once(rows, copied).tolist() == [[5.0], [4.5], [1.0], [10.25]]
+    np.testing.assert_array_equal(copies_once(rows, np.zeros(7, dtype=bool)), rows)
+
+
+def test_copies_that_leave_few_updates() -> None:
+    """Eleven updates of which five are one, m = 4: among seven distinct ones a rule withstands three."""
+    distinct = of_lengths(*7 * [1])
+    delta, _, verdict = join_guarded(Guard(n_malicious=4), PEACE, distinct[[0, 1, 2, 3, 4, 5, *5 * [6]]])
+    assert verdict.alert
+    np.testing.assert_allclose(delta, mixed_and_trimmed(distinct, 3))
 
 
 # Few pages -----------------------------------------------------------------------------------------------------------

@@ -80,10 +80,9 @@ def test_rows_that_cannot_be_joined(bad: float) -> None:
 
 
 def test_what_the_learning_core_must_do_itself() -> None:
-    """Other rules, a guard, an optimiser, too few clients for the rule, and very many: no compiled rule."""
+    """Other rules, an optimiser, too few clients for the rule, and very many: no compiled rule."""
     even = np.full(10, 0.1)
     assert rule_of(Joining(rule=Bulyan(n_malicious=1)), even) is None
-    assert rule_of(Joining(guard=True), even) is None
     assert rule_of(Joining(optimizer=SGD(learning_rate=0.5)), even) is None
     assert rule_of(Joining(rule=Krum(n_malicious=4)), even) is None
     assert rule_of(Joining(rule=TrimmedMean(n_malicious=5)), even) is None

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Ints, Mask, Rows, decode_runs, gather, run_places
+from indexer.postings import Bytes, Ints, Mask, Rows, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.columns import Chosen, mapped_columns, pieces_of, write_columns
 from indexer.text.spelling import TermList

@@ -242,6 +242,8 @@ class ResultsList(LineView, can_focus=True):
         self._reasons: dict[int, str] = {}
         """row of the page shown -> why it stands there"""
         self._asked: set[int] = set()
+        self._asked_width = 0
+        """characters of the snippets that were asked for"""
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
         self.sized = False
         """sizes are shown in the rows"""
@@ -268,6 +270,7 @@ class ResultsList(LineView, can_focus=True):
         self.moved = keep is not None
         self.page = page
         self._asked.clear()
+        self._asked_width = self.snippet_width
         self._reasons = {}
         self._lines.clear()
         hits = page.hits if page else ()
@@ -305,6 +308,9 @@ class ResultsList(LineView, can_focus=True):
         """Ask once for the snippets of the rows in view, and why they stand there."""
         if self.page is None or not self.size.height:
             return
+        if self._asked_width != self.snippet_width:
+            self._asked_width = self.snippet_width
+            self._asked.clear()
         first = max(0, int(self.scroll_offset.y) // HEIGHT)
         last = min(len(self.page.hits), first + self.rows_in_view + 1)
         rows = tuple(r for r in range(first, last) if r not in self._asked)

@@ -25,6 +25,8 @@ MIDDLE = 2
 """index of the share that it has by itself"""
 WIDE = 96
 """cells from which on it stands beside the results"""
+LEAST_LINES = 14
+"""of a narrow screen: with fewer no line of a text would be in view below the results"""
 
 
 @runtime_checkable
@@ -59,6 +61,10 @@ class SidePane:
     def _shape(self) -> str:
         return "narrow" if 0 < self._screen.size.width < WIDE else "wide"
 
+    @property
+    def _has_room(self) -> bool:
+        return self._shape == "wide" or self._screen.size.height >= LEAST_LINES
+
     # its place
 
     def lay_out(self, *, explain: bool | None = None) -> None:
@@ -66,7 +72,7 @@ class SidePane:
         screen, explain = self._screen, self.is_explaining if explain is None else explain
         screen.query_one(PreviewPane).display = not explain
         screen.query_one(ExplainPane).display = explain
-        screen.set_class(self.wanted[self._shape], "-side")
+        screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
         share = f"{SHARES[self.share]}%"
         side = screen.query_one("#side")
         side.styles.width, side.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
@@ -87,13 +93,19 @@ class SidePane:
     def turn_preview(self) -> None:
         """Show or hide the preview; from the explanation, go back to it."""
         self.wanted[self._shape] = self.is_explaining or not self.wanted[self._shape]
+        self._say_without_room()
         self.lay_out(explain=False)
 
     def turn_explanation(self) -> None:
         """Show the explanation, or go back to the preview."""
         explaining = self.is_explaining and self._screen.has_class("-side")
         self.wanted[self._shape] = True
+        self._say_without_room()
         self.lay_out(explain=not explaining)
+
+    def _say_without_room(self) -> None:
+        if self.wanted[self._shape] and not self._has_room:
+            self._say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
 
     def focus(self) -> None:
         """Go to what it shows."""

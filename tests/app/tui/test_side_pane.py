@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from app.tui.preview import PreviewBody
+from app.tui.results_list import ResultsList
 from app.tui.side_pane import SHARES
+from app.tui.status_line import StatusLine
 from app.tui.terminal_traits import TerminalTraits
 
 Stages = Callable[..., Any]
@@ -45,3 +48,34 @@ async def test_its_size_has_two_ends(stage: Stages) -> None:
             for _ in SHARES:
                 one.app.search_screen.side.widen(step)
             await one.until(pilot, lambda share=share: side.region.width == 200 * share // 100)
+
+
+@pytest.mark.parametrize(("size", "shown"), [((40, 13), False), ((40, 14), True), ((120, 8), True)])
+async def test_a_screen_without_room_keeps_its_lines_for_the_results(
+    stage: Stages, size: tuple[int, int], shown: bool
+) -> None:
+    """Below the results a line of the text must be in view, else the pane is not shown, and that is said."""
+    one = stage()
+    async with one.app.run_test(size=size) as pilot:
+        await one.search(pilot, "wind")
+        side = one.app.search_screen.side
+        if not one.app.search_screen.has_class("-side"):
+            side.turn_preview()
+        await one.until(pilot, lambda: ("no room" in one.app.search_screen.query_one(StatusLine).text) != shown)
+        await one.settle(pilot)
+        assert one.app.search_screen.query_one(PreviewBody).size.height >= shown
+        assert one.app.search_screen.has_class("-side") == shown
+
+
+async def test_snippets_take_the_room_that_a_hidden_preview_leaves(stage: Stages, conftest_types: Any) -> None:
+    """They are asked for anew at another width, and only then."""
+    document = conftest_types.Document("/home/anna/a.txt", "A", "text", "wind " + "and rain " * 40 + "end")
+    one = stage(engine=conftest_types.FakeSearch([document]))
+    async with one.app.run_test(size=(160, 30)) as pilot:
+        await one.search(pilot, "wind")
+        results = one.app.search_screen.query_one(ResultsList)
+        before = len(results.make_line(1).text.rstrip())
+        asked = len(one.engine.snippet_rows)
+        await pilot.press("f2")
+        await one.until(pilot, lambda: len(results.make_line(1).text.rstrip()) > 1.5 * before)
+        assert len(one.engine.snippet_rows) == asked + 1

@@ -153,18 +153,21 @@ def draw(
 
 
 def panel_keys(found: Sequence[Settings], *, most: int = MAX_LINES) -> list[str]:
-    """The keys whose values make panels: conditions, and as many others as it takes to keep to `most` lines in each.
+    """The keys whose values make panels: conditions, as many others as it takes to keep to `most` lines in each, and
+    what has one value in each panel then, as the strength of an attack, so that no line is named after it.
 
     Where only conditions were swept, they make the lines of a single panel, or the last of them those of several.
     """
     keys = condition_keys(found)
     if len(group_by(found, keys)) == len(found):
         return [] if len(found) <= most else keys[:-1]
-    for key in dict.fromkeys(key for settings in found for key, _ in settings):
+    swept = dict.fromkeys(key for settings in found for key, _ in settings)
+    for key in swept:
         crowded = max(map(len, group_by(found, keys).values())) > most
         if crowded and key not in keys and len(group_by(found, [*keys, key])) < len(found):
             keys.append(key)
-    return keys
+    varied = [key for key in swept if key not in keys and len(group_by(found, [key])) > 1]
+    return keys + [key for key in varied if len(group_by(found, [*keys, key])) == len(group_by(found, keys))]
 
 
 def _one_scale(panels: Sequence[_Panel]) -> bool:

@@ -142,6 +142,13 @@ def test_many_settings_take_more_panels() -> None:
     assert (panel_keys(many[:8]), panel_keys(many)) == ([], ["users.clicks"])
 
 
+def test_what_goes_along_with_a_panel_names_no_line() -> None:
+    """Two attacks of a strength of their own, five rules: each rule has one name in both panels."""
+    attacks = [(("attack", "lie"), ("z", 1.5)), (("attack", "ipm"), ("scale", 4.0)), (("attack", "adaptive"),)]
+    settings = [(*attack, ("rule", rule)) for attack in attacks for rule in "abcde"]
+    assert panel_keys(settings) == ["attack", "z", "scale"]
+
+
 def test_only_conditions_make_one_panel() -> None:
     """Where nothing but the users was swept, the users are the lines."""
     rows = [*rows_of("perfect", 0.1), *rows_of("poison", 0.1)]

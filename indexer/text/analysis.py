@@ -312,7 +312,7 @@ class Analyzer:
         return postings, sketch(np.frombuffer(self._hashes, dtype=np.int64)[terms])
 
     def _analyse(self, text: str) -> tuple[FieldPostings, Ints]:
-        """The postings, and the number of each term as often as it occurs or once, [n]."""
+        """The postings, and the numbers of their terms [n_terms]."""
         if len(self._widths) > MAX_MEMO:
             self._reset()
         numbers = list(map(self._memo.__getitem__, _runs(text)))
@@ -330,7 +330,7 @@ class Analyzer:
         after = widths.cumsum()
         positions = (after - widths).repeat(counts)
         positions += np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
-        return group_postings(terms, positions, self._terms, int(after[-1])), terms
+        return group_postings(terms, positions, self._terms, int(after[-1]))
 
     def _one_by_one(self, numbers: Sequence[int]) -> tuple[FieldPostings, Ints]:
         places: dict[int, list[int]] = {}

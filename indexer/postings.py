@@ -50,10 +50,12 @@ class FieldPostings(msgspec.Struct, frozen=True):
 EMPTY = FieldPostings("", b"", b"", b"", 0)
 
 
-def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int) -> FieldPostings:
-    """Group occurrences (terms [n], positions [n], both below 2^31) by term."""
+def group_postings(
+    terms: npt.NDArray[np.int32], positions: Ints, names: Sequence[str], length: int
+) -> tuple[FieldPostings, Ints]:
+    """Group occurrences (terms [n], positions [n], both below 2^31) by term; gives the distinct terms [n_terms] too."""
     if terms.size == 0:
-        return FieldPostings("", b"", b"", b"", length)
+        return FieldPostings("", b"", b"", b"", length), terms
     keys = terms.astype(np.int64) << 32 | positions
     keys.sort()
     positions, terms = keys & 0x7FFFFFFF, (keys >> 32).astype(np.int32)
@@ -63,13 +65,15 @@ def group_postings(terms: npt.NDArray[np.int32], positions: Ints, names: Sequenc
     gaps[starts] = positions[starts]
     code, sizes = encode(gaps)
     tf = np.diff(starts, append=terms.size)
-    return FieldPostings(
-        "\n".join(map(names.__getitem__, terms[starts].tolist())),
+    distinct = terms[starts]
+    postings = FieldPostings(
+        "\n".join(map(names.__getitem__, distinct.tolist())),
         np.minimum(tf, MAX_TF).astype("<u2").tobytes(),
         np.add.reduceat(sizes, starts).astype("<u4").tobytes(),
         code.tobytes(),
         length,
     )
+    return postings, distinct
 
 
 def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPostings:

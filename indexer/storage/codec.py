@@ -15,6 +15,7 @@ All numbers are little-endian. `indexer.storage.whoosh_codec` shows it to Whoosh
 from __future__ import annotations
 
 import bisect
+import itertools
 import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -335,9 +336,7 @@ def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[FieldT
     lengths, df, cf = [nothing], [nothing], [nothing]
     texts: list[bytes] = []
     offsets = [np.array([postings.tell()])]
-    for lists in runs:
-        if not lists.terms:
-            continue
+    for lists in itertools.chain.from_iterable(map(_parts, runs)):
         code, ends = _posting_bytes(lists)
         offsets.append(postings.tell() + ends)
         postings.write(code.data)
@@ -348,6 +347,26 @@ def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[FieldT
     text_ends, text = np.concatenate(lengths).cumsum(dtype="<u4"), b"".join(texts)
     columns = b"".join(column.tobytes() for column in (text_ends, np.concatenate(df), np.concatenate(cf)))
     return FieldTable(text_ends.size, len(text)), columns + np.concatenate(offsets).astype("<u8").tobytes() + text
+
+
+_PART = 100_000
+"""postings whose bytes are made at a time, terms with more aside"""
+
+
+def _parts(lists: FieldLists) -> Iterator[FieldLists]:
+    """The same lists in parts that bound the memory of the index arrays; none where there are no terms."""
+    ends, bytes_ends = lists.df.cumsum(), lists.position_lengths.cumsum(dtype=np.int64)
+    n_terms = len(lists.terms)
+    cuts = np.searchsorted(ends, np.arange(_PART, int(ends[-1]), _PART)).tolist() if n_terms else []
+    start = first = first_byte = 0
+    for stop in sorted({*cuts, n_terms} - {0}):
+        last = int(ends[stop - 1])
+        last_byte = int(bytes_ends[last - 1])
+        yield FieldLists(
+            lists.terms[start:stop], lists.df[start:stop], lists.docs[first:last], lists.tf[first:last],
+            lists.position_lengths[first:last], lists.positions[first_byte:last_byte],
+        )  # fmt: skip
+        start, first, first_byte = stop, last, last_byte
 
 
 def _posting_bytes(lists: FieldLists) -> tuple[Bytes, Ints]:

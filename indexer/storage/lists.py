@@ -13,8 +13,8 @@ from indexer.storage.codec import FieldLists, SegmentFiles
 
 _BLOCK = 100_000
 """postings whose positions are moved at a time, which bounds the memory of the index arrays"""
-_RUN_BYTES = 1 << 20
-"""of the posting lists of the largest segment that are merged at a time"""
+_RUN_BYTES = 2 << 20
+"""of posting lists that are merged at a time; their arrays take about forty times as much memory"""
 
 
 class _Numbers(dict[Any, int]):
@@ -96,7 +96,8 @@ def merged_lists(field: str, segments: Sequence[SegmentFiles], renumbered: Seque
     `renumbered[s][doc]` is the new number of a document of segment s, -1 for a dead one.
     """
     largest = max(segments, key=lambda segment: segment.n_terms(field))
-    bounds = [largest.term(field, i) for i in largest.runs(field, _RUN_BYTES).tolist()]
+    n_bytes = max(_RUN_BYTES * largest.n_bytes // max(sum(segment.n_bytes for segment in segments), 1), 1)
+    bounds = [largest.term(field, i) for i in largest.runs(field, n_bytes).tolist()]
     starts = [0] * len(segments)
     for bound in [*bounds, None]:
         stops = [s.n_terms(field) if bound is None else s.position_of(field, bound) for s in segments]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -218,40 +218,45 @@ class _Memo(dict[bytes | str, int]):
         self._analyzer = analyzer
 
     def __missing__(self, run: bytes | str) -> int:
+        learn = self._analyzer._learn
         if isinstance(run, str):
-            number = self._analyzer._learn(raw_terms(run))
+            number = learn(*raw_terms(run))
+        elif _is_word(bare := run.lstrip(b".'@+#").rstrip(b".'@-")):
+            number = learn(((bare.lower().decode(), 0),), 1)
         else:
-            text = run.decode("utf-8", "surrogatepass")
-            number = self._analyzer._learn(_plain_terms(text) or _terms_of(raw_tokens(text)))
+            found = _joined_terms(bare) or _terms_of(raw_tokens(run.decode("utf-8", "surrogatepass")))
+            number = learn(*found)
         if len(run) <= MAX_RAW_LENGTH:
             self[run] = number
         return number
 
 
-_JOINED = re.compile(r"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})+")
+_JOINED = re.compile(rb"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})*")
 _ONE_JOINT = re.compile(r"[._@\-]")
 
 
-def _plain_terms(run: str) -> RawTerms | None:
-    """The terms of a run that is plainly one raw token of ASCII letters and digits; None for any other."""
-    raw = run.lstrip(".'@+#").rstrip(".'@-")
-    if _is_one_piece(raw):
-        return ((raw.lower(), 0),), 1
-    if not _JOINED.fullmatch(raw) or len(raw) > MAX_TERM_LENGTH:
-        return None
-    pieces = _ONE_JOINT.split(raw)
-    if not all(map(_is_one_piece, pieces)):
-        return None
-    terms = [(piece.lower(), i) for i, piece in enumerate(pieces)]
-    terms.append((raw.lower(), 0))
-    return tuple(terms), len(pieces)
-
-
-def _is_one_piece(text: str) -> bool:
-    """Whether `text` is surely ASCII letters and digits without camel parts, and too short for a hash."""
-    if len(text) >= 32 or not (text.isascii() and text.isalnum()):
+def _is_word(run: bytes) -> bool:
+    """Whether `run` is surely ASCII letters and digits without camel parts, and too short for a hash."""
+    if len(run) >= 32 or not run.isalnum():
         return False
-    return len(text) <= 3 or text.islower() or text.isupper() or (text[1:].islower() and text.isalpha())
+    return len(run) <= 3 or run.islower() or run.isdigit() or run.isupper() or (run[1:].islower() and run.isalpha())
+
+
+def _joined_terms(run: bytes) -> RawTerms | None:
+    """The terms of a run that is plainly one raw token of ASCII letters, digits and joints; None for any other."""
+    if len(run) > MAX_TERM_LENGTH or not _JOINED.fullmatch(run):
+        return None
+    text = run.decode("ascii")
+    pieces = _ONE_JOINT.split(text)
+    if max(map(len, pieces)) >= 32:
+        return None
+    if run.islower():
+        terms = dict.fromkeys(zip(pieces, range(len(pieces)), strict=True))
+    else:
+        terms = dict.fromkeys((term, i) for i, piece in enumerate(pieces) for term in _piece_terms(piece))
+    if len(pieces) > 1:
+        terms[text.lower(), 0] = None
+    return tuple(terms), len(pieces)
 
 
 def _terms_of(raws: Sequence[str]) -> RawTerms:
@@ -283,17 +288,18 @@ class Analyzer:
         self._flat_terms = array("i")
         self._flat_offsets = array("i")
 
-    def _learn(self, found: RawTerms) -> int:
-        numbers, terms = self._term_numbers, self._terms
-        for term, offset in found[0]:
+    def _learn(self, found: Iterable[tuple[str, int]], width: int) -> int:
+        """The number of a run that gives these terms, see `RawTerms`."""
+        numbers, terms, flat_terms = self._term_numbers, self._terms, self._flat_terms
+        for term, offset in found:
             number = numbers.setdefault(term, len(terms))
             if number == len(terms):
                 terms.append(term)
                 self._hashes.append(word_hash(term))
-            self._flat_terms.append(number)
+            flat_terms.append(number)
             self._flat_offsets.append(offset)
-        self._starts.append(len(self._flat_terms))
-        self._widths.append(found[1])
+        self._starts.append(len(flat_terms))
+        self._widths.append(width)
         return len(self._widths) - 1
 
     def analyse(self, text: str) -> FieldPostings:
@@ -306,7 +312,7 @@ class Analyzer:
         return postings, sketch(np.frombuffer(self._hashes, dtype=np.int64)[terms])
 
     def _analyse(self, text: str) -> tuple[FieldPostings, Ints]:
-        """The postings, and the number of each term as often as it occurs or once, [n]."""
+        """The postings, and the numbers of their terms [n_terms]."""
         if len(self._widths) > MAX_MEMO:
             self._reset()
         numbers = list(map(self._memo.__getitem__, _runs(text)))
@@ -324,7 +330,7 @@ class Analyzer:
         after = widths.cumsum()
         positions = (after - widths).repeat(counts)
         positions += np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
-        return group_postings(terms, positions, self._terms, int(after[-1])), terms
+        return group_postings(terms, positions, self._terms, int(after[-1]))
 
     def _one_by_one(self, numbers: Sequence[int]) -> tuple[FieldPostings, Ints]:
         places: dict[int, list[int]] = {}

@@ -77,8 +77,8 @@ def detect(text: str) -> str:
     """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
     words = _WORD.findall(text[:_SAMPLE].lower())
     votes: Counter[str] = Counter()
-    for word, n in Counter(words).items():
-        for code in _VOTES.get(word, ()):
+    for word, n in Counter(filter(_VOTES.__contains__, words)).items():
+        for code in _VOTES[word]:
             votes[code] += n
     if not votes:
         return ""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.loose_mail import loose_mail
 from app.opener import How, Invocation, NoDisplayError, OpenError, address_of, is_plain, plan, run
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from indexer.storage.catalogue import DocumentRow
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where in the document to go; 0 where unknown."""
 
     line: int = 0
@@ -31,8 +31,7 @@ class Place:
     page: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """A program that is about to be started for a document."""
 
     command: Invocation

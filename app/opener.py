@@ -14,10 +14,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from app.settings import Settings
 from indexer.text.printable import display_path
@@ -93,8 +94,7 @@ class NoDisplayError(OpenError):
     """There is no graphical display to show a file on that needs one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LooseMail:
+class LooseMail(Struct, frozen=True):
     """What a mail program can be told of one mail."""
 
     path: str
@@ -105,8 +105,7 @@ class LooseMail:
     """without brackets, "" where there is none"""
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """A program about to be started."""
 
     argv: tuple[str, ...]
@@ -178,8 +177,7 @@ def run(command: Invocation) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
+class _Target(Struct, frozen=True):
     path: str
     line: int
     page: int

@@ -336,7 +336,7 @@ class Search:
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))
         ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
-        return replace(page, hits=ranked, words=(), page_id=0)
+        return structs.replace(page, hits=ranked, words=(), page_id=0)
 
     def failures(self) -> list[tuple[str, str]]:
         """(path, reason) of each file that could not be read."""
@@ -404,7 +404,7 @@ class Search:
             found = snippet(text, page.words, width=width, pages=pages)
         if hit.type != "markdown" or not found.line:
             return found
-        return replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
+        return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

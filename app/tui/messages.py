@@ -6,14 +6,16 @@ Workers post these and change nothing; the handlers of the screen alone change w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from app.filing import Filed
-from app.handing_over import Prepared
-from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
-from app.tui.parts import FolderChoice, ProgressLine
-from app.tui.preview_rows import Row, Rows
+if TYPE_CHECKING:
+    from app.filing import Filed
+    from app.handing_over import Prepared
+    from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
+    from app.tui.parts import FolderChoice, ProgressLine
+    from app.tui.preview_rows import Row, Rows
 
 
 @dataclass

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.cells import get_character_cell_size
 
 from app.tui.preview_layout import TAB, Layout, wrapped
@@ -34,8 +35,7 @@ MOST_AWAY = 4
 """pages that a drawn page may be away from the one drawn last"""
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(Struct, frozen=True):
     """The rows of a text that is not shown as written."""
 
     width: int
@@ -67,8 +67,7 @@ class Rendered:
         return len(self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Coloured:
+class Coloured(Struct, frozen=True):
     """Rows as written, parts of them in colour."""
 
     layout: Layout
@@ -116,8 +115,7 @@ def _holds(row: Row, offset: int) -> bool:
     return any(piece.start <= offset < piece.start + len(piece.text) for piece in row if piece.start >= 0)
 
 
-@dataclass(frozen=True, slots=True)
-class PagePictures:
+class PagePictures(Struct, frozen=True):
     """The pages of a document as pictures, one below the other; each is drawn once it comes into view."""
 
     width: int
@@ -162,8 +160,7 @@ class PagePictures:
         return self.n_pages * self.page_height
 
 
-@dataclass(frozen=True, slots=True)
-class Headed:
+class Headed(Struct, frozen=True):
     """Rows with some others above them: what the document is, before its text."""
 
     above: tuple[Row, ...]

@@ -253,7 +253,8 @@ def pull_slope(weights: FloatArray, chances: FloatMatrix, by: FloatMatrix) -> Fl
     later[:, :-1] += reach[:, 1:]  # and of the one behind it
     counted = wanted * _seen(none)
     slope: FloatMatrix = later / np.maximum(unclicked, 1e-300)
-    return slope + np.einsum("pij,pj->pi", counted, unclicked) - np.einsum("pij,pi->pj", counted, chances)
+    slope += np.einsum("pij,pj->pi", counted, unclicked) - np.einsum("pij,pi->pj", counted, chances)
+    return slope
 
 
 def _none_from(unclicked: FloatMatrix) -> FloatMatrix:

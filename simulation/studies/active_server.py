@@ -236,33 +236,40 @@ def pull(weights: FloatArray, chances: FloatMatrix) -> FloatMatrix:
 
 def expected_pairs(chances: FloatMatrix) -> FloatArray:
     """P(i opened, j seen and passed) `[n_pages, k, k]`, clicks being independent: seen with a click from j - 1 down."""
-    pairs: FloatArray = chances[:, :, None] * (1.0 - chances[:, None, :])
-    for j in range(2, chances.shape[1]):
-        pairs[:, : j - 1, j] *= 1.0 - _none_from(1.0 - chances, j)[:, None]
-    pairs[:, np.arange(chances.shape[1]), np.arange(chances.shape[1])] = 0.0
+    unclicked = 1.0 - chances
+    pairs: FloatArray = chances[:, :, None] * unclicked[:, None, :] * _seen(_none_from(unclicked))
+    ranks = np.arange(chances.shape[1])
+    pairs[:, ranks, ranks] = 0.0
     return pairs
 
 
 def pull_slope(weights: FloatArray, chances: FloatMatrix, by: FloatMatrix) -> FloatMatrix:
     """The slope of the sum of `by` times `pull` in the chances, each `[n_pages, k]`."""
     unclicked = 1.0 - chances
+    none = _none_from(unclicked)
     wanted = weights * (by[:, :, None] - by[:, None, :])
-    seen, slope = np.ones_like(weights), np.zeros_like(chances)
-    for j in range(2, chances.shape[1]):
-        none = _none_from(unclicked, j)
-        seen[:, : j - 1, j] = 1.0 - none[:, None]
-        reach = np.einsum("pi,pi->p", wanted[:, : j - 1, j], chances[:, : j - 1]) * unclicked[:, j] * none
-        later = [j - 1, *range(j + 1, chances.shape[1])]
-        slope[:, later] += reach[:, None] / np.maximum(unclicked[:, later], 1e-300)
-    counted = wanted * seen
+    reach = np.einsum("pij,pi->pj", np.triu(wanted, 2), chances) * unclicked * none
+    later = np.cumsum(reach, axis=1) - reach  # of all j before a rank
+    later[:, :-1] += reach[:, 1:]  # and of the one behind it
+    counted = wanted * _seen(none)
+    slope: FloatMatrix = later / np.maximum(unclicked, 1e-300)
     slope += np.einsum("pij,pj->pi", counted, unclicked) - np.einsum("pij,pi->pj", counted, chances)
     return slope
 
 
-def _none_from(unclicked: FloatMatrix, j: int) -> FloatVector:
-    """P(no click from rank j - 1 down, but for j itself), `[n_pages]`."""
-    none: FloatVector = unclicked[:, j - 1] * unclicked[:, j + 1 :].prod(axis=1)
+def _none_from(unclicked: FloatMatrix) -> FloatMatrix:
+    """P(no click from rank j - 1 down, but for j itself) for each rank j, `[n_pages, k]`; 0 for the first."""
+    none = np.zeros_like(unclicked)
+    none[:, 1:] = unclicked[:, :-1]
+    none[:, :-1] *= np.cumprod(unclicked[:, :0:-1], axis=1)[:, ::-1]
     return none
+
+
+def _seen(none: FloatMatrix) -> FloatArray:
+    """P(j seen | i opened) `[n_pages, k, k]`: for certain up to the rank below i, else with a click from j - 1 down."""
+    far = np.triu(np.ones((none.shape[1], none.shape[1])), 2)
+    seen: FloatArray = 1.0 - far * none[:, None, :]
+    return seen
 
 
 def _chance(odds: FloatArray) -> FloatArray:

@@ -110,8 +110,13 @@ def extract_tar(source: Source, limits: Limits, member: Extractor) -> Extraction
 
 
 def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extraction:
-    """The same of any archive that libarchive reads (7z, RAR), which its program gives as a TAR."""
+    """The same of a 7z or RAR archive, which libarchive's program gives as a TAR.
+
+    Nothing else is handed to it: a list of files in mtree's form would have it read any file of the user's.
+    """
     program = needed("bsdtar", "libarchive-tools")
+    if not source.read(6).startswith(_BY_BSDTAR):
+        raise ExtractionError("malformed", "neither a 7z nor a RAR archive")
     found = Extraction()
     try:
         with on_disk(source) as path:
@@ -177,6 +182,8 @@ def _add_members(
 def _read_member(member: Extractor, name: str, stream: IO[bytes], depth: int, limits: Limits) -> Extraction:
     return member(Source(name=name, data=stream.read(), depth=depth + 1), limits)
 
+
+_BY_BSDTAR = (b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07")
 
 _PLAIN = frozenset({"", "text", "manual", "markdown", "rst", "org", "pod", "asciidoc", "source", "delimited", "json"})
 """Kinds of which the beginning is enough"""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 from collections.abc import Iterator
 
 from indexer.errors import ExtractionError
@@ -23,7 +22,7 @@ MAX_VALUES = 200
 Caption = list[tuple[str, str]]
 """(name, value): title, description, author, tag, place, taken"""
 
-_PACKET = re.compile(rb"<x:xmpmeta\b.*?</x:xmpmeta>", re.DOTALL)
+_PACKET_BEGINS, _PACKET_ENDS = b"<x:xmpmeta", b"</x:xmpmeta>"
 _XMP_NAMES = {
     "title": "title", "Headline": "title", "description": "description", "creator": "author", "subject": "tag",
     "hierarchicalSubject": "tag", "TagsList": "tag", "City": "place", "State": "place", "Country": "place",
@@ -36,13 +35,15 @@ _HELD = frozenset({"li", "Bag", "Seq", "Alt"})
 
 def xmp(head: bytes) -> Caption:
     """What the first packet of XMP in `head` says; [] where there is none, or a damaged one."""
-    packet = _PACKET.search(head)
-    if packet is None:
+    start = head.find(_PACKET_BEGINS)
+    end = head.find(_PACKET_ENDS, start)
+    if min(start, end) < 0:
         return []
     reader = _Reader()
     with contextlib.suppress(ExtractionError):  # what came before a fault is kept
-        parse(io.BytesIO(packet[0]), reader.start, reader.end, reader.text, is_done=lambda: False)
-    return reader.found[:MAX_VALUES]
+        packet = io.BytesIO(head[start : end + len(_PACKET_ENDS)])
+        parse(packet, reader.start, reader.end, reader.text, is_done=lambda: False)
+    return reader.found
 
 
 class _Reader:
@@ -71,7 +72,7 @@ class _Reader:
 
     def _keep(self, name: str, value: str) -> None:
         value = one_line(clean(value)).replace("|", "/")  # as Lightroom parts the levels of a keyword
-        if name and value and (name, value) not in self.found:
+        if name and value and len(self.found) < MAX_VALUES and (name, value) not in self.found:
             self.found.append((name, value))
 
 

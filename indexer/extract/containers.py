@@ -13,8 +13,10 @@ from typing import BinaryIO
 
 from indexer.extract.decode import clean
 
-MAX_ELEMENT = 1_000_000
+MAX_ELEMENT = 65_536
 """bytes of one value that are read"""
+MAX_VALUES = 200
+"""values of one name that are kept"""
 MAX_ELEMENTS = 20_000
 """elements or chunks of one file that are looked at"""
 
@@ -36,7 +38,7 @@ def matroska(stream: BinaryIO) -> Tags:
     tags: Tags = {}
     scale, ticks, name = 1_000_000, 0.0, ""
     for element, data in _elements(stream):
-        if element == _SCALE:
+        if element == _SCALE and len(data) <= 8:
             scale = int.from_bytes(data, "big")
         elif element == _DURATION and len(data) in (4, 8):
             ticks = struct.unpack(">f" if len(data) == 4 else ">d", data)[0]
@@ -64,7 +66,9 @@ def _note_date(tags: Tags, nanoseconds: int) -> None:
 
 def _note(tags: Tags, name: str, data: bytes) -> None:
     if value := " ".join(clean(data.decode("utf-8", "replace")).split("\0")[0].split()):
-        tags.setdefault(name, []).append(value)
+        values = tags.setdefault(name, [])
+        if len(values) < MAX_VALUES:
+            values.append(value)
 
 
 def _elements(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -143,7 +147,7 @@ def _chunks(stream: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
             continue
         if name == b"LIST":
             stream.seek(size - 4 + (size & 1), 1)
-        elif size <= 65_536:
+        elif size <= MAX_ELEMENT:
             yield name, stream.read(size)
             stream.seek(size & 1, 1)
         else:

@@ -19,9 +19,11 @@ _PLAIN, _PALMDOC = 1, 2
 _UTF_8 = 65001
 _TRAILERS = 0xF2
 """where the first record says, in its bits, what stands behind the text of each record"""
+_MAX_RECORD = 65_536
+"""bytes of a record that are read; the format counts them in 16 bits"""
 _AUTHOR, _SUBJECT, _TITLE = 100, 105, 503
 """types of EXTH records"""
-_PAGE_BREAK = re.compile(rb"<mbp:pagebreak[^>]*>", re.IGNORECASE)
+_PAGE_BREAK = re.compile(rb"<mbp:pagebreak[^<>]*>", re.IGNORECASE)
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
@@ -32,7 +34,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     records = _records(data)
     if not records or len(records[0]) < 16:
         raise ExtractionError("malformed", "not a readable Kindle book (no first record)")
-    head = records[0]
+    head = bytes(records[0])
     packing, n_records, protection = struct.unpack_from(">H6xH2xH", head)
     if protection:
         raise ExtractionError("encrypted", "protected by DRM")
@@ -57,12 +59,13 @@ def extract(source: Source, limits: Limits) -> Extraction:
     return Extraction(documents=(document,))
 
 
-def _records(data: bytes) -> list[bytes]:
-    """The records of the database, as far as their places lie in the file and in order."""
+def _records(data: bytes) -> list[memoryview]:
+    """The records of the database, as far as their places lie in the file and in order; damaged ones may overlap."""
     n_records = _number(data, 76, ">H")
     starts = [_number(data, 78 + 8 * number, ">I") for number in range(n_records)]
     bounds = [*starts, len(data)]
-    return [data[start:end] for start, end in zip(starts, bounds[1:], strict=True) if 0 < start <= end <= len(data)]
+    view = memoryview(data)
+    return [view[start:end] for start, end in zip(starts, bounds[1:], strict=True) if 0 < start <= end <= len(data)]
 
 
 def _number(data: bytes, at: int, form: str) -> int:
@@ -70,17 +73,17 @@ def _number(data: bytes, at: int, form: str) -> int:
     return int(struct.unpack_from(form, data, at)[0]) if at + struct.calcsize(form) <= len(data) else 0
 
 
-def _texts(records: list[bytes], is_packed: bool, trailers: int, limits: Limits) -> Iterator[bytes]:
+def _texts(records: list[memoryview], is_packed: bool, trailers: int, limits: Limits) -> Iterator[bytes]:
     n_bytes = 0
     for record in records:
-        text = _without_trailers(record, trailers)
+        text = bytes(_without_trailers(record, trailers)[:_MAX_RECORD])
         yield (text := unpacked(text) if is_packed else text)
         n_bytes += len(text)
         if n_bytes > limits.max_member_bytes or limits.is_late:
             return
 
 
-def _without_trailers(record: bytes, trailers: int) -> bytes:
+def _without_trailers(record: memoryview, trailers: int) -> memoryview:
     """`record` without what each bit but the first stands for (its size is at its end) and the rest of a character."""
     for _ in range((trailers >> 1).bit_count()):
         size = 0

@@ -1,4 +1,4 @@
-"""Programs of the system, run for one file: without a shell, bounded in time and memory, without a network.
+"""Programs of the system, run for one file: without a shell, a terminal or a network, bounded in time and memory.
 
 Memory is bounded by the limit of the worker process, which what it starts inherits. The network is taken away where the
 system lets a user do that (Linux's unshare).
@@ -50,6 +50,7 @@ def output_of(arguments: Sequence[str], *, seconds: float = MOST_SECONDS, data: 
         process = subprocess.Popen(
             [*_without_network(), *arguments], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             cwd=os.path.abspath(os.sep), env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "OMP_THREAD_LIMIT": "1"},
+            start_new_session=True,
         )  # fmt: skip
     assert process.stdout is not None
     try:

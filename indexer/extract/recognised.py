@@ -39,19 +39,36 @@ class Attempt(NamedTuple):
 def remember(
     path: Path, digest: bytes, *, engine: str, pages: list[str], reason: str = "", seconds: float = 0.0
 ) -> None:
-    """Keep what `engine` found; `reason` says why it found nothing, where that was a failure, or what it left out."""
+    """Keep what `engine` found; `reason` says why it found nothing, where that was a failure, or what it left out.
+
+    A store that is no database any more, of which nothing can be read, is begun anew.
+    """
+    row = (digest, engine, json.dumps(pages), reason, seconds, time.time())
+    try:
+        _keep(path, row)
+    except sqlite3.DatabaseError as error:
+        if "not a database" not in str(error):
+            raise
+        path.unlink()
+        _keep(path, row)
+
+
+def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
     with closing(_opened(path)) as store, store:
-        row = (digest, engine, json.dumps(pages), reason, seconds, time.time())
         store.execute("INSERT OR REPLACE INTO recognised VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
 def _opened(path: Path) -> sqlite3.Connection:
     store = sqlite3.connect(path, timeout=30)
     path.chmod(0o600)
-    store.execute(
-        "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
-        " seconds REAL, made REAL) WITHOUT ROWID"
-    )
+    try:
+        store.execute(
+            "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
+            " seconds REAL, made REAL) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        store.close()
+        raise
     return store
 
 

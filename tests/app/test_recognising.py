@@ -99,6 +99,15 @@ except PermissionError as error:
     assert done.stdout == "recognising text needs no network\n", done.stderr
 
 
+def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
+    """A text is kept all the same: following changes would end otherwise."""
+    store = tmp_path / "ocr.sqlite"
+    store.write_text("no database")
+    assert tried(store) == {}
+    remember(store, b"1", engine="a", pages=["x"])
+    assert recalled(store, b"1") == ("a", ["x"], "")
+
+
 def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
     """Another content has none; a second text replaces the first; no file, no texts; time is counted by its day."""
     store = tmp_path / "ocr.sqlite"

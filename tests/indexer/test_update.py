@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import random
 import shutil
 import subprocess
 import threading
@@ -608,3 +610,90 @@ def test_the_batch_of_a_catalogue_may_be_empty(device: Device) -> None:
     """A commit that only removes documents still moves the generation."""
     CatalogueWriter(device.catalogue).commit(Batch(), generation=12)
     assert Catalogue.open(device.data / "catalogue.sqlite").generation == 12
+
+
+WORDS = ("heron", "egret", "stork", "crane")
+NAMES = ("a.txt", "b.md", os.fsdecode(b"\xff.txt"), "new\nline.txt", "c.zip", "picture.png", "d.tmp", ".gitignore")
+FOLDERS = ("", "sub", "sub/deep", "other", "node_modules")
+
+
+class Life:
+    """Random changes below the roots, which stay; `paths` tells of them until they are looked at."""
+
+    def __init__(self, device: Device, seed: int) -> None:
+        self.files, self.roots, self.random = device.files, device.roots, random.Random(seed)
+        self.paths = set[str]()
+
+    def step(self) -> None:
+        """One change; none where there is nothing to change."""
+        present = sorted(path for path in self.files.rglob("*") if str(path) not in self.roots)
+        path = self.random.choice(present) if present else self.files
+        new = self.files / self.random.choice(FOLDERS) / self.random.choice(NAMES)
+        change = self.random.choice((self.write, self.rename, self.remove, self.link, self.touch, self.swap))
+        linked = (str(path) for path in present if path.is_file() and path.stat().st_nlink > 1)
+        self.paths.update((str(path), str(new), *linked))  # what is done to one name is done to the others
+        with contextlib.suppress(OSError):  # a folder into itself, a file over a folder
+            change(path, new)
+
+    def write(self, _: Path, new: Path) -> None:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(" ".join(self.random.choices(WORDS, k=2)))
+
+    def rename(self, path: Path, new: Path) -> None:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        path.rename(new if path.is_file() else new.with_suffix(""))
+        self.paths.add(str(new.with_suffix("")))
+
+    def remove(self, path: Path, _: Path) -> None:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def link(self, path: Path, new: Path) -> None:
+        os.link(path, new)
+
+    def touch(self, path: Path, _: Path) -> None:
+        os.utime(path, ns=(0, self.random.randrange(10**18)))
+
+    def swap(self, path: Path, new: Path) -> None:
+        if path.is_file() and new.is_file() and not path.samefile(new):
+            path.rename(kept := self.files / "kept")
+            new.rename(path)
+            kept.rename(new)
+
+
+def everything(device: Device) -> dict[str, tuple[object, ...]]:
+    """All that is known of each file, without the numbers that it was given, and the words by which it is found."""
+    known: dict[str, tuple[object, ...]] = {}
+    words = [(word, path) for word in WORDS for path in device.found(word)]
+    for path in device.catalogue.paths():
+        row = device.catalogue.file(path)
+        assert row is not None
+        documents = device.catalogue.documents(device.catalogue.doc_ids_of(path)).values()
+        name = os.path.relpath(path, device.files)
+        known[name] = (
+            row.known.state, row.known.failure, row.known.size, row.known.modified_ns, row.known.inode,
+            sorted((one.path, one.part, one.type, one.title) for one in documents),
+            [word for word, where in words if where == name],
+        )  # fmt: skip
+    return known
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_after_many_changes_the_index_is_as_a_fresh_one(device: Device, tmp_path: Path, seed: int) -> None:
+    """Fifty changes, followed path by path or by scans of folders that overlap, leave what one look would find."""
+    device.roots = (str(device.files), str(device.files / "sub"), str(device.files))
+    device.write("sub/a.txt", "heron")
+    life = Life(device, seed)
+    for _ in range(50):
+        life.step()
+        if life.random.random() < 0.4:
+            look = device.updater()
+            look.scan() if life.random.random() < 0.4 else look.update(life.paths)
+            life.paths.clear()
+    device.updater().update(life.paths)
+    assert device.agrees()
+    (tmp_path / "fresh").mkdir()
+    fresh = Device(tmp_path / "fresh", device.pool)
+    fresh.files, fresh.roots = device.files, device.roots
+    fresh.updater().scan()
+    assert everything(device) == everything(fresh)
+    assert not device.updater().scan().changed_anything

@@ -93,6 +93,16 @@ def test_an_archive_of_another_program_is_read_as_a_tar_is(extract, tmp_path: Pa
             extract("a.7z", damaged)
 
 
+@needs_bsdtar
+@pytest.mark.parametrize("name", ["a.rar", "a.7z"])
+def test_no_other_archive_is_handed_to_the_program(extract, tmp_path: Path, name: str) -> None:
+    """A list in mtree's form, which names files to be read: none of them is."""
+    (tmp_path / "secret").write_text("not to be indexed")
+    with pytest.raises(ExtractionError, match="neither a 7z nor a RAR archive") as told:
+        extract(name, f"#mtree\n./a.txt type=file contents={tmp_path}/secret\n")
+    assert told.value.kind == "malformed"
+
+
 def test_an_archive_whose_program_is_missing_is_named(extract, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is found by its name then: nothing has failed."""
     monkeypatch.setenv("PATH", "")

@@ -37,7 +37,5 @@ def test_the_text_of_each_page(single, tmp_path: Path) -> None:
 
 
 def test_damage_is_named(extract, tmp_path: Path) -> None:
-    data = djvu(tmp_path, "the grey heron")
-    for damaged in (data[:20], b"AT&TFORM" + bytes(200)):
-        with pytest.raises(ExtractionError, match="djvutxt failed"):
-            extract("a.djvu", damaged)
+    with pytest.raises(ExtractionError, match="djvutxt failed"):
+        extract("a.djvu", djvu(tmp_path, "the grey heron")[:20])

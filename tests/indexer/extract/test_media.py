@@ -265,6 +265,23 @@ def test_a_damaged_packet_gives_what_comes_before_the_damage(single, cut: int) -
     assert single("a.png", png(1, 1) + bomb).type == "image"
 
 
+def test_many_packets_begun_and_many_values_are_bounded(single) -> None:
+    """Half a megabyte of beginnings without an end has no packet; of thousands of tags the first 200 are kept."""
+    assert single("a.png", png(1, 1) + b"<x:xmpmeta " * 46_000).properties == (("pixels", "1x1"),)
+    tags = b"".join(b'<a subject="%d"/>' % number for number in range(20_000))
+    found = shown(single("a.png", png(1, 1) + b"<x:xmpmeta>" + tags + b"</x:xmpmeta>").properties)
+    assert found["tag"] == [str(number) for number in range(200)]
+    film = b"RIFF\0\0\0\0AVI " + b"".join(riff(b"IKEY", b"%d" % number) for number in range(1_000))
+    assert shown(single("a.avi", film).properties)["tag"] == [str(number) for number in range(200)]
+
+
+def test_a_scale_that_is_too_long_leaves_the_rest(single) -> None:
+    """The title of a Matroska file stays; its length is counted in milliseconds, as it is without a scale."""
+    facts = element(0x2AD7B1, b"\xff" * 300), element(0x4489, struct.pack(">d", 65_000.0)), element(0x7BA9, b"Cleo")
+    film = single("a.mkv", element(0x1A45DFA3) + element(0x18538067, element(0x1549A966, *facts)))
+    assert (film.title, film.properties) == ("Cleo", (("duration", "1:05"),))
+
+
 DAMAGED = {
     "empty": b"", "beginning": b"\xff\xd8\xff", "garbage": b"garbage" * 300, "half a photo": jpeg(PHOTO)[:60],
     "half a song": id3(TIT2="x")[:25], "half a film": m4a("x", "y")[:40],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 
@@ -84,6 +85,30 @@ def test_what_cannot_be_read_is_named(extract, data: bytes, kind: str) -> None:
     with pytest.raises(ExtractionError) as told:
         extract("a.prc", data)
     assert told.value.kind == kind
+
+
+def test_records_that_overlap_are_held_once(extract) -> None:
+    """A damaged book of a megabyte, half of whose thirty thousand records are all of it: no more memory than that."""
+    n_records, text = 30_000, b"heron " * 170_000
+    start = 78 + 8 * n_records + 2
+    head = struct.pack(">HHIHHHH", 1, 0, 1, n_records, 4096, 0, 0) + bytes(240)
+    ends = [start + len(head), start + len(head) + len(text)] * (n_records // 2)
+    places = b"".join(struct.pack(">II", place, 0) for place in (start, *ends[: n_records - 1]))
+    data = mobi(b"")[:76] + struct.pack(">H", n_records) + places + bytes(2) + head + text
+    tracemalloc.start()
+    try:
+        found = extract("a.mobi", data, max_member_bytes=1_000_000, max_text_bytes=100_000)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.documents[0].text.startswith("heron heron")
+    assert most < 100_000_000
+
+
+def test_a_page_break_without_an_end_is_none(extract) -> None:
+    """Its end is looked for up to the next tag, not to the end of the book: there may be many."""
+    found = extract("a.mobi", mobi(b"<p>The heron</p>", b"<mbp:pagebreak " * 4_000, b"<p>The egret</p>"))
+    assert len(found.documents[0].pages) == 1
 
 
 def test_a_cut_book_gives_what_is_there(single) -> None:

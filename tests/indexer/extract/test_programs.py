@@ -54,6 +54,12 @@ def test_a_program_has_no_network() -> None:
             assert int(output.read()) != 0
 
 
+def test_a_program_has_no_terminal() -> None:
+    """It can ask the user for no password, for it leads a session of its own."""
+    with output_of(python("import os; print(os.getsid(0) == os.getpid())")) as output:
+        assert output.read() == b"True\n"
+
+
 def test_a_program_that_is_missing_is_named_with_its_package() -> None:
     with pytest.raises(ExtractionError, match=r"okapi2txt, which is not installed \(Debian: okapi") as told:
         needed("okapi2txt", "okapi")

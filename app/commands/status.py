@@ -97,7 +97,8 @@ def _print_failures(failures: list[Failure]) -> None:
 
 def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | None) -> None:
     import json
-    from dataclasses import asdict
+
+    from msgspec.structs import asdict
 
     from app.commands.documents_json import path_fields
 

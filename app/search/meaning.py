@@ -29,6 +29,8 @@ N_NEAREST = 100
 """candidates that need not hold a word of the query"""
 LEAST = 0.3
 """similarity below which a document is no candidate for its meaning; below it stands what is near to everything"""
+LEAST_WORDS = 3
+"""in title and text, below which a document is no candidate for its meaning: "Sheet1" is near to everything, too"""
 KEPT_QUERIES = 256
 FRESH_SECONDS = 10.0
 """vectors that are made meanwhile are taken in after so long"""
@@ -102,7 +104,10 @@ class Meaning:
 def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narrow: Mask | None) -> Ints:
     """The documents closest to a query among those that its filters and `narrow` admit."""
     matcher = Matcher(ConceptLookup(reading.snapshot, reading.languages), reading.folder_ids, reading.named_ids)
-    eligible = reading.snapshot.alive if narrow is None else reading.snapshot.alive & narrow
+    documents = reading.snapshot.documents
+    eligible = reading.snapshot.alive & (documents["n_title"] + documents["n_body"] >= LEAST_WORDS)
+    if narrow is not None:
+        eligible &= narrow
     for condition in conditions(query):
         eligible = eligible & matcher.admitted(condition)
     return closeness.best(eligible, N_NEAREST, LEAST)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 from textual.timer import Timer
 
@@ -137,7 +138,7 @@ class FakeSearch:
         return "learned from 1 pick"
 
     def recent(self) -> ResultPage:
-        found = replace(self.search(SearchRequest("")), hits=self.lately, page_id=0, words=())
+        found = structs.replace(self.search(SearchRequest("")), hits=self.lately, page_id=0, words=())
         self.requests.pop()
         return found
 

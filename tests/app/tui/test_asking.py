@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.search.results import ResultPage, SearchRequest
 from app.tui.search_screen import is_unfinished

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.search.results import ResultPage, SearchRequest
 from app.tui.hint_line import hint_of

@@ -149,7 +149,7 @@ async def test_one_question_typed_in_two_ways_is_one_question(stage: Stages) -> 
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
         first = one.engine.requests[-1]
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     assert same_question(first, replace(first, text=" wind ", order="name", as_you_type=True))
     assert not same_question(first, replace(first, type="pdf"))

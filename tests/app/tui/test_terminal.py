@@ -144,7 +144,7 @@ def test_kitty_shows_a_picture_as_it_is(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A real index, a terminal that answers as kitty: it gets the points, then the cells that place them."""
-    for name in ("COLORTERM", "TMUX", "NO_COLOR"):
+    for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
         monkeypatch.delenv(name, raising=False)
     image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (255, 0, 0))
     image.paste((0, 0, 255), (20, 0, 40, 40))

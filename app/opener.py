@@ -207,9 +207,7 @@ def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) ->
 def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> Invocation:
     if settings.open.mail:
         values = {"path": mail.path, "mailbox": mail.mailbox, "message_id": quote(mail.message_id, safe="@")}
-        argv = _filled(settings.open.mail, values, "open.mail")
-        if not re.search(r"\{\w+\}", settings.open.mail):
-            argv = (*argv, mail.path)
+        argv = _filled(settings.open.mail, values, "open.mail", last=mail.path)
         return Invocation(argv, needs_terminal=_program(argv[0]) in MAIL_SCREENS)
     has_display = any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     if not (has_display or settings.open.opener or sys.platform in ("win32", "darwin")):
@@ -269,9 +267,7 @@ def _plan_pager(target: _Target, settings: Settings, env: Mapping[str, str]) -> 
 def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     folder = str(Path(target.path).parent)
     if settings.open.folder:
-        argv = _filled(settings.open.folder, {"path": target.path, "folder": folder}, "open.folder")
-        if not re.search(r"\{\w+\}", settings.open.folder):
-            argv = (*argv, folder)
+        argv = _filled(settings.open.folder, {"path": target.path, "folder": folder}, "open.folder", last=folder)
         return Invocation(argv, needs_terminal=_program(argv[0]) in FOLDER_SCREENS)
     if sys.platform == "win32":
         return Invocation(("explorer", f"/select,{target.path}"), needs_terminal=False)
@@ -299,8 +295,11 @@ def _fill(template: str, target: _Target, source: str) -> tuple[str, ...]:
     return words if "{path}" in template else (*words, target.path)
 
 
-def _filled(template: str, values: Mapping[str, str], source: str) -> tuple[str, ...]:
-    """The words of a command with the placeholders of `values` filled in; OpenError for another one."""
+def _filled(template: str, values: Mapping[str, str], source: str, *, last: str = "") -> tuple[str, ...]:
+    """The words of a command with the placeholders of `values` filled in; OpenError for another one.
+
+    `last` comes behind a command without any placeholder.
+    """
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
@@ -308,7 +307,8 @@ def _filled(template: str, values: Mapping[str, str], source: str) -> tuple[str,
             raise OpenError(f"{source}: wanted {', '.join(names)} or {last}, got {match[0]} in {template!r}")
         return values[match[1]]
 
-    return tuple(re.sub(r"\{(\w+)\}", value, word) for word in _words(template, source))
+    words = tuple(re.sub(r"\{(\w+)\}", value, word) for word in _words(template, source))
+    return (*words, last) if last and not re.search(r"\{\w+\}", template) else words
 
 
 def _words(command: str, source: str) -> list[str]:

@@ -74,12 +74,14 @@ def prepare(
             )
         )  # fmt: skip
     except NoDisplayError:
-        if not text_of().strip():
+        text = text_of()
+        if not text.strip():
             raise
     except OpenError:
         if mail is None or settings.open.mail:
             raise
-    return _as_text(document, place, settings, data_dir, text_of())
+        text = text_of()
+    return _as_text(document, place, settings, data_dir, text)
 
 
 def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data_dir: Path, text: str) -> Prepared:

@@ -63,16 +63,16 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
             address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
             return _print(search, rank, address or path)
 
+        if row is None:
+            return _start(search, rank, Prepared(plan(path, how, settings=settings)))
+        doc_id, data_dir = row.doc_id, context.paths.data_dir
+
         def text() -> str:
             only_alone()  # the copy of the text must stay as long as it is read
-            return catalogue.text(row.doc_id) if row is not None else ""
+            return catalogue.text(doc_id)
 
         place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
-        if row is None:
-            ready = Prepared(plan(path, how, settings=settings))
-        else:
-            data_dir = context.paths.data_dir
-            ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
+        ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
         return _start(search, rank, ready)
 
 

@@ -81,8 +81,9 @@ def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
 
 def tried(path: Path) -> dict[bytes, Attempt]:
     """The digest of each content that was tried, and what came of it."""
-    rows = _rows(path, "SELECT digest, engine, pages, reason FROM recognised")
-    return {bytes(digest): Attempt(engine, any(json.loads(pages)), reason) for digest, engine, pages, reason in rows}
+    has_text = "EXISTS (SELECT 1 FROM json_each(pages) WHERE value <> '')"  # so that no text has to be brought here
+    rows = _rows(path, f"SELECT digest, engine, {has_text}, reason FROM recognised")
+    return {bytes(digest): Attempt(engine, bool(held), reason) for digest, engine, held, reason in rows}
 
 
 def seconds_since(path: Path, moment: float) -> float:

@@ -11,7 +11,6 @@ import gzip
 import lzma
 import sys
 import tarfile
-import time
 import zipfile
 import zlib
 from dataclasses import replace
@@ -121,7 +120,7 @@ def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extr
     try:
         with on_disk(source) as path:
             command = (program, "-c", "-f", "-", "--format=pax", f"@{path}")
-            with output_of(command, seconds=seconds_left(limits, time.process_time())) as stream:
+            with output_of(command, seconds=seconds_left(limits)) as stream:
                 found = _read_tar(stream, "r|", source.depth, limits, member)
     except ExtractionError as error:
         if error.kind == "timeout" and not found.documents:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import IO
@@ -97,6 +98,6 @@ def on_disk(source: Source) -> Iterator[str]:
         yield copy.name
 
 
-def seconds_left(limits: Limits, used: float) -> float:
-    """Processor time for one run, of a reader that has used `used` of its own and stops at `limits.cpu_ends`."""
-    return max(min(limits.cpu_ends - used, MOST_SECONDS), 1.0)
+def seconds_left(limits: Limits) -> float:
+    """Processor time for one run: as much as the reader itself has left, in `limits.cpu_ends`."""
+    return max(min(limits.cpu_ends - time.process_time(), MOST_SECONDS), 1.0)

@@ -22,7 +22,7 @@ from indexer.extract.ocr_engines import choose
 from indexer.extract.pool import WorkerPool
 from indexer.extract.recognised import Unrecognised, remember, seconds_since, tried
 from indexer.extract.recognition import Recognised, RecognitionOrder, recognise_file
-from indexer.extract.source import MEGABYTE, Limits
+from indexer.extract.source import Limits
 from indexer.progress import OnProgress, Phase, Progress
 from indexer.storage.catalogue import Catalogue, read_anew
 from indexer.text.printable import display_path
@@ -129,7 +129,7 @@ class Recognising:
         """Find what waits now; texts that a former run kept and did not see indexed are handed over."""
         self._generation = self._catalogue.generation
         attempts = tried(self._store)
-        without = recognised.without_text(self._catalogue.connection, int(self._chosen.max_file_mb * MEGABYTE))
+        without = recognised.without_text(self._catalogue.connection, self._chosen.max_bytes)
         unseen = [one for one in without if one.digest not in self._seen]
         with_text = [one for one in unseen if (attempt := attempts.get(one.digest)) and attempt.has_text]
         self._seen.update(one.digest for one in with_text)

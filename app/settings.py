@@ -167,6 +167,11 @@ class OcrSettings(Section, frozen=True):
         True
     )
 
+    @property
+    def max_bytes(self) -> int:
+        """`max_file_mb` in bytes."""
+        return int(self.max_file_mb * 1_000_000)
+
 
 class LearningSettings(Section, frozen=True):
     """How the order learns from what is opened."""

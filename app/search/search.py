@@ -444,8 +444,8 @@ class Search:
         )  # fmt: skip
 
     def _recognition(self) -> recognised.Coverage:
-        max_bytes = int(self._settings.ocr.max_file_mb * 10**6)
-        return recognised.coverage(self._catalogue.connection, self._paths.data_dir / recognised.FILE, max_bytes)
+        store = self._paths.data_dir / recognised.FILE
+        return recognised.coverage(self._catalogue.connection, store, self._settings.ocr.max_bytes)
 
 
 def _gone(doc_id: int) -> DocumentRow:

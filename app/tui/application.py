@@ -18,11 +18,12 @@ import msgspec
 from rich.console import Console
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
-from app.tui.hang_up import watch_terminal
+from app.tui.hang_up import outliving, watch_terminal
 from app.tui.keys import BY_ID
 from app.tui.messages import Copied
 from app.tui.parts import Setup
@@ -80,6 +81,10 @@ class FoltrApp(App[int]):
         if not self.is_headless and sys.__stdin__ is not None:
             watch_terminal(sys.__stdin__.fileno(), partial(self._terminal_is_gone, loop))
         self.push_screen(self.search_screen)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own, which does not wait for a terminal that is gone."""
+        return outliving(super().get_driver_class())
 
     def _terminal_is_gone(self, loop: asyncio.AbstractEventLoop) -> None:
         """Runs in a thread of its own, maybe after the end."""

@@ -15,7 +15,7 @@ import termios
 import time
 import zlib
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -58,12 +58,13 @@ KITTY = b"\x1bP>|kitty(0.35.2)\x1b\\\x1b[?62;c"
 class Terminal:
     """A program in a pseudo-terminal, and what it wrote."""
 
-    def __init__(self, command: list[str], **env: str) -> None:
+    def __init__(self, command: list[str], pass_fds: Sequence[int] = (), **env: str) -> None:
         self.master, self.slave = pty.openpty()
         self.before = termios.tcgetattr(self.slave)
         self.output = b""
         self.process = subprocess.Popen(
             command, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
+            pass_fds=pass_fds,
             env={**{k: v for k, v in os.environ.items() if not k.startswith("FOLTR_")}, "TERM": "xterm", **env},
         )  # fmt: skip
 

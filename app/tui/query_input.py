@@ -53,10 +53,7 @@ class QueryInput(Input):
         rows = {"up": -1, "down": 1, "pageup": -PAGE, "pagedown": PAGE}.get(event.key)
         if rows is None:
             self.browsing_history = False
-            if event.key in self._actions:
-                event.stop()
-                event.prevent_default()
-                await self.screen.run_action(self._actions[event.key])
+            await self._act_at_once(event)
             return
         event.stop()
         event.prevent_default()
@@ -64,6 +61,21 @@ class QueryInput(Input):
             self.post_message(HistoryAsked(back=event.key == "up"))
         else:
             self.post_message(Moved(rows))
+
+    async def _act_at_once(self, event: events.Key) -> None:
+        """Do what a key that types nothing means, the box's own editing included, before the next key is looked at.
+
+        Textual looks for a binding once the event has gone up to the application; letters that follow quickly are
+        typed meanwhile, and Ctrl+U or Backspace then takes them away.
+        """
+        if event.key in self._actions:
+            event.stop()
+            event.prevent_default()
+            await self.screen.run_action(self._actions[event.key])
+        elif own := self._bindings.key_to_bindings.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.app.run_action(own[0].action, self)
 
 
 class Recall:

@@ -75,10 +75,18 @@ class _Paragraphs:
         self._line: list[str] = []
         self._hidden = 0
         self._in_text = False
+        self._vanished = False
+        """whether the run is formatted as hidden: Word shows it on demand only, and .doc leaves it out too"""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if self._hidden or name in _HIDDEN:
             self._hidden += 1
+        elif name == "r":
+            self._vanished = False
+        elif name == "vanish":
+            self._vanished = attribute(attributes, "val") not in ("0", "false", "off")
+        elif self._vanished:
+            pass
         elif name == "t":
             self._in_text = True
         elif name in ("tab", "ptab"):
@@ -95,6 +103,8 @@ class _Paragraphs:
             self._hidden -= 1
         elif name == "t":
             self._in_text = False
+        elif name == "r":
+            self._vanished = False
         elif name in ("p", "comment", "text"):
             self._flush("\n")
         elif name == "tc":

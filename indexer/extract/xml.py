@@ -88,6 +88,9 @@ def _pass_over(data: str) -> None:
 _TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
 _TITLES = frozenset({"title", "Title"})
+_HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl"})
+"""Outermost elements of feeds and business reports, which keep HTML as escaped text."""
+_ESCAPED_TAG = re.compile(r"</[a-zA-Z][a-zA-Z0-9]*>|<br ?/?>")
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
@@ -117,10 +120,11 @@ class _Reader:
         self.sink = sink
         self.title = ""
         self._line: list[str] = []
-        self._name = ""
+        self._holds_pages: bool | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        self._name = name
+        if self._holds_pages is None:
+            self._holds_pages = name in _HOLDS_PAGES
         for key in ("text", "title", "label", "value", "content"):  # opml, property lists, metadata
             if attributes.get(key, "").strip():
                 self._line.append(attributes[key] + " ")
@@ -128,6 +132,8 @@ class _Reader:
     def end(self, name: str) -> None:
         line = sane_lines("".join(self._line))
         self._line.clear()
+        if self._holds_pages and _ESCAPED_TAG.search(line):
+            line, _, _ = read_html(line.encode())
         if line:
             if name in _TITLES and not self.title:
                 self.title = line

@@ -73,6 +73,17 @@ async def test_ctrl_l_and_letters_at_once_replace_the_text(stage: Stages) -> Non
         assert one.app.search_screen.query_one(QueryInput).value == "sun"
 
 
+async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: Stages) -> None:
+    """Keys that wait together: Ctrl+U clears what was there and not what is typed behind it; Backspace likewise."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        for key, character in (("ctrl+u", None), ("s", "s"), ("x", "x"), ("backspace", None), ("u", "u"), ("n", "n")):
+            one.app.post_message(events.Key(key, character))
+        await one.until(pilot, lambda: one.asked == "sun")
+        assert one.app.search_screen.query_one(QueryInput).value == "sun"
+
+
 async def test_escape_twice_in_an_empty_box_leaves(stage: Stages) -> None:
     """The first one clears, the second says what a third would do; another key in between takes that back."""
     one = stage()

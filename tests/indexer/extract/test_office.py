@@ -41,6 +41,18 @@ def test_docx_leaves_out_what_is_not_shown(single, zipped) -> None:
     assert single("a.docx", zipped({"word/document.xml": word(body)})).text == "keptonce\n"
 
 
+def test_docx_leaves_out_hidden_runs_as_word_does(single, zipped) -> None:
+    """A run is hidden by w:vanish unless its value takes that back; a hidden paragraph mark hides no run."""
+    hidden = "<w:r><w:rPr><w:vanish{}/></w:rPr><w:t>{}</w:t><w:tab/></w:r>"
+    taken_back = " w:val='0'"
+    mark = "<w:pPr><w:rPr><w:vanish/></w:rPr></w:pPr>"
+    body = (
+        f"<w:p>{hidden.format('', 'secret')}<w:r><w:t>shown</w:t></w:r></w:p>"
+        f"<w:p>{mark}{hidden.format(taken_back, 'also')}<w:r><w:t>this</w:t></w:r></w:p>"
+    )
+    assert single("a.docx", zipped({"word/document.xml": word(body)})).text == "shown\nalso\tthis\n"
+
+
 def test_docx_reads_notes_comments_and_headers(single, zipped) -> None:
     """Parts that the document relates to are read after it; a part that it does not name is not."""
     parts = {

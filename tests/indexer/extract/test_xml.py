@@ -17,6 +17,25 @@ def test_character_data_and_title(single) -> None:
     assert (document.title, document.text.split(), document.type) == ("T", ["T", "one", "two"], "data")
 
 
+def test_an_xbrl_report_is_found_by_its_facts_and_its_notes(single) -> None:
+    """Facts are lines of their own; a note, which XBRL keeps as escaped HTML, is its text without tags."""
+    report = (
+        "<xbrli:xbrl xmlns:xbrli='http://www.xbrl.org/2003/instance' xmlns:t='urn:t'>"
+        "<xbrli:context id='c'><xbrli:entity><xbrli:identifier scheme='s'>walrus-gmbh</xbrli:identifier></xbrli:entity>"
+        "</xbrli:context><t:Revenue contextRef='c' decimals='0'>1234567</t:Revenue>"
+        "<t:Note contextRef='c'>&lt;p&gt;Leases of &lt;b&gt;okapi&lt;/b&gt; barns&lt;/p&gt;</t:Note></xbrli:xbrl>"
+    )
+    document = single("2024.xbrl", report)
+    assert document.type == "data"
+    assert document.text.split() == ["walrus-gmbh", "1234567", "Leases", "of", "okapi", "barns"]
+
+
+def test_tags_that_are_meant_as_text_stay_where_no_feed_keeps_pages(single) -> None:
+    """An example of HTML in a manual is text as it is written."""
+    text = single("a.xml", "<book><programlisting>&lt;b&gt;zebra&lt;/b&gt;</programlisting></book>").text
+    assert text.strip() == "<b>zebra</b>"
+
+
 def test_entities_are_never_expanded(extract) -> None:
     """A bomb of nested entities gives the text around them at once."""
     text = extract("a.xml", BOMB).documents[0].text

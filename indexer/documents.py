@@ -49,6 +49,18 @@ class Skipped:
     """one line for a person: the pattern and its file, the limit and the size, the error"""
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One folder whose every file was asked, its subfolders aside."""
+
+    folder: str
+    digest: bytes
+    """of what the rules know of its files, see indexer.storage.settled"""
+    n_files: int
+    """of which there is a `FileEntry`"""
+    skipped: tuple[Skipped, ...]
+
+
 class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """The text and metadata of one document; a mailbox or an archive gives several."""
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from indexer.documents import FileEntry, Skipped
+from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
@@ -42,6 +42,7 @@ from indexer.storage.catalogue import (
     plain_errors,
 )
 from indexer.storage.index import Index, IndexWriter, lock_holder
+from indexer.storage.settled import SettledFolders
 from indexer.storage.stamps import Stamps
 from indexer.text.printable import display_path
 
@@ -273,6 +274,19 @@ def disk_errors(folder: Path) -> Iterator[None]:
         raise IndexerError(f"the disk is full: {folder} cannot grow; what was committed before is kept") from error
 
 
+class _Scan:
+    """One walk through everything: what it began with, and what it finds."""
+
+    def __init__(self, catalogue: Catalogue, job: Job) -> None:
+        self.suspects = catalogue.suspects()
+        rules = b"%s %s" % (job.rules.identity(), job.reader.encode())
+        self.settled = SettledFolders(catalogue.connection, rules)
+        self.settled.doubtful.update(map(os.path.dirname, self.suspects))
+        self.crawl = Crawl(job.roots, job.rules, settled=self.settled)
+        self.skipped: list[Skipped] = []
+        """up to a bound"""
+
+
 Planning = Callable[[], ChangePlan | None]
 """what is to be done; None when it was stopped before that was known"""
 
@@ -300,39 +314,46 @@ class Updater:
         """
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
         meter.begin("scanning")
-        crawl, skipped = Crawl(self.job.roots, self.job.rules), list[Skipped]()
+        catalogue = self.job.catalogue
+        scan: _Scan | None = None
 
         def planned() -> ChangePlan | None:
-            nonlocal crawl
-            crawl = Crawl(self.job.roots, self.job.rules)
-            skipped.clear()
-            with plain_errors(self.job.catalogue.path):
-                return self._compared(crawl, skipped, meter, retry_failures=retry_failures)
+            nonlocal scan
+            with plain_errors(catalogue.path):
+                scan = _Scan(catalogue, self.job)
+                return self._compared(scan, meter, retry_failures=retry_failures)
 
         summary = self._apply(planned, meter, optimize=optimize)
-        if summary is None:
-            return UpdateSummary(stopped=True, generation=self.job.catalogue.generation)
+        if summary is None or scan is None:
+            return UpdateSummary(stopped=True, generation=catalogue.generation)
+        crawl = scan.crawl
         self.folders = crawl.folders
-        note_scan(self.job.catalogue, roots=crawl.roots, skipped=skipped, by_rule=crawl.by_rule)
-        note_update(self.job.catalogue, self.job.catalogue.suspects())
+        note_scan(
+            catalogue, roots=crawl.roots, skipped=scan.skipped, by_rule=crawl.by_rule,
+            settled=None if summary.stopped else scan.settled, listings=crawl.listings,
+        )  # fmt: skip
+        note_update(catalogue, scan.suspects)
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
-    def _compared(
-        self, crawl: Crawl, skipped: list[Skipped], meter: Meter, *, retry_failures: bool
-    ) -> ChangePlan | None:
-        """The plan of a whole scan; None when it was stopped. What it passes over is added to `skipped`, up to a bound.
+    def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> ChangePlan | None:
+        """The plan of a whole scan; None when it was stopped.
 
         Each file is compared as it is seen, and nothing is kept of one that is as it was.
         """
-        catalogue = self.job.catalogue
+        catalogue, crawl = self.job.catalogue, scan.crawl
         comparison = FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
         stamps, n_settled, n_seen = Stamps(catalogue, self.job.reader), 0, 0
         for item in crawl:
             if self.stop.is_set():
                 return None
             if isinstance(item, Skipped):
-                if len(skipped) < MAX_SKIPPED_ROWS:
-                    skipped.append(item)
+                if len(scan.skipped) < MAX_SKIPPED_ROWS:
+                    scan.skipped.append(item)
+                continue
+            if isinstance(item, Listing):
+                stamps.pass_over(item.folder, item.n_files)
+                n_settled, n_seen = n_settled + item.n_files, n_seen + item.n_files
+                meter.seen(n_seen)
                 continue
             n_seen += 1
             if n_seen % 100 == 0:
@@ -341,6 +362,7 @@ class Updater:
             if stamp is not None and is_settled(item, stamp):
                 n_settled += 1
             else:
+                scan.settled.doubtful.add(os.path.dirname(item.path))
                 comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
         comparison.plan.n_unchanged += n_settled
         return comparison.finish(catalogue.known_of(stamps.others()), unread=crawl.unread, empty=crawl.empty)

@@ -6,19 +6,34 @@ are recorded and never opened.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from indexer.documents import FileEntry, Skipped
-from indexer.extract.kinds import MAX_FILE_BYTES, document_type, extension, type_by_name
+from indexer.documents import FileEntry, Listing, Skipped
+from indexer.extract.kinds import (
+    KIND_OF_EXTENSION,
+    KIND_OF_NAME,
+    MAX_FILE_BYTES,
+    PASSED_OVER,
+    TYPE_BY_NAME,
+    TYPE_OF_KIND,
+    document_type,
+    extension,
+    type_by_name,
+)
 from indexer.extract.source import shown_size
 from indexer.extract.sources import is_mail_folder, not_named, source_of
-from indexer.files.ignore import IgnoreRules, Scope
+from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, IgnoreRules, Scope
+
+if TYPE_CHECKING:
+    from indexer.storage.settled import SettledFolders
 
 
 def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:
@@ -56,6 +71,15 @@ class CrawlRules:
     """names of `indexer.extract.sources` that are read"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
+
+    def identity(self) -> bytes:
+        """What tells these rules, and what the program knows of names, from others."""
+        ignore, sized = self.ignore, sorted(self.max_bytes.items())
+        chosen = (ignore.exclude, ignore.hidden, ignore.ignore_files, self.follow_symlinks, sized, self.archives)
+        others = (self.names, sorted(self.sources), sorted(self.never))
+        known = (GENERATED_FILES, GENERATED_ENDINGS, KIND_OF_EXTENSION, KIND_OF_NAME, TYPE_OF_KIND, TYPE_BY_NAME)
+        told = repr((chosen, others, known, sorted(PASSED_OVER)))
+        return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
 class Entry(Protocol):
@@ -118,9 +142,13 @@ def reason(error: OSError) -> str:
 class Crawl:
     """One walk; iterate it once. Roots may overlap: every folder is seen once, in its innermost root."""
 
-    def __init__(self, roots: Sequence[str], rules: CrawlRules) -> None:
+    def __init__(self, roots: Sequence[str], rules: CrawlRules, *, settled: SettledFolders | None = None) -> None:
+        """Of folders that are `settled` no file is given, but the folder's listing instead."""
         self.roots = normal_roots(roots)
         self.rules = rules
+        self._settled = settled
+        self.listings: list[Listing] = []
+        """of those folders that may be settled now: there is nothing in them that another listing would not show"""
         self.folders: list[str] = []
         """folders that were listed"""
         self.unread: list[str] = []
@@ -132,14 +160,14 @@ class Crawl:
         self._seen: dict[tuple[int, int], str] = {}
         self._links: list[Folder] = []
 
-    def __iter__(self) -> Iterator[FileEntry | Skipped]:
+    def __iter__(self) -> Iterator[FileEntry | Skipped | Listing]:
         """Every file of every root, and every path that was passed over (types are counted per folder)."""
         for root in sorted(self.roots, key=len, reverse=True):
             yield from self._noted(self._start(root))
         while self._links:  # linked folders come last, so that a real path wins over a link to it
             yield from self._noted(self._walk(self._links.pop(0)))
 
-    def below(self, path: str) -> Iterator[FileEntry | Skipped]:
+    def below(self, path: str) -> Iterator[FileEntry | Skipped | Listing]:
         """The same for `path` and what lies in it; nothing when it is gone or outside the roots."""
         found = self.locate(path)
         if isinstance(found, Folder):
@@ -174,13 +202,13 @@ class Crawl:
                 return Skipped(path, "unreadable", reason(error))
         return here
 
-    def _noted(self, found: Iterable[FileEntry | Skipped]) -> Iterator[FileEntry | Skipped]:
+    def _noted(self, found: Iterable[FileEntry | Skipped | Listing]) -> Iterator[FileEntry | Skipped | Listing]:
         for item in found:
             if isinstance(item, Skipped) and item.rule != "type":
                 self.by_rule[item.rule] += 1
             yield item
 
-    def _start(self, root: str) -> Iterator[FileEntry | Skipped]:
+    def _start(self, root: str) -> Iterator[FileEntry | Skipped | Listing]:
         found = self._open_root(root)
         if isinstance(found, Folder):
             yield from self._walk(found)
@@ -204,7 +232,7 @@ class Crawl:
             return self._file(PathEntry(root), status)
         return Skipped(root, "special", "not a regular file or a folder")
 
-    def _walk(self, top: Folder) -> Iterator[FileEntry | Skipped]:
+    def _walk(self, top: Folder) -> Iterator[FileEntry | Skipped | Listing]:
         """Everything below `top`, files in the order of their paths' bytes."""
         open_ones = [self._listed(top)]
         while open_ones:
@@ -216,7 +244,7 @@ class Crawl:
             else:
                 open_ones.pop()
 
-    def _listed(self, folder: Folder) -> Iterator[FileEntry | Folder | Skipped]:
+    def _listed(self, folder: Folder) -> Iterator[FileEntry | Folder | Skipped | Listing]:
         first = self._seen.get((folder.device, folder.inode))
         if first is not None and folder.inode:
             if first != folder.path and folder.path not in self.roots:
@@ -233,21 +261,60 @@ class Crawl:
         self.folders.append(folder.path)
         if not entries:
             self.empty[folder.path] = folder.device
-        yield from self._entries(folder, entries)
+        digest = b"" if self._settled is None else self._digest(folder, entries)
+        known = self._settled.find(folder.path) if self._settled is not None and digest else None
+        if known is not None and known.digest == digest:
+            yield known
+            yield from self._told(folder, known.skipped)
+            yield from self._entries(folder, [entry for entry in entries if entry.is_dir(follow_symlinks=False)])
+        else:
+            yield from self._entries(folder, entries, digest)
 
-    def _entries(self, folder: Folder, entries: Sequence[Entry]) -> Iterator[FileEntry | Folder | Skipped]:
-        types: Counter[str] = Counter()
+    def _digest(self, folder: Folder, entries: Sequence[os.DirEntry[str]]) -> bytes:
+        """What decides about the files among `entries`; b"" where something else may."""
+        numbers: list[int] = []
+        names: list[str] = []
+        try:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    names.append(entry.name)
+                    numbers += status.st_size, status.st_mtime_ns, status.st_ino & _INODE_BITS, status.st_ctime_ns
+                    if self.rules.follow_symlinks and stat.S_ISLNK(status.st_mode):
+                        return b""
+        except OSError:
+            return b""
+        patterns = [(one.folder, one.source, one.lines) for one in (*folder.scope.user, *folder.scope.files)]
+        listing = os.fsencode("\0".join((repr(patterns), *names))), array("q", numbers).tobytes()
+        assert self._settled is not None
+        return hashlib.blake2b(b"\0\0".join((self._settled.rules, *listing)), digest_size=16).digest()
+
+    def _entries(
+        self, folder: Folder, entries: Sequence[Entry], digest: bytes = b""
+    ) -> Iterator[FileEntry | Folder | Skipped]:
+        """What the rules say of `entries`; with a `digest` of them it becomes a listing of the folder."""
+        skipped: list[Skipped] = []
+        n_files = 0
         for entry in entries:
             try:
                 found = self._visit(folder, entry)
             except OSError as error:
-                found = Skipped(entry.path, "unreadable", reason(error))
+                found, digest = Skipped(entry.path, "unreadable", reason(error)), b""
+            n_files += isinstance(found, FileEntry)
             if isinstance(found, Folder) and self.rules.follow_symlinks and entry.is_symlink():
                 self._links.append(found)
-            elif isinstance(found, Skipped) and found.rule == "type":
-                types["." + extension(entry.name)] += 1
+            elif isinstance(found, Skipped) and not entry.is_dir(follow_symlinks=False):
+                skipped.append(found)
             else:
                 yield found
+        yield from self._told(folder, skipped)
+        if digest:
+            self.listings.append(Listing(folder.path, digest, n_files, tuple(skipped)))
+
+    def _told(self, folder: Folder, skipped: Sequence[Skipped]) -> Iterator[Skipped]:
+        """The files of a folder that are passed over, those of types that are not read in one line."""
+        types = Counter("." + extension(one.path) for one in skipped if one.rule == "type")
+        yield from (one for one in skipped if one.rule != "type")
         if types:
             self.by_rule["type"] += types.total()
             shown = ", ".join(f"{ending} ({n})" for ending, n in types.most_common(8))

@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from indexer.documents import FileEntry, Skipped
+from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import IndexDamaged, IndexerError
 from indexer.storage import threads
+from indexer.storage.settled import SettledFolders, unsettle, unsettle_all
 from indexer.storage.unwritable import connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
@@ -586,7 +587,9 @@ class CatalogueWriter:
         """Write `batch` and say that the catalogue now describes `generation` of the index."""
         path = self._catalogue.path
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
-            _delete_files(connection, [*batch.replaced, *(file.file_id for file in batch.files)])
+            file_ids = [*batch.replaced, *(file.file_id for file in batch.files)]
+            unsettle(connection, file_ids, (file.entry.path for file in batch.files))
+            _delete_files(connection, file_ids)
             now = time.time()
             connection.executemany(
                 "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -609,6 +612,7 @@ class CatalogueWriter:
             connection.execute("DELETE FROM lost")
             connection.executemany("INSERT INTO lost VALUES (?)", ((doc_id,) for doc_id in doc_ids))
             rows = connection.execute("SELECT DISTINCT file_id FROM documents JOIN lost USING (doc_id)").fetchall()
+            unsettle_all(connection)
             known = connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows)
             known.close()
             gone = [
@@ -633,9 +637,10 @@ def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
 
 
 def note_scan(
-    catalogue: Catalogue, *, roots: Sequence[str], skipped: Sequence[Skipped], by_rule: Mapping[str, int]
-) -> None:
-    """Keep what a whole scan passed over, if that changed, and when the scan was."""
+    catalogue: Catalogue, *, roots: Sequence[str], skipped: Sequence[Skipped], by_rule: Mapping[str, int],
+    settled: SettledFolders | None = None, listings: Sequence[Listing] = (),
+) -> None:  # fmt: skip
+    """Keep what a whole scan passed over, if that changed, when the scan was, and which of the `listings` settle."""
     shown = skipped[:MAX_SKIPPED_ROWS]
     rows = [(os.fsencode(one.path), one.rule, _storable(one.reason)) for one in shown]
     digest = hashlib.blake2b(repr((rows, sorted(by_rule.items()))).encode(), digest_size=16).digest()
@@ -644,6 +649,8 @@ def note_scan(
             connection.execute("DELETE FROM skipped")
             connection.executemany("INSERT INTO skipped VALUES (?, ?, ?)", rows)
             _set(connection, {"skipped": msgspec.msgpack.encode(dict(by_rule)), "skipped_hash": digest})
+        if settled is not None:
+            settled.note(listings)
         _set(connection, {"roots": msgspec.msgpack.encode([os.fsencode(root) for root in roots])})
         _set(connection, {"last_update": time.time()})
 

@@ -38,6 +38,8 @@ class Stamps:
         (last,) = catalogue.connection.execute("SELECT coalesce(max(file_id), 0) FROM files").fetchone()
         self._asked = bytearray(last + 1)
         """by file id"""
+        self._passed_over: dict[str, int] = {}
+        """files of folders of which nothing is asked"""
         self._from(b"")
 
     def _from(self, path: bytes) -> None:
@@ -65,14 +67,19 @@ class Stamps:
         self._asked[row[1]] = True
         return row
 
+    def pass_over(self, folder: str, n_files: int) -> None:
+        """The `n_files` that are known in `folder` itself count as asked for."""
+        self._passed_over[folder] = n_files
+
     def others(self) -> list[str]:
         """The files that were not asked for; nothing can be asked afterwards."""
         self._rows, self._row = iter(()), None
         execute = self._catalogue.connection.execute
         (n_files,) = execute("SELECT count(*) FROM files").fetchone()
-        if n_files == self._asked.count(True):
+        if n_files == self._asked.count(True) + sum(self._passed_over.values()):
             return []
-        return [os.fsdecode(path) for path, one in execute("SELECT path, file_id FROM files") if not self._was(one)]
+        left = (os.fsdecode(path) for path, one in execute("SELECT path, file_id FROM files") if not self._was(one))
+        return [path for path in left if os.path.dirname(path) not in self._passed_over]
 
     def _was(self, file_id: int) -> bool:
         return file_id < len(self._asked) and bool(self._asked[file_id])

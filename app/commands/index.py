@@ -47,8 +47,10 @@ def command(
     What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
     takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
     """
-    from app.commands.command import stop_on_interrupt
+    from app.commands.command import load_numpy, stop_on_interrupt
     from app.commands.progress import ProgressWriter, summarise
+
+    load_numpy()
     from app.indexing import make_vectors, update_index
     from indexer.extract.worker import give_way
 

@@ -52,6 +52,8 @@ class WorkerPool(Generic[Result]):
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._n_failed_starts = 0
+        self._has_results = False
+        """that fill this process: a copy of it would keep them for as long as it lives"""
 
     def run(
         self, entries: Iterable[FileEntry], stop: threading.Event | None = None
@@ -93,6 +95,7 @@ class WorkerPool(Generic[Result]):
         """End all workers now."""
         for worker in list(self._workers):
             self._discard(worker)
+        self._has_results = False
 
     def __enter__(self) -> WorkerPool[Result]:
         return self
@@ -105,7 +108,7 @@ class WorkerPool(Generic[Result]):
         while waiting:
             worker = min(self._workers, key=lambda one: len(one.ahead), default=None)
             if (worker is None or worker.ahead) and len(self._workers) < self._n_workers:
-                worker = Worker(self._order)
+                worker = Worker(self._order, from_copy=not self._has_results)
                 self._workers.append(worker)
             if worker is None or not worker.has_room():
                 return
@@ -132,6 +135,7 @@ class WorkerPool(Generic[Result]):
                 self._n_failed_starts = 0
                 continue
             outcome, is_last = message
+            self._has_results = True
             entry = worker.ahead.popleft()
             if is_last:
                 waiting.give_back(self._discard(worker))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import math
 import os
 import platform
@@ -84,12 +85,15 @@ class Order:
     """address space, or where that is not limited memory, that a file may add to that of the idle worker"""
 
 
-def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
+def work(order: Order, requests: Connection, results: Connection, lifeline: Connection, is_copy: bool) -> None:
     """Serve lists of paths from `requests` until None comes; the entry point of the process.
 
-    Sends whether the system limits its memory when it is ready, then (outcome, is_last) per file; after `is_last` the
-    process ends and takes nothing more from its list.
+    A process that `is_copy` of its parent lets go of what is the parent's. Sends whether the system limits its memory
+    when it is ready, then (outcome, is_last) per file; after `is_last` the process ends and takes nothing more from its
+    list.
     """
+    if is_copy:
+        _let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
     _become_quiet()
     return_freed_memory()
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
@@ -132,6 +136,28 @@ def _read(order: Order, path: str, began: float) -> tuple[Any, bool]:
 def needed_too_much(memory_mb: int) -> str:
     """The reason of a file that needs more memory than it may."""
     return f"needed more than {shown_size(memory_mb * 10**6)} of memory"
+
+
+def _let_go(kept: set[int]) -> None:
+    """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
+    all pipes. Its handlers of signals go, and so does all thought of collecting what it made."""
+    gc.freeze()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2 and descriptor not in kept:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(descriptor)
+
+
+def _may_be_copied() -> bool:
+    """Whether a copy of this process would be sound: on Linux, where it has one thread and nobody holds a lock."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
 
 
 def _become_quiet() -> None:
@@ -273,13 +299,15 @@ class Observation:
 class Worker:
     """The parent's side of one process."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Order, *, from_copy: bool = False) -> None:
+        """`from_copy`: as a copy of this process where that is sound, which loads nothing anew; else from nothing."""
         self._order = order
-        context = get_context("spawn")
+        from_copy = from_copy and _may_be_copied()
+        context = get_context("fork") if from_copy else get_context("spawn")
         requests, self.requests = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
         lifeline, self._lifeline = context.Pipe(duplex=False)
-        self._process = context.Process(target=work, args=(order, requests, results, lifeline), daemon=True)
+        self._process = context.Process(target=work, args=(order, requests, results, lifeline, from_copy), daemon=True)
         with _interrupts_held(), _without_main():
             self._process.start()
         for end in (requests, results, lifeline):

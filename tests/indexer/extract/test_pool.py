@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -70,6 +71,12 @@ def read_once_there(path, limits):
 
 def pid(path, limits):
     return os.getpid()
+
+def opened(path, limits):
+    import signal
+    here = "/proc/self/fd/"
+    names = [os.readlink(here + number) for number in os.listdir(here) if os.path.lexists(here + number)]
+    return names, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, len(sys.modules)
 """
 
 
@@ -314,3 +321,37 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no worker is a copy")
+def test_a_copy_lets_go_of_what_is_its_parents(readers, tmp_path):
+    """A worker that is a copy of a process of one thread has none of its files, locks and handlers, and its modules."""
+    program = tmp_path / "parent.py"
+    program.write_text(
+        textwrap.dedent(f"""
+        import json, signal, sys
+        import pool_readers, wave
+        from pathlib import Path
+        from indexer.documents import FileEntry
+        from indexer.extract.pool import WorkerPool
+        from indexer.storage.file_lock import FileLock
+
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        lock = FileLock(Path({str(tmp_path)!r}) / "a.lock")
+        assert lock.take()
+        with WorkerPool(pool_readers.opened, n_workers=2, seconds=1000, memory_mb=200) as pool:
+            found = [outcome for _, outcome in pool.run([FileEntry(str(i), 1, 0, 0, 0) for i in range(40)])]
+            pids = {{worker._process.pid for worker in pool._workers}}
+        print(json.dumps([found, len(pids), len(sys.modules)]))
+        """)
+    )
+    repo = Path(__file__).resolve().parents[3]
+    environment = {**os.environ, "PYTHONPATH": f"{repo}:{tmp_path}"}
+    done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
+    found, n_workers, n_modules = json.loads(done.stdout)
+    assert n_workers == 2
+    for names, is_default, n_own in found:
+        assert not any(name.endswith("a.lock") for name in names)
+        assert sum(name.startswith("pipe:") for name in names) == 3  # requests, results and the lifeline
+        assert is_default
+        assert n_own >= n_modules

@@ -103,7 +103,7 @@ def _join(
     noise = method.joining.noise if here.purpose == "learn" else None
     joining = msgspec.structs.replace(policy.joining, noise=noise)
     state = remembered.alarm(connection)
-    if joining.guard and noise is not None:
+    if joining.guard and here.purpose == "learn":
         state = replace(state, sums=remembered.sums(connection, vault, found.devices, method.n_sent))
     if here.purpose == "forget":
         found = forgetting.calibrate(connection, here, found, start.theta)

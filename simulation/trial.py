@@ -15,6 +15,7 @@ from foltr.arrays import FloatVector
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
+from foltr.federated.verdict import GuardState, RunningSums
 from foltr.ranking.rankers import Ranker
 from simulation.acceptance import AcceptingRounds
 from simulation.aliased import aliased_round
@@ -138,6 +139,8 @@ class Trial:
         model = method.initial(streams.model)
         population = self._with_memory(model.theta)
         if isinstance(method, FPDGD) and method.guard:
+            account = RunningSums.none(population.n_clients, method.n_sent)
+            model = replace(model, guard=GuardState(sums=account))
             population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
         play = self._play(method)
         tally, seconds, done, at_once, told = Tally(), 0.0, 0, 1, time.monotonic()

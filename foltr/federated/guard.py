@@ -17,13 +17,21 @@ numbers: n_params, or for the first three as many as the updates seem to have, f
 From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
 `calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
 
+Where an account of the members is kept, a sixth number is of all their rounds (foltr.federated.drift):
+
+    drift      ln of the distance to the majority of what they sent in sum       far higher: wants something else
+
+Who drifts is left out, and the others are judged and joined without it. No update counts for more than REACH median
+lengths, in peace too: what is left is found out in time, because nobody can move the ranker beyond recall before.
+
 While it is alert, updates that are nearly copies of one another count once, as their mean, and a robust rule joins what
 is left. All of them would be more than m withstands where more collude than are assumed, and those who send one update
 close to the mean (Little Is Enough) gain by it: they are among everybody's nearest, so that mixing gives them a larger
 share than they have, and trimming takes honest extremes away instead.
 
-What it cannot see: attackers who differ among themselves and shift little (Little Is Enough with z below about
-6 / sqrt(n_params), or many of them, who widen the spread that is allowed); a slow drift over many rounds; a majority.
+What it cannot see: attackers whose sums are no farther from the majority's than `drift_floor` allows, which is less
+in a round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
+something else than all others is an attacker to it.
 """
 
 from __future__ import annotations
@@ -45,10 +53,13 @@ from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import check_rows, middle_of, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
-from foltr.federated.verdict import GuardState, GuardVerdict, Suspicion
+from foltr.federated.drift import added, from_majority
+from foltr.federated.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
 
 DEVIATIONS = 6.0
 """standard deviations that a device may differ by"""
+REACH = 3.0
+"""median lengths that an update counts for at most: as far as lengths may differ without an alarm"""
 NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
 CHI_SQUARE_MEDIAN = 0.4549
@@ -88,9 +99,18 @@ def join_guarded(
     u = check_rows(updates)
     state, verdict, evidence = _judged(guard, state, u)
     if not verdict.alert:
-        return guard.peace.combine(u, weights), state, verdict
-    copied = evidence[list(_REASONS).index("closeness")] >= 1
-    return join_robustly(copies_once(u, copied), guard.n_malicious), state, verdict
+        return guard.peace.combine(within_reach(u), weights), state, verdict
+    kept = evidence[_DRIFT] < 1
+    copied = evidence[list(_REASONS).index("closeness"), kept] >= 1
+    return join_robustly(copies_once(within_reach(u[kept]), copied), guard.n_malicious), state, verdict
+
+
+def within_reach(updates: FloatMatrix) -> FloatMatrix:
+    """The updates, none of them longer than REACH times the median length of those that are not 0."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates))
+    if not lengths.any():
+        return updates
+    return updates * clip_factors(lengths, REACH * float(middle_of(lengths[lengths > 0])))[:, None]
 
 
 def join_robustly(rows: FloatMatrix, n_malicious: int) -> FloatVector:
@@ -132,24 +152,30 @@ def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[Guar
 
 def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict, FloatMatrix]:
     """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
-    require("the guard", len(u), at_least=least_updates(guard.n_malicious), n_malicious=guard.n_malicious)
-    evidence = _evidence(u, guard.n_malicious)
+    m = guard.n_malicious
+    require("the guard", len(u), at_least=least_updates(m), n_malicious=m)
+    evidence, sums = np.zeros((len(_REASONS), len(u))), state.sums and added(state.sums, u)
+    if sums:
+        evidence[_DRIFT] = _drift(sums, m)
+    kept = evidence[_DRIFT] < 1
+    evidence[:_DRIFT, kept] = _evidence(u[kept], m)
     worst = float(evidence.max())
     suspicions = _suspicions(evidence) if worst >= 1 else ()
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
-    verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard))
-    return replace(state, alert=alert, calm=calm), verdict, evidence
+    out = tuple(np.flatnonzero(~kept).tolist())
+    verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard), left_out=out)
+    return replace(state, alert=alert, calm=calm, sums=sums), verdict, evidence
 
 
 def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
-    """The evidence `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
-    return dict(zip(_REASONS, _evidence(updates, n_malicious), strict=True))
+    """The evidence of one round `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
+    return dict(zip(list(_REASONS)[:_DRIFT], _evidence(updates, n_malicious), strict=True))
 
 
 def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
-    """The evidence `[n_reasons, n_clients]`, reasons in the order of `_REASONS`."""
-    evidence, moved = np.zeros((len(_REASONS), len(updates))), updates.any(axis=1)
+    """The evidence of one round `[n_reasons, n_clients]`, reasons in the order of `_REASONS`, but drift."""
+    evidence, moved = np.zeros((_DRIFT, len(updates))), updates.any(axis=1)
     if np.count_nonzero(moved) < least_updates(n_malicious):
         return evidence
     u = updates[moved]
@@ -174,6 +200,22 @@ def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
     evidence[:4, moved] = np.maximum(excess[:4], 0.0)
     evidence[4, moved] = np.abs(excess[4:]).max(axis=0)
     return evidence
+
+
+def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
+    """The evidence of drift `[n_clients]`; who has never said anything is above suspicion."""
+    evidence, heard = np.zeros(len(sums.sent)), sums.n_rounds > 0
+    if np.count_nonzero(heard) < least_updates(n_malicious):
+        return evidence
+    scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
+    distances = np.log(np.maximum(scores, TINY)) / 2
+    evidence[heard] = _excess(distances[:, None], np.array([drift_floor(sums.sent.shape[1])]))[:, 0]
+    return np.maximum(evidence, 0.0)
+
+
+def drift_floor(n_params: int) -> float:
+    """ln of how many times as far from the majority as the median member one may be."""
+    return max(math.log(REACH), DEVIATIONS / math.sqrt(n_params))
 
 
 def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
@@ -235,7 +277,9 @@ _REASONS = {
     "loneliness": "its update has no near neighbours",
     "closeness": "its update is nearly the copy of another",
     "slant": "its update leans to one side in most parameters",
+    "drift": "its updates add up to something else than the others'",
 }
+_DRIFT = list(_REASONS).index("drift")
 
 
 def _suspicions(evidence: FloatMatrix) -> tuple[Suspicion, ...]:

@@ -16,9 +16,9 @@ class RunningSums:
     n_rounds: IntVector
     """[n_clients] T, how many"""
     sent: FloatMatrix
-    """[n_clients, d] the sum of its updates"""
+    """[n_clients, d] the sum of its updates, as foltr.federated.drift takes them where the noise is not known"""
     counted: FloatMatrix
-    """[n_clients, d] the part of it that the ranker was moved by"""
+    """[n_clients, d] the part of it that the ranker was moved by, where the noise is known"""
 
     @classmethod
     def none(cls, n_clients: int, d: int) -> RunningSums:
@@ -36,7 +36,7 @@ class GuardState:
     n_judged: int = 0
     """rounds judged where the noise is known"""
     sums: RunningSums | None = None
-    """of the members, where the noise is known; None: of nobody yet"""
+    """of the members; None: of nobody yet where the noise is known, and else that no account of them is kept"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def _between(method: FPDGD, model: Model, population: Population) -> Between | N
     noise = noise_of(method.privacy, places)
     attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
     rule = rule_of(method.joining, shares(counts, len(counts)))
-    watch = watch_of(method.joining, model.guard, population.n_clients, population.n_malicious, method.n_sent)
+    watch = watch_of(method.joining, model.guard, population.n_clients, population.n_malicious, places)
     if noise is None or attack is None or rule is None or (method.guard and watch is None):
         return None
     return Between(noise, attack if attack.n_malicious else None, watch, rule)
@@ -112,7 +112,7 @@ def _whole_rounds(
         population.personal[:] = _as_sent(method.ranker, ended)
     after = replace(model, theta=_as_sent(method.ranker, theta[None])[0], round=model.round + done)
     if between.watch is not None:
-        after = replace(after, guard=remembered(between.watch, model.guard))
+        after = replace(after, guard=remembered(between.watch, model.guard, _places(method)))
         if population.sightings is not None:
             population.sightings.count(*between.watch.seen.tolist())
     n_pages = int(population.local.sum())

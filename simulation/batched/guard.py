@@ -19,12 +19,14 @@ from foltr.federated.guard import (
     LEAST_DIMENSION,
     NEAR_BY_CHANCE,
     NORMAL,
+    REACH,
     TINY,
     Guard,
+    drift_floor,
     least_updates,
 )
 from foltr.federated.joining import Joining, malicious
-from foltr.federated.verdict import GuardState
+from foltr.federated.verdict import GuardState, RunningSums
 from simulation.batched.kernel import IN_ANY_ORDER, kernel
 from simulation.batched.rules import (
     MOST_ROWS,
@@ -36,8 +38,8 @@ from simulation.batched.rules import (
     usable,
 )
 
-LENGTH, DIRECTION, LONELINESS, CLOSENESS, SLANT, TURNED = range(6)
-"""of the numbers that describe an update; the last two are one reason"""
+LENGTH, DIRECTION, LONELINESS, CLOSENESS, SLANT, TURNED, DRIFT = range(7)
+"""of the numbers that describe a client; SLANT and TURNED are one reason"""
 ALERT, CALM = range(2)
 ROUNDS, ALERTS, SUSPECTED_MALICIOUS, SUSPECTED_HONEST = range(4)
 
@@ -55,8 +57,13 @@ class Watch(NamedTuple):
     """[2] at ALERT and CALM, from round to round"""
     seen: Int64Vector
     """[4] counts at ROUNDS to SUSPECTED_HONEST"""
+    n_rounds: Int64Vector
+    """[n_clients] in which each had something to say, where an account is kept"""
+    sums: FloatMatrix
+    """[n_clients, n_sent] the account of foltr.federated.drift; [0, n_sent] where none is kept"""
+    drift_floor: float
     evidence: FloatMatrix
-    """[6, n_clients] of the round"""
+    """[7, n_clients] of the round"""
     clients: Int64Vector
     """[n_clients] those whose updates are not 0, then those whose updates are copies"""
     labels: Int64Vector
@@ -74,28 +81,34 @@ class Watch(NamedTuple):
     """room for the numbers of which a median is wanted: of parameters, clients or pairs of clients"""
 
 
-def watch_of(joining: Joining, state: GuardState, n_clients: int, n_malicious: int, n_sent: int) -> Watch | None:
+def watch_of(
+    joining: Joining, state: GuardState, n_clients: int, n_malicious: int, places: Int64Vector
+) -> Watch | None:
     """The compiled guard with what it remembers; None where foltr's own is needed, or none judges.
 
-    `n_malicious` are the last of the clients, in truth.
+    `n_malicious` are the last of the clients, in truth; `places` `[n_sent]` the columns of what is sent.
     """
-    m = malicious(joining, n_clients)
+    m, account, n_sent = malicious(joining, n_clients), state.sums, len(places)
+    if account is not None and account.sent.shape != (n_clients, n_sent):
+        return None
     if not joining.guard or joining.noise is not None or m < 1 or not least_updates(m) <= n_clients <= MOST_ROWS:
         return None
-    guard = Guard(n_malicious=m)
+    guard, known = Guard(n_malicious=m), account or RunningSums.none(0, n_sent)
     square, n_line = (n_clients, n_clients), max(n_sent, n_clients * n_clients)
     return Watch(
         m, guard.calm_rounds, guard.calm_below, n_clients - n_malicious,
-        np.array([state.alert, state.calm]), np.zeros(4, dtype=np.int64), np.zeros((6, n_clients)),
+        np.array([state.alert, state.calm]), np.zeros(4, dtype=np.int64), known.n_rounds.astype(np.int64),
+        np.ascontiguousarray(known.sent[:, np.argsort(places)]), drift_floor(n_sent), np.zeros((7, n_clients)),
         np.zeros(n_clients, dtype=np.int64), np.zeros(n_clients, dtype=np.int64),
         np.zeros((n_clients, n_sent)), np.zeros((n_clients, n_sent)), np.zeros(n_sent), np.zeros(n_clients),
         np.zeros(square), np.zeros(n_line),
     )  # fmt: skip
 
 
-def remembered(watch: Watch, before: GuardState) -> GuardState:
+def remembered(watch: Watch, before: GuardState, places: Int64Vector) -> GuardState:
     """What foltr's guard would remember now."""
-    return replace(before, alert=bool(watch.memory[ALERT]), calm=int(watch.memory[CALM]))
+    sums = before.sums and RunningSums(watch.n_rounds.astype(np.intp), watch.sums[:, places], before.sums.counted)
+    return replace(before, alert=bool(watch.memory[ALERT]), calm=int(watch.memory[CALM]), sums=sums)
 
 
 @kernel()
@@ -105,6 +118,7 @@ def join_watched(watch, rule, theta, thetas):  # type: ignore[no-untyped-def]
         return False
     subtract(thetas, theta)
     judge(watch, thetas, len(theta))
+    _within_reach(watch, thetas, len(theta))
     if watch.memory[ALERT] != 0:
         add_robustly(watch, theta, thetas)
     else:
@@ -138,6 +152,9 @@ def weigh(watch, updates, n_sent):  # type: ignore[no-untyped-def]
     """The evidence against each client; none against those whose update is 0, or where too few others are left."""
     m, evidence = watch.n_malicious, watch.evidence
     evidence[:] = 0.0
+    if len(watch.sums):
+        _remember(watch, updates, n_sent)
+        _drift(watch, n_sent)
     n = _moved(watch, updates, n_sent)
     if n < 2 * m + 3:
         return
@@ -170,7 +187,7 @@ def weigh(watch, updates, n_sent):  # type: ignore[no-untyped-def]
 
 @kernel()
 def _moved(watch, updates, n_sent):  # type: ignore[no-untyped-def]
-    """Copy the updates that are not 0 to `watch.rows`, with their lengths and clients; how many."""
+    """Copy the updates that are not 0, of who does not drift, to `watch.rows`, with lengths and clients; how many."""
     n = 0
     for client in range(len(updates)):
         square, some = 0.0, False
@@ -179,8 +196,59 @@ def _moved(watch, updates, n_sent):  # type: ignore[no-untyped-def]
             square += updates[client, f] * updates[client, f]
             some |= updates[client, f] != 0.0
         watch.lengths[n], watch.clients[n] = math.sqrt(square), client
-        n += some
+        n += some and watch.evidence[DRIFT, client] < 1.0
     return n
+
+
+@kernel(fastmath=IN_ANY_ORDER)
+def _remember(watch, updates, n_sent):  # type: ignore[no-untyped-def]
+    """foltr.federated.drift.added, to the account."""
+    n = _moved(watch, updates, n_sent)
+    if n == 0:
+        return
+    radius = _middle(watch, watch.lengths[:n], n)
+    for i in range(n):
+        for f in range(n_sent):
+            watch.rows[i, f] *= radius / max(watch.lengths[i], radius)
+    _columns_middle(watch, watch.rows[:n], n_sent)
+    for i in range(n):
+        client = watch.clients[i]
+        watch.n_rounds[client] += 1
+        for f in range(n_sent):
+            watch.sums[client, f] += watch.rows[i, f] - watch.middle[f]
+
+
+@kernel(fastmath=IN_ANY_ORDER)
+def _drift(watch, n_sent):  # type: ignore[no-untyped-def]
+    """The evidence of the account, by foltr.federated.drift.from_majority."""
+    n, rows, between = 0, watch.rows, watch.between
+    for client in range(len(watch.sums)):
+        if watch.n_rounds[client] > 0:
+            watch.clients[n] = client
+            for f in range(n_sent):
+                rows[n, f] = watch.sums[client, f] / watch.n_rounds[client]
+            n += 1
+    if n < 2 * watch.n_malicious + 3:
+        return
+    squared_distances(rows[:n], n_sent, between)
+    for i in range(n):
+        for j in range(n):
+            between[i, j] /= 1.0 / watch.n_rounds[watch.clients[i]] + 1.0 / watch.n_rounds[watch.clients[j]]
+    for i in range(n):
+        score = nearest_sum(between, i, n, n // 2)
+        watch.evidence[DRIFT, watch.clients[i]] = math.log(max(score, TINY)) / 2.0
+    _exceed(watch, DRIFT, n, watch.drift_floor)
+
+
+@kernel(fastmath=IN_ANY_ORDER)
+def _within_reach(watch, updates, n_sent):  # type: ignore[no-untyped-def]
+    """Updates of who does not drift shortened as by foltr.federated.guard.within_reach."""
+    n = _moved(watch, updates, n_sent)
+    radius = REACH * _middle(watch, watch.lengths[:n], n) if n else 0.0
+    for i in range(n):
+        if watch.lengths[i] > radius:
+            for f in range(n_sent):
+                updates[watch.clients[i], f] *= radius / watch.lengths[i]
 
 
 @kernel()
@@ -309,7 +377,7 @@ def _exceed(watch, reason, n, floor):  # type: ignore[no-untyped-def]
     allowed = max(floor, DEVIATIONS * NORMAL * _middle(watch, values, n))
     for i in range(n):
         excess = (evidence[watch.clients[i]] - middle) / allowed
-        evidence[watch.clients[i]] = abs(excess) if reason >= SLANT else max(excess, 0.0)
+        evidence[watch.clients[i]] = abs(excess) if SLANT <= reason <= TURNED else max(excess, 0.0)
 
 
 @kernel()
@@ -346,7 +414,7 @@ def _copies_once(watch, updates, n_sent):  # type: ignore[no-untyped-def]
         if watch.evidence[CLOSENESS, client] >= 1.0:
             watch.clients[n_copies] = client
             n_copies += 1
-        else:
+        elif watch.evidence[DRIFT, client] < 1.0:
             for f in range(n_sent):
                 rows[n, f] = updates[client, f]
             n += 1

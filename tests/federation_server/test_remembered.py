@@ -18,9 +18,10 @@ from federation_server.tables import guarded
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
+from foltr.federated.verdict import GuardState, RunningSums
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
-from tests.federation_server.groups import NOW, SCHEDULE, START, VAULT, device, make_group, send
+from tests.federation_server.groups import NOW, OPEN, SCHEDULE, START, VAULT, device, make_group, send
 
 SETTINGS: dict[str, Any] = {
     "privacy": {"mechanism": "gaussian", "clip": 0.1, "noise_multiplier": 4.0},
@@ -121,3 +122,27 @@ def test_silence_is_not_calm(engine: Engine, rows: list[np.ndarray]) -> None:
     assert closed.chance == pytest.approx(1 / 6**0.5)
     with reading(engine) as connection:
         assert connection.execute(select(guarded)).all() == []
+
+
+def test_without_noise_the_account_is_that_of_the_laboratory(engine: Engine) -> None:
+    """A member who is a little off in each of ten rounds is left out by both in the same, with theta to the bit."""
+    make_group(engine, settings=OPEN, n_members=N_MEMBERS)
+    rng, lab = np.random.default_rng(4), FPDGD(Linear(3), guard=True, largest_weight=50)
+    model = Model(START, guard=GuardState(sums=RunningSums.none(N_MEMBERS, 3)))
+    out = []
+    for _ in range(10):
+        updates = [1.0, 0.0, 0.0] + 0.01 * rng.normal(size=(N_MEMBERS, 3))
+        updates[-1, 1] += 0.3
+        sent = model.theta + updates
+        closed = served(engine, updates)
+        model = lab.aggregate(model, [FPDGDMessage(theta, 1) for theta in sent])
+        with reading(engine) as connection:
+            assert group.newest(connection).model.theta.tolist() == model.theta.tolist()
+            known = remembered.sums(connection, VAULT, [device(n) for n in in_order()], 3)
+            found = read_received(connection, VAULT, group.method_of(group.terms(connection)), 1, closed.round)
+        assert model.guard.sums is not None
+        assert known.sent.tolist() == model.guard.sums.sent.tolist()
+        assert closed.verdict == ("alert" if model.guard.alert else "calm")
+        out.append([number for number, count in enumerate(found.n_interactions.tolist()) if not count])
+    assert out[0] == []
+    assert out[-3:] == [[N_MEMBERS - 1]] * 3

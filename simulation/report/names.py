@@ -44,6 +44,9 @@ UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share", "auc_prove
 CONDITIONS = ("data", "users")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
 
+ATTACKED = ("federation.attack", "federation.malicious")
+"""how the keys begin that say who attacks, and in which way"""
+
 RANKER_KEYS = ("ranker", "client")
 """what is tried where two owners merge their rankers: everything else, the method too, is a condition"""
 
@@ -95,6 +98,17 @@ def condition_keys(settings: Iterable[Settings]) -> list[str]:
     if RANKER_KEYS[0] in keys:
         return [key for key in keys if key not in RANKER_KEYS]
     return [key for key in keys if key.partition(".")[0] in CONDITIONS]
+
+
+def comparison_keys(settings: Iterable[Settings]) -> list[str]:
+    """The swept keys within whose values methods are compared: conditions, and who attacks in which way.
+
+    What a defence is worth is told against others under the same attack: that more attackers do more harm is no finding
+    about it, and each test takes something from all.
+    """
+    found = list(settings)
+    attacked = (key for combination in found for key, _ in combination if key.startswith(ATTACKED))
+    return list(dict.fromkeys([*condition_keys(found), *attacked]))
 
 
 def group_by(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings, list[Settings]]:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from simulation.preset import ExpectedValue
 from simulation.report.against_retraining import AgainstRetraining, against_retraining
-from simulation.report.names import TITLES, UNRANKED, condition_keys, group_by
+from simulation.report.names import TITLES, UNRANKED, comparison_keys, group_by
 from simulation.report.paper_numbers import PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare
 from simulation.report.statistics import (
@@ -82,12 +82,12 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (the swept keys of [data] and [users]) are compared with each
-    other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They are means of the
-    study's `folds`; () are those of the rows.
+    Combinations of settings under the same conditions (the swept keys of [data] and [users], attack and attackers) are
+    compared with each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
+    are means of the study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(settings_of, rows)))
-    groups = group_by(combinations, condition_keys(combinations))
+    groups = group_by(combinations, comparison_keys(combinations))
     wanted = tuple(expected)
     metrics = _metrics(rows, [number.metric for number in wanted])
     values = {metric: values_at(rows, metric) for metric in metrics}

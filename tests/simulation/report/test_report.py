@@ -39,6 +39,23 @@ def test_marks_are_given_under_the_same_conditions_only() -> None:
     assert [c.first[0] == c.second[0] for c in comparisons] == [True, True]
 
 
+def test_defences_are_compared_under_the_same_attack_alone() -> None:
+    """Two rules against one and three attackers: two comparisons, not six."""
+    swept = [
+        (("federation.malicious", m), ("federation.attack.attack", "lie"), ("method", rule))
+        for m in (1, 3)
+        for rule in ("mean", "median")
+    ]
+    values = [[0.7, 0.7], [0.69, 0.69], [0.4, 0.4], [0.39, 0.39]]
+    rows = [
+        msgspec.structs.replace(row, settings=dict(settings))
+        for settings, of_folds in zip(swept, values, strict=True)
+        for row in rows_of(PERFECT, 0.1, [of_folds] * 2)
+    ]
+    found = [(c.first[0], c.second[0]) for c in make_report(rows).comparisons["offline_ndcg"]]
+    assert found == [(("federation.malicious", m),) * 2 for m in (1, 3)]
+
+
 def test_a_baseline_that_is_run_once_meets_every_seed_of_the_others() -> None:
     """What nothing is drawn for is the same with every seed: it is paired with all of them, and counted once."""
     once = [msgspec.structs.replace(row, fixed=True) for row in rows_of(PERFECT, 0.01, [[0.5], [0.4]], queries=4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 import zlib
@@ -56,8 +57,9 @@ def test_hostile_and_broken_pictures_are_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text("no picture")
     with (tmp_path / "heavy.png").open("wb") as file:
         file.truncate(MOST_BYTES + 1)
+    os.mkfifo(tmp_path / "pipe.png")  # the file was replaced after it was found
     reasons = {}
-    for name in ("bomb.png", "large.png", "map.png", "half.png", "words.png", "words.pdf", "heavy.png", "gone", "."):
+    for name in "bomb.png large.png map.png half.png words.png words.pdf heavy.png gone . pipe.png".split():
         with pytest.raises(ExtractionError) as caught:
             _drawn(tmp_path / name)
         reasons[name] = str(caught.value)
@@ -65,6 +67,8 @@ def test_hostile_and_broken_pictures_are_refused(tmp_path: Path) -> None:
     assert reasons["map.png"] == "it has 8000 x 8000 points"
     assert reasons["heavy.png"] == "it has more than 60 MB"
     assert reasons["gone"] == "No such file or directory"
+    assert reasons["words.png"] == "damaged, or no picture of a kind that is shown"
+    assert reasons["."] == reasons["pipe.png"] == "it is no file"
 
 
 def test_pages_of_a_pdf(tmp_path: Path) -> None:

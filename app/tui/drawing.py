@@ -55,7 +55,7 @@ def draw(address: str, limits: Limits) -> Drawing:
 
 def _picture(path: str, box: tuple[int, int]) -> Drawing:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise ExtractionError("unsupported", HOW) from None
     try:
@@ -66,7 +66,7 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
             image.draft("RGB", square)
             image.thumbnail(square)
             small = ImageOps.exif_transpose(image).convert("RGBA")
-    except Image.UnidentifiedImageError as error:  # whose own words name the whole path
+    except UnidentifiedImageError as error:  # whose own words name the whole path
         raise ExtractionError("malformed", "damaged, or no picture of a kind that is shown") from error
     except Image.DecompressionBombError as error:
         raise ExtractionError("too-large", "it has too many points") from error

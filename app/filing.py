@@ -7,6 +7,7 @@ complete.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -34,13 +35,17 @@ class FilingError(Exception):
 
 
 def folder_of(text: str) -> str:
-    """The folder that a user typed, absolute; raises FilingError where there is none that can be written to."""
+    """The folder that a user typed, absolute; it may be a new one in a folder that is there.
+
+    Raises FilingError where there is none that can be written to, or made.
+    """
     path = Path(text.strip()).expanduser()
     if not text.strip():
         raise FilingError("wanted the path of a folder, got nothing")
-    if not path.is_dir():
+    is_new = not os.path.lexists(path) and path.parent.is_dir()
+    if not path.is_dir() and not is_new:
         raise FilingError(f"wanted a folder, and there is none: {display_path(str(path))}")
-    if not os.access(path, os.W_OK | os.X_OK):
+    if not os.access(path.parent if is_new else path, os.W_OK | os.X_OK):
         raise FilingError(f"wanted a folder that can be written to, got {display_path(str(path))}")
     return str(path.absolute())
 
@@ -58,13 +63,20 @@ def taken(paths: Sequence[str], folder: str) -> list[str]:
 
 
 def copy_to(paths: Sequence[str], folder: str) -> list[Filed]:
-    """Copy files with their times and permissions."""
+    """Copy files with their times and permissions; a folder that is not there is made."""
+    _make(folder)
     return [_put(path, folder, _copy) for path in paths]
 
 
 def move_to(paths: Sequence[str], folder: str) -> list[Filed]:
-    """Move files, across devices by a copy."""
+    """Move files, across devices by a copy; a folder that is not there is made."""
+    _make(folder)
     return [_put(path, folder, _move) for path in paths]
+
+
+def _make(folder: str) -> None:
+    with contextlib.suppress(OSError):  # where it cannot be made, each file says so
+        os.mkdir(folder)
 
 
 def trash(paths: Sequence[str]) -> list[Filed]:

@@ -98,7 +98,7 @@ class Recognising:
         outcome = next(self._outcomes, None)
         if outcome is not None:
             self._keep(outcome[1])
-            self._report("recognising", n_done=self.n_done, n_total=self.n_total, current=display_path(outcome[0].path))
+            self._report_file(outcome[0].path)
         return True
 
     def suspend(self) -> None:
@@ -123,6 +123,7 @@ class Recognising:
         self._now = self._waiting.pop()
         self._seen.add(self._now.digest)
         self._outcomes = self._pool.ticks([FileEntry(self._now.path, 0, 0, 0, 0)])
+        self._report_file(self._now.path)
         return True
 
     def _look(self) -> None:
@@ -169,6 +170,9 @@ class Recognising:
         if self._new:
             read_anew(self._catalogue, self._new)
             self._new = []
+
+    def _report_file(self, path: str) -> None:
+        self._report("recognising", n_done=self.n_done, n_total=self.n_total, current=display_path(path))
 
     def _report(self, phase: Phase, **values: object) -> None:
         report = Progress(phase=phase, generation=self._catalogue.generation)

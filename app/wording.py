@@ -58,6 +58,11 @@ def iso_minute(seconds: float) -> str:
         return ""
 
 
+def minute_of(moment: str) -> str:
+    """2026-05-01T10:00:00, as properties say it, as 2026-05-01 10:00."""
+    return moment.replace("T", " ")[:16]
+
+
 def size(n_bytes: int) -> str:
     """812 bytes, 4 KB, 1.5 MB; decimal units."""
     if n_bytes < 1000:

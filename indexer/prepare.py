@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
+from indexer.errors import ExtractionError
 from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
 from indexer.extract.recognised import with_recognised
@@ -83,6 +84,8 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
     """Read, extract, analyse and compress one file; raises ExtractionError."""
     began = time.process_time()
     digest = fingerprint(path)
+    if not digest and os.path.exists(path) and not os.path.isfile(path):
+        raise ExtractionError("unreadable", "it is no file any more")  # a pipe would be waited for
     extraction = extract_file(path, limits)
     # A reader may have used up its time; the words of what it read get almost as much again.
     limits = msgspec.structs.replace(limits, cpu_ends=limits.cpu_ends + ANALYSIS_SHARE * (limits.cpu_ends - began))

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from app.search.results import Hit
-from app.wording import iso_minute
+from app.wording import iso_minute, minute_of
+from indexer.properties import DATE_FIELDS
 
 if TYPE_CHECKING:
     from indexer.storage.catalogue import DocumentRow
@@ -21,6 +22,7 @@ def head_of(hit: Hit | DocumentRow) -> Iterator[tuple[str, str]]:
     """(label, value) pairs, several values of one name in one line."""
     known: dict[str, str] = {}
     for name, value in hit.properties:
+        value = minute_of(value) if name in DATE_FIELDS else value
         if name not in _UNSAID:
             known[name] = f"{known[name]}, {value}" if name in known else value
     if hit.type == "mail":
@@ -30,9 +32,9 @@ def head_of(hit: Hit | DocumentRow) -> Iterator[tuple[str, str]]:
         yield "Subject", hit.title
         yield from ((label, known.pop(name)) for name, label in _BEHIND if name in known)
     elif hit.author:
-        yield "author", hit.author
+        yield "Author", hit.author
         known.pop("author", None)
-    yield from known.items()
+    yield from ((name[:1].upper() + name[1:], value) for name, value in known.items())
 
 
 def headed(hit: Hit | DocumentRow, text: str) -> str:

@@ -254,8 +254,10 @@ class FolderNames:
         """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
         `numbers` [n]; at most MAX_FOLDERS.
 
-        Without it: the roots themselves where there are several, else the folders one step below the only one.
+        Without it: the roots themselves where there are several, else the folders one step below the only one; a root
+        within another is no root of its own.
         """
+        roots = tuple(one for one in roots if _base_of(one, [other for other in roots if other != one]) is None)
         names, steps = self._steps_from(within, roots)
         counts = np.bincount(numbers + 1, minlength=1)[1:]
         held = counts.nonzero()[0]
@@ -287,7 +289,7 @@ def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
     return None
 
 
-def _base_of(folder: str, bases: tuple[str, ...]) -> str | None:
+def _base_of(folder: str, bases: Sequence[str]) -> str | None:
     return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
 
 

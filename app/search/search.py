@@ -53,7 +53,7 @@ from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, passage, passage_snippet, snippet
+from app.search.snippets import matches, passage, passage_snippet, snippet, without_marks
 from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
@@ -401,7 +401,8 @@ class Search:
         if hit.passage:
             found = passage_snippet(text, hit.passage, width=width, pages=pages)
         else:
-            found = snippet(text, page.words, width=width, pages=pages)
+            plain = without_marks(text) if hit.type == "markdown" else text
+            found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
         if hit.type != "markdown" or not found.line:
             return found
         return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))

@@ -261,21 +261,44 @@ _BLANKS = re.compile(rf"[\s{re.escape(UNSAFE)}]+")
 """white space, and whatever could disturb a terminal"""
 
 
-def snippet(text: str, words: Sequence[str], *, width: int = 160, pages: Sequence[int] = ()) -> Snippet:
+def snippet(
+    text: str, words: Sequence[str], *, width: int = 160, pages: Sequence[int] = (), title: str = ""
+) -> Snippet:
     """At most `width` characters (20 or more) of `text` around the place with most different `words`.
 
     `words` are as `matches` takes them. `line` and `page` are those of the first match shown; without a match it is
-    the beginning of the text, and both are 0.
+    the beginning of the text, behind a first line that is its `title`, and both are 0.
     """
     width = max(width, 20)
     spans = passage(text, words, width=width)
     if not spans:
+        text = _behind_title(text, title)
         line = _squeezed(text[: 8 * width]).strip()
         cut = line if len(line) <= width and len(text) <= 8 * width else _cut(line, width - 1) + "…"
         return Snippet(cut, (), 0, 0)
     first = spans[0][0]
     shown, marks = _compose(text, spans, width)
     return Snippet(shown, marks, *_place(text, first, pages))
+
+
+def _behind_title(text: str, title: str) -> str:
+    """`text` without a first line that says the title once more; as it is when nothing else stands in it."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest if title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip() else text
+
+
+_LINE_MARKS = re.compile(r"^(?:[ \t|:=-]{3,400}$|[ ]{0,3}#{1,6}(?=[ \t])|[ \t]*(?:```+|~~~+|\|))", re.MULTILINE)
+"""rules, of tables and under headings; the signs of headings; fences of code; the bar before the first cell of a row"""
+MOST_UNMARKED = 500_000
+"""characters of a note beyond which its marks are left as they are"""
+
+
+def without_marks(text: str) -> str:
+    """A Markdown text of the same length, with blanks for marks that only say how a line is meant.
+
+    No word is changed, so places in it are those in `text`.
+    """
+    return _LINE_MARKS.sub(lambda found: " " * len(found[0]), text) if len(text) <= MOST_UNMARKED else text
 
 
 def pieces(text: str, words: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -7,6 +7,7 @@ anything is decoded, and a JPEG is decoded small. Pictures need the extra `pictu
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 
 from indexer.errors import ExtractionError
@@ -41,7 +42,10 @@ def draw(address: str, limits: Limits) -> Drawing:
     path, _, wanted = address.rpartition("#page=")
     page, width, height = map(int, wanted.replace("&size=", " ").replace("x", " ").split())
     try:
-        if os.path.getsize(path) > MOST_BYTES:
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode):  # a pipe would be waited for
+            raise ExtractionError("unreadable", "it is no file")
+        if about.st_size > MOST_BYTES:
             raise ExtractionError("too-large", f"it has more than {MOST_BYTES // 1_000_000} MB")
         box = (width, height)
         return _page(path, page, box) if path.lower().endswith(".pdf") else _picture(path, box)
@@ -51,7 +55,7 @@ def draw(address: str, limits: Limits) -> Drawing:
 
 def _picture(path: str, box: tuple[int, int]) -> Drawing:
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
         raise ExtractionError("unsupported", HOW) from None
     try:
@@ -62,6 +66,8 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
             image.draft("RGB", square)
             image.thumbnail(square)
             small = ImageOps.exif_transpose(image).convert("RGBA")
+    except UnidentifiedImageError as error:  # whose own words name the whole path
+        raise ExtractionError("malformed", "damaged, or no picture of a kind that is shown") from error
     except Image.DecompressionBombError as error:
         raise ExtractionError("too-large", "it has too many points") from error
     except (SyntaxError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -26,10 +27,18 @@ QUESTIONS = {
 """a title and what the button says, by what is to be done"""
 
 
+SEEN = 12
+"""paths that are seen at once; more are scrolled through"""
+
+
 class FilingScreen(ModalScreen[str | None]):
     """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "No")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "No"),
+        Binding("left", "app.focus_previous", "The button before"),
+        Binding("right", "app.focus_next", "The button after"),
+    ]
 
     def __init__(self, what: str, marked: Sequence[Marked]) -> None:
         """`what` is one of QUESTIONS."""
@@ -46,7 +55,7 @@ class FilingScreen(ModalScreen[str | None]):
         files = count(len(self._paths), "file")
         with VerticalScroll(id="filing-panel", can_focus=False):
             yield Static(title.format(files=files), id="filing-title", markup=False)
-            with VerticalScroll(id="filing-files"):
+            with VerticalScroll(id="filing-files", can_focus=len(self._paths) > SEEN):
                 yield Static("\n".join(self._line(path) for path in self._paths), markup=False)
             if self._wants_folder:
                 yield Input(placeholder="Which folder, as in ~/papers", id="filing-folder", compact=True)
@@ -82,7 +91,8 @@ class FilingScreen(ModalScreen[str | None]):
         note.update(f"Left alone, for {short_path(folder)} has these names already: {names}" if refused else "")
         if len(refused) < len(self._paths):
             n_left = len(self._paths) - len(refused)
-            yes.label = f"{QUESTIONS[self._what][1]} {count(n_left, 'file')} to {short_path(folder)}"
+            new = "" if os.path.isdir(folder) else ", a new folder"
+            yes.label = f"{QUESTIONS[self._what][1]} {count(n_left, 'file')} to {short_path(folder)}{new}"
             yes.refresh(layout=True)
             yes.disabled = False
             self.query_one("#filing-no", Button).focus()

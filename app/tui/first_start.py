@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.geometry import Region
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -74,6 +75,8 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "begin", "Start indexing"),
         Binding("escape", "skip", "Not now"),
+        Binding("left", "app.focus_previous", "The button before"),
+        Binding("right", "app.focus_next", "The button after"),
     ]
 
     def __init__(self, suggest: Callable[[], Sequence[FolderChoice]]) -> None:
@@ -118,6 +121,16 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
             self._folders.highlighted = 0
         else:
             self.query_one("#first-other", Input).focus()
+
+    @on(OptionList.OptionHighlighted)
+    def _folder_highlighted(self) -> None:
+        self.call_after_refresh(self._show_highlighted)
+
+    def _show_highlighted(self) -> None:
+        """Scroll to the folder under the cursor, for in a small window the panel is higher than the screen."""
+        folders = self._folders
+        line = folders.virtual_region.y + (folders.highlighted or 0) - round(folders.scroll_y)
+        self.query_one("#first-panel").scroll_to_region(Region(0, line, 1, 1), animate=False)
 
     @on(Input.Submitted, "#first-other")
     def _add_other(self, event: Input.Submitted) -> None:

@@ -18,6 +18,8 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)\s*(\w*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])[ \t]+(\[[ xX]\][ \t]+)?")
 _QUOTE = re.compile(r" {0,3}((?:>[ ]?)+)")
+_UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")
+_INDENTED = re.compile(r"(?: {4}|\t)[ \t]*\S")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _TABLE = re.compile(r"\s*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _INLINE = re.compile(
@@ -42,13 +44,29 @@ def markdown_rows(text: str, width: int) -> Rendered:
 def _rows(text: str, width: int) -> Iterator[tuple[int, Row]]:
     """(place in the text, row) of each row."""
     lines = [(found.start(), found[0]) for found in re.finditer(r"[^\n]*\n|[^\n]+$", text)]
-    index, was_blank = 0, True
+    index, was_blank, in_list = 0, True, False
     while index < len(lines):
-        end = _block_end(lines, index)
-        is_blank = not lines[index][1].strip()
-        if not (is_blank and was_blank):  # several blank lines are as good as one, and those at the beginning as none
-            yield from _block(lines[index:end], text, width)
+        line = lines[index][1]
+        is_blank, is_indented = not line.strip(), _INDENTED.match(line) is not None
+        if is_indented and was_blank and not in_list:
+            end = _code_end(lines, index)
+            yield from _code(lines[index:end], width)
+        else:
+            end = _block_end(lines, index)
+            if not (is_blank and was_blank):  # several blank lines are as good as one, those at the beginning as none
+                yield from _block(lines[index:end], text, width)
+        in_list = _ITEM.match(line) is not None or (in_list and (is_blank or is_indented))
         index, was_blank = end, is_blank
+
+
+def _code_end(lines: list[tuple[int, str]], index: int) -> int:
+    """Behind the last line of a block of code that is one by being indented."""
+    end = index + 1
+    while end < len(lines) and (_INDENTED.match(lines[end][1]) or not lines[end][1].strip()):
+        end += 1
+    while not lines[end - 1][1].strip():
+        end -= 1
+    return end
 
 
 def _block_end(lines: list[tuple[int, str]], index: int) -> int:
@@ -69,6 +87,8 @@ def _block_end(lines: list[tuple[int, str]], index: int) -> int:
         return end
     if _HEADING.match(line) or _RULE.match(line) or not line.strip():
         return end
+    if end < len(lines) and _UNDERLINE.match(lines[end][1]) and not _begins(line):
+        return end + 1
     while end < len(lines) and not _begins(lines[end][1]):
         end += 1
     return end
@@ -82,24 +102,36 @@ def _begins(line: str) -> bool:
 def _block(lines: list[tuple[int, str]], text: str, width: int) -> Iterator[tuple[int, Row]]:
     start, line = lines[0]
     if _FENCE.match(line) or (start == 0 and line.strip() == "---"):
-        is_code = _FENCE.match(line) is not None
-        inner = lines[1:-1] if len(lines) > 1 else []
-        for place, one in inner:
-            bar = (Piece("▏ ", "quiet"),) if is_code else ()
-            piece = Piece(one.rstrip("\n"), "code" if is_code else "quiet", place)
-            for row in wrap_pieces([piece], width, first=bar, rest=bar):
-                yield place, row
+        yield from _code(lines[1:-1], width, is_code=_FENCE.match(line) is not None)
     elif len(lines) > 1 and _TABLE.match(lines[1][1]) and "|" in lines[1][1]:
         yield from _table(lines, width)
     elif heading := _HEADING.match(line):
-        inline = (Piece(p.text, "heading", p.start) for p in _inline(line.rstrip("\n# "), heading.end(), start))
-        mark = (Piece("#" * len(heading[1]) + " ", "quiet"),)
-        for row in wrap_pieces(inline, width, first=mark, rest=mark):
-            yield start, row
+        yield from _heading(line.rstrip("\n# "), heading.end(), start, width, level=len(heading[1]))
+    elif len(lines) == 2 and (under := _UNDERLINE.match(lines[1][1])):
+        yield from _heading(
+            line.rstrip(), len(line) - len(line.lstrip()), start, width, level="=-".index(under[1][0]) + 1
+        )
     elif _RULE.match(line):
         yield start, (Piece("─" * min(width, 40), "quiet"),)
     else:
         yield from _paragraph(lines, text, width)
+
+
+def _heading(line: str, position: int, start: int, width: int, *, level: int) -> Iterator[tuple[int, Row]]:
+    """A line from `position` on as a heading, also where a rule below it made it one."""
+    inline = (Piece(piece.text, "heading", piece.start) for piece in _inline(line, position, start))
+    mark = (Piece("#" * level + " ", "quiet"),)
+    for row in wrap_pieces(inline, width, first=mark, rest=mark):
+        yield start, row
+
+
+def _code(lines: list[tuple[int, str]], width: int, *, is_code: bool = True) -> Iterator[tuple[int, Row]]:
+    """Lines as they are written: code, or the head of a note."""
+    bar = (Piece("▏ ", "quiet"),) if is_code else ()
+    for place, one in lines:
+        piece = Piece(one.rstrip("\n"), "code" if is_code else "quiet", place)
+        for row in wrap_pieces([piece], width, first=bar, rest=bar):
+            yield place, row
 
 
 def _paragraph(lines: list[tuple[int, str]], text: str, width: int) -> Iterator[tuple[int, Row]]:

@@ -24,6 +24,7 @@ from app.tui.preview_rows import Piece, Row
 from app.tui.terminal_traits import places_pictures
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
+from indexer.text.printable import safe_line
 
 if TYPE_CHECKING:
     from indexer.extract.pool import WorkerPool
@@ -172,4 +173,4 @@ def _changed(path: str) -> int:
 
 
 def _line(text: str) -> tuple[Row]:
-    return ((Piece(text, "quiet"),),)
+    return ((Piece(safe_line(text), "quiet"),),)

@@ -1,7 +1,7 @@
 """How each kind of document is shown in the preview; runs in a worker, and is bounded by what the formats bound.
 
-A document is what describes it (who, when, what its properties say), then its text: source in colours, Markdown and
-tables as they are meant, everything else as written.
+A document is what describes it (who, when, what its properties say), then its text: source and other notes in colours,
+Markdown and tables as they are meant, everything else as written.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from app.tui.preview_rows import Coloured, Headed, PagePictures, Piece, Rendered
 from app.tui.source_colours import source_colours
 from app.tui.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.table_rows import SEPARATORS, delimited_rows
+from indexer.extract.kinds import kind_of
 from indexer.text.printable import safe_line
 
+OTHER_NOTES = ("org", "rst", "asciidoc", "pod")
+"""kinds of notes in which Markdown's signs mean something else: shown as written, in colours where they are known"""
 TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 MOST_ABOVE = 10
 """rows above the text at most"""
@@ -66,16 +69,17 @@ def _pictured(hit: Hit, preview: Preview, *, turned: bool) -> int | None:
 
 def _text(hit: Hit, preview: Preview, width: int) -> Form:
     text = preview.text
-    if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN:
+    name = hit.part or hit.path
+    if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN and kind_of(name) not in OTHER_NOTES:
         return markdown_rows(text, width)
     separators = "\t" if hit.type == "spreadsheet" else SEPARATORS
     table = delimited_rows(text, width, separators=separators) if _is_table(hit, preview) else None
     if table is not None:
         return table
     layout = lay_out(text, width, pages=preview.pages)
-    if hit.type == "source":
+    if hit.type in ("source", "markdown"):
         place = preview.spans[preview.best][0] if preview.spans else 0
-        spans = source_colours(hit.part or hit.path, text, place)
+        spans = source_colours(name, text, place)
         return Coloured(layout, spans, [start for start, _, _ in spans])
     return layout
 

@@ -28,7 +28,7 @@ from app.tui.keys import BY_ID, actions_of
 from app.tui.line_view import LineView
 from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from app.wording import also_as, columns, day, fit, fit_path, in_thread, short_path, size
+from app.wording import also_as, columns, day, fit, fit_path, in_thread, minute_of, short_path, size
 from indexer.text.printable import safe_line
 
 HEIGHT = 3
@@ -80,13 +80,8 @@ def title_of(hit: Hit) -> str:
 
 def known_of(hit: Hit) -> str:
     """What describes a document that has no text, as "Nina Simone · Pastel Blues"; "" where nothing does."""
-    named = [iso_minute_of(value) if name == "taken" else value for name, value in hit.properties if name in TOLD]
+    named = [minute_of(value) if name == "taken" else value for name, value in hit.properties if name in TOLD]
     return safe_line(" · ".join(dict.fromkeys(named)))
-
-
-def iso_minute_of(moment: str) -> str:
-    """2026-05-01T10:00:00 as 2026-05-01 10:00."""
-    return moment.replace("T", " ")[:16]
 
 
 def marks_of(hit: Hit, why: str) -> str:

@@ -13,13 +13,13 @@ BEHIND = 24_000
 def source_colours(path: str, text: str, place: int) -> list[tuple[int, int, str]]:
     """(start, end, style) of what is coloured in `text` around `place`, ascending; [] for an unknown language."""
     from pygments.lexers import get_lexer_for_filename
-    from pygments.token import Comment, Keyword, Name, Number, String
+    from pygments.token import Comment, Generic, Keyword, Name, Number, String
     from pygments.util import ClassNotFound
 
     styles = (
         (Comment, "comment"), (String, "string"), (Number, "number"), (Keyword, "keyword"),
         (Name.Function, "name"), (Name.Class, "name"), (Name.Decorator, "name"), (Name.Tag, "keyword"),
-        (Name.Attribute, "name"),
+        (Name.Attribute, "name"), (Generic.Heading, "heading"), (Generic.Subheading, "heading"),
     )  # fmt: skip
     try:
         lexer = get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000
 """of a larger file only its beginning and its end count"""
 
 
 def fingerprint(path: str) -> bytes:
-    """16 bytes over the size and the content of the file at `path`; b"" when it cannot be read."""
+    """16 bytes over the size and the content of the file at `path`; b"" when it cannot be read, or is none."""
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with open(path, "rb", buffering=0) as stream:
+        with open(path, "rb", buffering=0, opener=_at_once) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return b""
             left = HEAD_BYTES
             while left > 0 and (block := stream.read(min(left, 1 << 20))):
                 digest.update(block)
@@ -25,3 +29,8 @@ def fingerprint(path: str) -> bytes:
         return b""
     digest.update(size.to_bytes(8, "little"))
     return digest.digest()
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Opened without waiting for whoever would write to it, if a pipe has taken the file's place since it was seen."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -86,9 +87,22 @@ def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("HOME", str(tmp_path))
     assert folder_of(" ~ ") == str(tmp_path)
     _files(tmp_path, "x.txt")
-    for text, said in (("", "got nothing"), (str(tmp_path / "x.txt"), "there is none"), ("~/nowhere", "there is none")):
+    for text, said in (
+        ("", "got nothing"),
+        (str(tmp_path / "x.txt"), "there is none"),
+        ("~/no/where", "there is none"),
+    ):
         with pytest.raises(FilingError, match=said):
             folder_of(text)
+
+
+@pytest.mark.parametrize("act", [copy_to, move_to])
+def test_a_new_folder_in_one_that_is_there_is_made(act: Callable[..., list[Filed]], tmp_path: Path) -> None:
+    """When files go into it, and not before."""
+    path, new = _files(tmp_path / "a", "x.txt")[0], folder_of(str(tmp_path / "new"))
+    assert not (tmp_path / "new").exists()
+    assert act([path], new) == [Filed(path, str(tmp_path / "new" / "x.txt"))]
+    assert (tmp_path / "new" / "x.txt").read_text() == "this is x.txt"
 
 
 TRASHING = "import sys; from app.filing import trash; print([one.error for one in trash(sys.argv[1:])])"

@@ -124,3 +124,13 @@ def test_a_file_is_read_and_prepared(tmp_path: Path) -> None:
     with pytest.raises(ExtractionError) as error:
         prepare_file(str(tmp_path / "missing.txt"), Limits())
     assert error.value.kind == "unreadable"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without named pipes")
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    """It was a file when it was seen: it has no fingerprint, and is a failure at once; so is a device."""
+    os.mkfifo(tmp_path / "a.txt")
+    os.symlink("/dev/zero", tmp_path / "b.txt")
+    for name in ("a.txt", "b.txt"):
+        with pytest.raises(ExtractionError, match="it is no file any more"):
+            prepare_file(str(tmp_path / name), Limits())

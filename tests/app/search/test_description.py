@@ -27,8 +27,8 @@ def test_the_head_of_a_mail() -> None:
 
 def test_other_documents_tell_their_author_and_properties() -> None:
     """By the names of their properties."""
-    song = replace(HIT, type="audio", properties=(("artist", "Nina"), ("id", "7")))
-    assert list(head_of(song)) == [("author", "Ann <a@x>"), ("artist", "Nina")]
+    song = replace(HIT, type="audio", properties=(("artist", "Nina"), ("id", "7"), ("taken", "2026-05-01T10:00:30")))
+    assert list(head_of(song)) == [("Author", "Ann <a@x>"), ("Artist", "Nina"), ("Taken", "2026-05-01 10:00")]
 
 
 def test_a_pager_gets_a_mail_with_its_head() -> None:

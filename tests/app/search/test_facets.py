@@ -48,10 +48,12 @@ def test_types_and_times_are_counted_over_the_matches(snapshot: Snapshot) -> Non
 
 
 def test_folders_one_step_down(snapshot: Snapshot) -> None:
-    """The roots, or below the only root or where one has gone; documents right at the place are in none of them."""
+    """The roots, or below the only one that lies in no other; documents right at the place are in none of them."""
     assert {f.value for f in all_of(snapshot, [1] * 5).folders} == set(ROOTS)
     one = all_of(snapshot, [1] * 5, roots=ROOTS[:1])
     assert {f.value: f.n_documents for f in one.folders} == {"/notes/a": 2, "/notes/c": 1}
+    nested = all_of(snapshot, [1] * 5, roots=("/notes/a", "/notes"))
+    assert {f.value: f.n_documents for f in nested.folders} == {"/notes/a": 2, "/notes/c": 1}
     assert {f.value: f.n_documents for f in all_of(snapshot, [1] * 5, "/notes/a").folders} == {"/notes/a/b": 1}
     assert all_of(snapshot, [1] * 5, "/notes/a/b").folders == ()
     assert [f.label for f in all_of(snapshot, [1, 0, 0, 0, 0], roots=("/notes",)).folders] == ["a"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.search import snippets
 from app.search.results import Snippet
-from app.search.snippets import CHUNK, fold_letters, snippet
+from app.search.snippets import CHUNK, fold_letters, snippet, without_marks
 
 FILL = "lorem ipsum dolor sit amet consetetur " * 20
 
@@ -62,6 +62,24 @@ def test_without_a_match_the_beginning_is_shown(words: list[str]) -> None:
     assert made.text == "lorem ipsum dolor sit amet consetetur…"
     assert (made.spans, made.line, made.page) == ((), 0, 0)
     assert snippet("", words) == Snippet("", (), 0, 0)
+
+
+def test_a_first_line_that_is_the_title_is_not_said_again() -> None:
+    """Without a match the text begins behind it, be it a heading or not; a text of nothing else is shown."""
+    assert snippet("# Tomato  soup\n\nRoast them.", [], title="Tomato soup").text == "Roast them."
+    assert snippet("Tomato soup\nRoast them.", [], title="Soup").text == "Tomato soup Roast them."
+    assert snippet("# Tomato soup\n", [], title="Tomato soup").text == "# Tomato soup"
+    assert snippet("Tomato soup\nRoast them.", ["soup"], title="Tomato soup").text == "Tomato soup Roast them."
+
+
+def test_marks_of_lines_are_blanks_and_every_word_keeps_its_place() -> None:
+    """Signs of headings, rules, fences and the first bar of a row go; dashes and bars among words stay."""
+    table = "| what | how |\n|:-----|----:|\n| basil | a lot - or none |\n"
+    note = f"## Soup\n\n{table}\n```sh\nls | wc\n```\nEnd\n===\n#tag\n"
+    plain = without_marks(note)
+    assert len(plain) == len(note)
+    assert " ".join(plain.split()) == "Soup what | how | basil | a lot - or none | sh ls | wc End #tag"
+    assert plain.index("basil") == note.index("basil")
 
 
 def test_a_match_far_down_is_found() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import sys
 import zlib
@@ -65,6 +66,11 @@ def test_hostile_and_broken_pictures_are_refused(tmp_path: Path) -> None:
     assert reasons["map.png"] == "it has 8000 x 8000 points"
     assert reasons["heavy.png"] == "it has more than 60 MB"
     assert reasons["gone"] == "No such file or directory"
+    assert reasons["words.png"] == "damaged, or no picture of a kind that is shown"
+    assert reasons["."] == "it is no file"
+    os.mkfifo(tmp_path / "pipe.png")  # in the place of a file, once that was found
+    with pytest.raises(ExtractionError, match="it is no file"):
+        _drawn(tmp_path / "pipe.png")
 
 
 def test_pages_of_a_pdf(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
         assert str(yes.label) == f"Move 1 file to {short_path(str(target))}"
         await one.until(pilot, lambda: yes.size.width >= min(len(str(yes.label)), 60), "the button holds its words")
         assert question.query_one("#filing-no", Button).has_focus
-        await pilot.press("shift+tab", "enter")
+        await pilot.press("left", "enter")
         await one.until(pilot, lambda: (target / "a.txt").exists() and bool(one.notes), "the move")
         results = one.app.search_screen.query_one(ResultsList)
         await one.until(pilot, lambda: len(results.marks) == 1)

@@ -34,6 +34,19 @@ async def test_folders_are_suggested_with_counts_and_indexing_begins(
         await one.search(pilot, "wind")
 
 
+async def test_the_folder_under_the_cursor_is_seen_in_a_small_window(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """The panel scrolls to it, at the start and with the cursor."""
+    one = stage(indexing=_folders(conftest_types, *(tmp_path / f"folder{n}" for n in range(6))))
+    async with one.app.run_test(size=(40, 12)) as pilot:
+        await one.until(pilot, lambda: "[x] 1,204 files" in one.text)
+        await pilot.press(*["down"] * 5)
+        await one.until(pilot, lambda: "[ ] 1,209 files" in one.text)
+        await pilot.press("space")
+        await one.until(pilot, lambda: "[x] 1,209 files" in one.text)
+
+
 async def test_another_folder_is_checked(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """A folder that does not exist is refused in one line; one that exists is added and chosen."""
     (tmp_path / "mine").mkdir()

@@ -60,6 +60,20 @@ def test_blank_lines_part_blocks_and_are_no_blocks() -> None:
     assert markdown_rows("\n\n\none\n\n\n\ntwo\n", 60).starts == (3, 7, 10)
 
 
+def test_headings_by_a_rule_below_and_code_by_its_indentation() -> None:
+    """As in older notes; what goes on under an item of a list is no code."""
+    text = "Title\n=====\n\nSub\n---\n\n    a = 1\n\n    b = 2\n\n* one\n\n    more\n"
+    assert [row for row in _shown(text) if row] == [
+        "# Title",
+        "## Sub",
+        "▏     a = 1",
+        "▏",
+        "▏     b = 2",
+        "• one",
+        "more",
+    ]
+
+
 def test_styles() -> None:
     """What was between marks has the style of the marks."""
     styles = {piece.text: piece.style for row in markdown_rows(TEXT, 60).rows for piece in row}

@@ -42,9 +42,11 @@ def test_what_describes_a_document_is_bounded_and_safe() -> None:
 
 
 def test_forms_and_as_written() -> None:
-    """Markdown and tables have a form of their own until they are wanted as written."""
+    """Markdown and tables have a form of their own until they are wanted as written; other notes never have."""
     assert _shown(replace(HIT, type="markdown"), "**a** b") == ["a b"]
     assert _shown(replace(HIT, type="markdown"), "**a** b", as_written=True) == ["**a** b"]
+    org = replace(HIT, type="markdown", path="/srv/a.org")
+    assert _shown(org, "* Starter\nFeed it.\n* Baking") == ["* Starter", "Feed it.", "* Baking"]
     table = replace(HIT, type="data", path="/srv/a.csv")
     assert _shown(table, "aa,b\n1,22\n") == ["aa   b", " 1  22"]
     assert _shown(table, "aa,b\n1,22\n", as_written=True) == ["aa,b", "1,22"]

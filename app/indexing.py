@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, index_roots, index_sources
 from app.vector_making import Making
+from foltr.errors import FoltrError
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.extract.programs import installed
@@ -30,6 +34,9 @@ from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
 from indexer.update import Job, Moves, Updater, open_catalogue
+
+if TYPE_CHECKING:
+    from indexer.watch import Follower
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 
@@ -187,8 +194,12 @@ def watch(
     on_progress: OnProgress = lambda progress: None,
     stop: threading.Event | None = None,
     pause_on_battery: bool = False,
+    desk: Desk | None = None,
 ) -> None:
-    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does.
+
+    At the `desk` other processes ask for a whole scan.
+    """
     stop = stop or threading.Event()
     give_way()
     paths.create_data_dir()
@@ -198,15 +209,82 @@ def watch(
             if stop.wait(2.0):
                 return
         place.write(f"{holder} (process {os.getpid()})")
-        _follow(
-            settings, paths, roots=roots, holder=holder, on_progress=on_progress, stop=stop,
-            pause_on_battery=pause_on_battery,
-        )  # fmt: skip
+        with closing(desk or NoDesk()) as open_desk:
+            open_desk.open()
+            _follow(
+                settings, paths, roots=roots, holder=holder, on_progress=_also(open_desk, on_progress), stop=stop,
+                pause_on_battery=pause_on_battery, desk=open_desk,
+            )  # fmt: skip
+
+
+class Desk(Protocol):
+    """Where the process that follows changes is asked for a whole scan (app.resident.desk)."""
+
+    asked: threading.Event
+
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+    def decline(self) -> None: ...
+    def relay(self, progress: Progress) -> None: ...
+    def answer(self, work: FollowersWork) -> None: ...
+
+
+class NoDesk:
+    """Nobody asks."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    def open(self) -> None: ...
+    def close(self) -> None: ...
+    def decline(self) -> None: ...
+    def relay(self, progress: Progress) -> None: ...
+    def answer(self, work: FollowersWork) -> None: ...
+
+
+def _also(desk: Desk, on_progress: OnProgress) -> OnProgress:
+    def both(progress: Progress) -> None:
+        desk.relay(progress)
+        on_progress(progress)
+
+    return both
+
+
+@dataclass(frozen=True, slots=True)
+class FollowersWork:
+    """What the process that follows changes does for one that asks, in the thread of its follower."""
+
+    settings: Settings
+    paths: Paths
+    roots: Sequence[str] | None
+    follower: Follower
+    making: Making
+
+    def would_do(self, variables: Mapping[str, str]) -> bool:
+        """Whether a process with these variables would index the same folders under the same settings, now."""
+        try:
+            paths = Paths.from_environment(variables)
+            settings = Settings.load(paths, variables)
+            same = (paths, settings) == (self.paths, self.settings) and self.roots is None
+            folders = normal_roots(_with_sources(settings, paths, index_roots(settings, paths)))
+        except FoltrError:
+            return False
+        return same and folders == self.follower.updater.job.roots
+
+    def update(self, stop: threading.Event) -> UpdateSummary:
+        """A whole scan."""
+        return self.follower.scan_for(stop)
+
+    def read_for_meaning(self, stop: threading.Event) -> str:
+        """As `make_vectors`."""
+        while not stop.is_set() and not self.follower.stop.is_set() and self.making.step():
+            pass
+        return self.making.said
 
 
 def _follow(
     settings: Settings, paths: Paths, *, roots: Sequence[str] | None, holder: str, on_progress: OnProgress,
-    stop: threading.Event, pause_on_battery: bool,
+    stop: threading.Event, pause_on_battery: bool, desk: Desk,
 ) -> None:  # fmt: skip
     from indexer.watch import Follower  # the notifier is loaded only by those who follow changes
 
@@ -216,6 +294,7 @@ def _follow(
             catalogue, note = _open(paths, rebuild=rebuild)
         except LockedError as error:
             on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
+            desk.decline()
             stop.wait(2.0)
             continue
         with _pool(settings, paths) as pool:
@@ -233,7 +312,10 @@ def _follow(
                 on_quiet=pool.close,
                 idle_work=idle_work,
                 note=note,
+                asked=desk.asked,
+                decline=desk.decline,
             )
+            follower.answer = partial(desk.answer, FollowersWork(settings, paths, roots, follower, making))
             try:
                 follower.run()
             except IndexDamaged:

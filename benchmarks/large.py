@@ -15,6 +15,7 @@ import itertools
 import os
 import re
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -24,10 +25,12 @@ import numpy as np
 
 from app.indexing import crawl_rules
 from app.paths import Paths
+from app.resident.line import index_socket_path
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load
+from benchmarks.commands import PROGRAM as ASKING
 from benchmarks.processes import run, tree_cpu
 from benchmarks.speed import PROGRAM, Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
@@ -80,6 +83,7 @@ def measure(corpus: Path, folder: Path, n: int, queries: list[str]) -> None:
     size = sum(path.stat().st_size for path in paths.data_dir.rglob("*") if path.is_file())
     row("index and texts on disk, MB; over the source", f"{size / 1e6:.0f}; {size / source_bytes(files):.2f}")
     indexing_again(files, env)
+    indexing_handed_over(files, env, paths)
     row("update of one changed path in a process that stays, CPU ms", f"{one_path(files, paths):.0f}")
     asking(paths, queries)
     for what, words in (("`foltr-search search`", queries[0]), ("the same, nothing found", NOWHERE)):
@@ -107,6 +111,28 @@ def indexing_again(files: Path, env: dict[str, str]) -> None:
     for what, runs in (("nothing changed", again), ("one file changed", changed)):
         cpu, peak = statistics.median(one.cpu for one in runs), max(one.peak_mb for one in runs)
         row(f"{what}, the whole command, CPU-s; peak MB", f"{cpu:.2f}; {peak:.0f}")
+
+
+def indexing_handed_over(files: Path, env: dict[str, str], paths: Paths) -> None:
+    """`foltr-search index` after one file changed while `watch` runs; the median of five, the first not counted."""
+    watch = subprocess.Popen([*PROGRAM, "watch", "--quiet"], env={**os.environ, **env}, stdin=subprocess.DEVNULL)
+    try:
+        while not Path(index_socket_path(str(paths.data_dir))).exists():
+            time.sleep(0.1)
+        run((*ASKING, "index"), env)
+        taken = []
+        for i in range(6):
+            before = tree_cpu(watch.pid)
+            some_file(files).write_text(f"changed for the time number {i}, and followed")
+            command = run((*ASKING, "index"), env).cpu
+            taken.append((command, command + tree_cpu(watch.pid) - before))
+    finally:
+        watch.kill()
+        watch.wait()
+    command, both = (statistics.median(values) for values in zip(*taken[1:], strict=True))
+    row(
+        "one file changed while `watch` runs, CPU-s: the command; with what `watch` takes", f"{command:.2f}; {both:.2f}"
+    )
 
 
 def one_path(files: Path, paths: Paths) -> float:

@@ -20,11 +20,13 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import is_below
-from indexer.progress import Progress
+from indexer.progress import Progress, UpdateSummary
 from indexer.update import Updater
 
 DEBOUNCE_MS = 400
 """changes that follow each other are taken together for at most this long"""
+REST_SECONDS = 0.5
+"""between two looks at whether somebody asks, where nothing can be watched"""
 STEP_MS = 100
 """between two looks at the collected changes: what watching costs while nothing happens"""
 
@@ -35,6 +37,17 @@ class CannotWatch(Exception):
 
 class FolderVanished(Exception):
     """A folder was there a moment ago; its parent's change is on the way."""
+
+
+class Either(threading.Event):
+    """Set when one of two events is."""
+
+    def __init__(self, *events: threading.Event) -> None:
+        super().__init__()
+        self._events = events
+
+    def is_set(self) -> bool:
+        return any(event.is_set() for event in self._events)
 
 
 class Notifier:
@@ -186,6 +199,11 @@ class Follower:
     """does a little of the work that can wait until nothing has changed; True while more is left"""
     note: str = ""
     """to show with the first scan"""
+    asked: threading.Event = field(default_factory=threading.Event)
+    """somebody wants `answer` to be called, between two turns"""
+    answer: Callable[[], None] = lambda: None
+    decline: Callable[[], None] = lambda: None
+    """called instead while nothing may be done"""
     _folders: set[str] = field(default_factory=set)
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
@@ -218,6 +236,10 @@ class Follower:
         changed = self._wait()
         now = time.monotonic()
         if self.stop.is_set():
+            return
+        if self.asked.is_set() and changed is not None:
+            self._scan_soon()  # what has changed until now is not told a second time
+            self.answer()
             return
         if changed is None:
             self.stop.wait(self._trouble)
@@ -255,9 +277,29 @@ class Follower:
         if self._more_idle_work:
             seconds = 0.0
         if self._notifier is not None:
-            return self._notifier.wait(seconds, self.stop)
-        self.stop.wait(seconds)
+            return self._notifier.wait(seconds, Either(self.stop, self.asked))
+        self._rest(seconds)
         return []
+
+    def _rest(self, seconds: float) -> None:
+        """Wait, unless somebody asks or stops."""
+        end = time.monotonic() + seconds
+        while not (self.asked.is_set() or self.stop.is_set()) and (left := end - time.monotonic()) > 0:
+            self.stop.wait(min(left, REST_SECONDS))
+
+    def scan_for(self, stop: threading.Event) -> UpdateSummary:
+        """Scan now for somebody who may stop it; raises what a scan raises."""
+        self.updater.stop = Either(self.stop, stop)
+        try:
+            summary = self.updater.scan()
+        finally:
+            self.updater.stop = self.stop
+        if not summary.stopped:
+            self._follow(summary)
+        return summary
+
+    def _scan_soon(self) -> None:
+        self._scanned = time.monotonic() - self._scan_pause()
 
     def _scan(self, note: str = "") -> None:
         try:
@@ -267,6 +309,10 @@ class Follower:
         except IndexerError as error:
             self._postpone(error)
             return
+        self._follow(summary)
+
+    def _follow(self, summary: UpdateSummary) -> None:
+        """Watch what a scan has found."""
         self._scanned = time.monotonic()
         if summary.changed_anything:
             self._worked = self._scanned
@@ -303,8 +349,8 @@ class Follower:
         """Somebody else is writing, or the disk is full: say so, and scan again after a pause."""
         pause = LOCKED_SECONDS if isinstance(error, LockedError) else REFUSED_SECONDS
         self._say(phase="idle", note=f"{error}; trying again soon")
-        self.stop.wait(pause)
-        self._scanned = time.monotonic() - self._scan_pause()
+        self._rest(pause)
+        self._scan_soon()
 
     def _watch_anew(self) -> None:
         """Watch the folders known now; the old watches end only when the new ones are there, and tell what they saw."""
@@ -326,7 +372,7 @@ class Follower:
         seen = old.wait(0.0, self.stop)
         old.close()
         if seen is None:
-            self._scanned = time.monotonic() - self._scan_pause()
+            self._scan_soon()
         else:
             self._late += seen
 
@@ -346,7 +392,8 @@ class Follower:
         self.on_quiet()
         while why and not self.stop.is_set():
             self._say(phase="idle", note=f"paused: {why}")
-            self.stop.wait(PAUSED_SECONDS)
+            self.decline()
+            self._rest(PAUSED_SECONDS)
             why = self.may_work()
         self._watch_anew()
         self._scan()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol
 
 from app.wording import columns, fit, fit_left
 
@@ -23,13 +23,22 @@ MARGIN = 4
 _ERASE_REST, _ERASE_BELOW, _UP = "\x1b[K", "\x1b[J", "\x1b[1A"
 
 
+class Screen(Protocol):
+    """What progress is written to."""
+
+    def isatty(self) -> bool: ...
+    def write(self, text: str, /) -> int: ...
+    def flush(self) -> None: ...
+
+
 class ProgressWriter:
     """Writes progress as it comes; a context manager that leaves a clean line behind."""
 
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
+    def __init__(self, stream: Screen | None = None, *, quiet: bool = False, columns: int = 0) -> None:
+        """`columns` of the terminal; 0: those of this process's own."""
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()
-        self._quiet = quiet
+        self._quiet, self._columns = quiet, columns
         self._written = 0.0
         self._phase = ""
         self._n_lines = 0
@@ -62,7 +71,7 @@ class ProgressWriter:
 
     def _redraw(self, progress: Progress) -> None:
         """One line of numbers with the current file, and below it the last error if there was one."""
-        width = shutil.get_terminal_size().columns - MARGIN
+        width = (self._columns or shutil.get_terminal_size().columns) - MARGIN
         numbers = fit(describe(progress), width)
         room = width - columns(numbers) - 2
         lines = [f"{numbers}  {fit_left(progress.current, room)}" if progress.current and room > 9 else numbers]

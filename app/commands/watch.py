@@ -36,6 +36,8 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     from app.commands.command import stop_on_interrupt
     from app.commands.progress import ProgressWriter
     from app.indexing import update_index, watch
+    from app.resident.desk import IndexDesk
+    from app.resident.line import AVAILABLE
     from app.settings import anything_to_index
 
     context = load()
@@ -58,6 +60,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
             on_progress=report,
             stop=stop,
             pause_on_battery=pause_on_battery,
+            desk=IndexDesk(context.paths.data_dir) if AVAILABLE else None,
         )
     return INTERRUPTED
 

@@ -9,12 +9,14 @@ import os
 import sys
 
 from app.resident import messages
-from app.resident.line import AVAILABLE, MAX_ANSWER, LineError, call, socket_path
+from app.resident.line import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
 from app.standard_folders import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from app.resident.line import LocalLine
 
 COMMANDS = frozenset({"search", "open", "why"})
 """first words that the resident process may answer"""
@@ -27,6 +29,8 @@ SECONDS = 5.0
 
 def answered(arguments: Sequence[str]) -> int | None:
     """The exit code, when the resident process has answered this command line; None: work alone."""
+    if AVAILABLE and arguments and arguments[0] == "index" and set(arguments[1:]) <= {"-q", "--quiet"}:
+        return None if os.environ.get("FOLTR_DEBUG") else _indexed(arguments)
     asks = "_FOLTR_SEARCH_COMPLETE" in os.environ or (arguments and arguments[0] in COMMANDS)
     if not AVAILABLE or not asks or os.environ.get("FOLTR_DEBUG") or sys.stdout is None or sys.stderr is None:
         return None
@@ -53,6 +57,57 @@ def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
         return line.receive(MAX_ANSWER)
     finally:
         line.close()
+
+
+def _indexed(arguments: Sequence[str]) -> int | None:
+    """The exit code of `index`, when the process that follows changes has done its work; None: work alone."""
+    path = index_socket_path(data_folder(os.environ))
+    if not os.path.exists(path) or sys.stdout is None or sys.stderr is None:
+        return None
+    try:
+        line = call(path, seconds=BEGIN_SECONDS)
+    except LineError:
+        return None
+    try:
+        line.send(messages.question(messages.RUN, arguments))
+        line.receive(0)  # a stopped process never begins
+        line.connection.settimeout(None)
+        return _followed(line)
+    except (LineError, OSError, ValueError):
+        return None
+    finally:
+        line.close()
+
+
+def _followed(line: LocalLine) -> int | None:
+    """Print what comes until the exit code; the first interrupt asks for an early end, the second waits no more."""
+    import signal
+
+    asked: list[int] = []
+
+    def ask(number: int, frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        line.send(b"")
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        while True:
+            for kind, content in messages.parts(line.receive(MAX_ANSWER)):
+                if kind == messages.ERR:
+                    _write(2, content)
+                else:
+                    return int(content) if kind == messages.CODE else None
+    except (LineError, OSError):
+        if asked:
+            return 130
+        if sys.stderr.isatty():
+            _write(2, b"\r\x1b[J")  # what it said last of how far it was
+        return None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def standing(data_dir: str) -> str:

@@ -41,6 +41,11 @@ def socket_path(data_dir: str) -> str:
     return os.path.join(data_dir, "resident", "socket")
 
 
+def index_socket_path(data_dir: str) -> str:
+    """Where the process that follows changes takes calls of `index`, in the same folder."""
+    return os.path.join(data_dir, "resident", "index")
+
+
 class _Within:
     """A path that fits a socket's address: one that is too long is given by its folder's handle (Linux alone)."""
 

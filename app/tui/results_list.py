@@ -104,6 +104,8 @@ def row_lines(
     marks = marks_of(hit, why)
     if room - cell_len(marks) < LEAST_TITLE:
         marks = marks_of(hit, "")
+    if cell_len(marks) > room // 2:  # a row without its title says nothing
+        marks = "gone" if hit.missing else f"({hit.n_in_thread})" if hit.n_in_thread > 1 else ""
     title_room = room - (cell_len(marks) + 2 if marks else 0)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
     first = [bar, *_marked(fit(title_of(hit), title_room), words, title_style, styles.match)]

@@ -62,6 +62,13 @@ def test_what_has_no_text_shows_what_is_known_of_it() -> None:
     assert _lines(HIT, empty, 60)[1].rstrip() == "▌ no text inside"
 
 
+def test_a_title_is_read_in_the_narrowest_window() -> None:
+    """What is special about a row is said in a few cells where it would take more than half of them."""
+    mail = replace(HIT, type="mail", title="Roof repair", copies=(), n_in_thread=3)
+    assert _lines(mail, None, 20)[0] == "▌ Roof repair   (3) "
+    assert _lines(replace(mail, missing=True), None, 20)[0] == "▌ Roof repair  gone "
+
+
 def test_the_size_is_shown_when_it_is_wanted() -> None:
     """Before type and date."""
     hit = replace(HIT, size=1_500_000)

@@ -15,7 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from msgspec import structs
@@ -76,6 +76,7 @@ ONCE = 0.1
 """`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
 """[n_features] those made from the user's own picks"""
+_name_of = lru_cache(maxsize=10_000)(os.path.basename)
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -219,7 +220,7 @@ class Search:
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
         )
-        names = [os.path.basename(row.path) for row in rows]
+        names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,

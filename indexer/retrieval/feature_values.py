@@ -6,8 +6,9 @@ memory, and a device that keeps none passes zeros.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -208,7 +209,7 @@ def feature_matrix(
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
-        raw.update(_exactness(candidates, title=titles, name=[_stem_of(name) for name in names]))
+        raw.update(_exactness(candidates, title=map(words_of, titles), name=map(_words_of_name, names)))
     raw.update(_document_values(snapshot.documents, candidates.docs, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     if meaning is not None:
@@ -313,19 +314,20 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
     return found
 
 
-def _exactness(candidates: Candidates, **kinds: list[str]) -> dict[str, Floats]:
-    """How far each text [n_docs] of each kind is made of the words of the query."""
+def _exactness(candidates: Candidates, **kinds: Iterable[tuple[str, ...]]) -> dict[str, Floats]:
+    """How far each text [n_docs] of each kind, given by its words, is made of the words of the query."""
     asked, asked_set = candidates.words, set(candidates.words)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
     meant = held_as_written(candidates)
     found: dict[str, Floats] = {}
     for kind, texts in kinds.items():
-        exact, share = np.zeros((2, len(texts)))
-        for i, words in enumerate(map(words_of, texts)):
+        exact, share = np.zeros((2, meant.size))
+        for i, words in enumerate(texts):
             if not forms.isdisjoint(words):
-                common = min(sum(map(forms.__contains__, words)), len(asked))
-                exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-                share[i] = 2 * common / (len(words) + len(asked))
+                n_held = sum(map(forms.__contains__, words))
+                if n_held == len(words):
+                    exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
+                share[i] = 2 * min(n_held, len(asked)) / (len(words) + len(asked))
         found |= {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
     return found
 
@@ -340,9 +342,10 @@ def held_as_written(candidates: Candidates) -> Mask:
     return meant
 
 
-def _stem_of(name: str) -> str:
+@lru_cache(maxsize=10_000)
+def _words_of_name(name: str) -> tuple[str, ...]:
     stem, dot, _ = name.rpartition(".")
-    return stem if dot and stem else name
+    return words_of(stem if dot and stem else name)
 
 
 def _document_values(documents: Columns, docs: Ints, now: float) -> dict[str, Floats]:

@@ -23,13 +23,13 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
-from indexer.prepare import folder_key
 from indexer.query.nodes import Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
+from indexer.schema import folder_key
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.storage.threads import Thread

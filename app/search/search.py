@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -58,7 +59,6 @@ from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
-from indexer.extract import recognised
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
@@ -70,6 +70,9 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
 from indexer.storage.unwritable import is_unwritable
+
+if TYPE_CHECKING:
+    from indexer.extract.recognised import Coverage
 
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
 ONCE = 0.1
@@ -445,7 +448,9 @@ class Search:
             n_unrecognised=ocr.n_failed,
         )  # fmt: skip
 
-    def _recognition(self) -> recognised.Coverage:
+    def _recognition(self) -> Coverage:
+        from indexer.extract import recognised  # no query asks
+
         store = self._paths.data_dir / recognised.FILE
         return recognised.coverage(self._catalogue.connection, store, self._settings.ocr.max_bytes)
 

@@ -6,8 +6,6 @@ round trip; `display_path` makes it printable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 TYPES = (
@@ -38,8 +36,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """the named source whose reader reads it (indexer.extract.sources); "" for an ordinary file"""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """One path that the crawl passed over, and why."""
 
     path: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct, field
 
 from app.learning.learner import DECIMALS, Learner
 from app.search.results import FacetCount, Facets, Hit, SearchRequest
@@ -40,8 +40,7 @@ from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 
 
-@dataclass(frozen=True, eq=False)
-class Ranked:
+class Ranked(Struct, frozen=True, eq=False, dict=True):
     """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
     rows: Sequence[DocumentRow]
@@ -97,8 +96,7 @@ WRITTEN_STEP = 0.01
 """points between the last document that holds a word as written and the first that does not"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Likeness:
+class Likeness(Struct, frozen=True, eq=False):
     """Which candidates are the same, and which are alike as regards the query."""
 
     contents: Sequence[int]

@@ -14,7 +14,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -149,7 +148,7 @@ class Search:
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
         if not asks_for_threads(query):
-            ranked = replace(ranked, threads=self._threads(ranked.rows))
+            ranked = structs.replace(ranked, threads=self._threads(ranked.rows))
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
         by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
@@ -372,7 +371,7 @@ class Search:
         visit = self._visits.kept()
         if visit is not None:
             with self._unless_unkept():
-                self._visits.keep(replace(visit, places=tuple(places)))
+                self._visits.keep(structs.replace(visit, places=tuple(places)))
 
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""

@@ -10,10 +10,10 @@ by the field's length, added, and then saturated once:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
@@ -43,8 +43,7 @@ FEW = 5
 """with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class Candidates(Struct, frozen=True, eq=False):
     """The admitted documents, the best `n` of them with their counts."""
 
     docs: Ints

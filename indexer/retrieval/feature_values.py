@@ -7,11 +7,11 @@ memory, and a device that keeps none passes zeros.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask
@@ -29,8 +29,7 @@ MAX_CONCEPTS = 8
 """only the first concepts of a long query are looked at"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nearness:
+class Nearness(Struct, frozen=True, eq=False):
     """Closeness of neighbouring query words in one field, each [n_docs] in [0, 1]."""
 
     phrase: Floats
@@ -156,8 +155,7 @@ def _whole_phrase(places: list[Ints], steps: list[int], n_rows: int) -> Mask:
     return _rows_of(starts, n_rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Usage:
+class Usage(Struct, frozen=True, eq=False):
     """Six numbers for each candidate, all `[n_docs]` in [0, 1]; 0 means "nothing known"."""
 
     opened: Floats
@@ -176,7 +174,7 @@ class Usage:
     @classmethod
     def zeros(cls, n_docs: int) -> Usage:
         """The record of a device that remembers nothing."""
-        return cls(*(np.zeros(n_docs) for _ in fields(cls)))
+        return cls(*(np.zeros(n_docs) for _ in cls.__struct_fields__))
 
 
 MU = {"title": 10.0, "body": 300.0, "name": 5.0}

@@ -9,11 +9,11 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
@@ -37,8 +37,7 @@ CommitName = tuple[int, tuple[str, ...]]
 """the generation, which starts anew with a new index, and the names of the segments, which never come back"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Postings:
+class Postings(Struct, frozen=True, eq=False):
     """Where one term stands in one field of a snapshot."""
 
     docs: Ints
@@ -50,8 +49,7 @@ class Postings:
 NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class Runs(Struct, frozen=True, eq=False):
     """Where the positions of some terms lie in the files of postings, these thought one after the other."""
 
     docs: Ints

@@ -46,8 +46,7 @@ class Skipped(msgspec.Struct, frozen=True):
     """one line for a person: the pattern and its file, the limit and the size, the error"""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """One folder whose every file was asked, its subfolders aside."""
 
     folder: str

@@ -7,7 +7,6 @@ import errno
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -31,8 +30,7 @@ class _Roots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sources: list[str] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(msgspec.Struct, frozen=True):
     """The two folders of this program and what lies in them."""
 
     config_dir: Path

@@ -12,7 +12,6 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -34,8 +33,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A group of settings: a table of the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """One setting."""
 
     name: str
@@ -57,8 +55,7 @@ class Key:
         return isinstance(self.info, inspect.DictType)
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """One value that one source gives to one key."""
 
     name: str
@@ -70,16 +67,14 @@ class Assignment:
     """True: `value` is text that has still to be read as the key's type"""
 
 
-@dataclass(frozen=True, slots=True)
-class Effective(Generic[S]):
+class Effective(msgspec.Struct, Generic[S], frozen=True):
     """The settings in force and, by dotted key, the source of each."""
 
     settings: S
     sources: Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scheme(Generic[S]):
+class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     """All that one program can be told."""
 
     struct: type[S]
@@ -94,11 +89,11 @@ class Scheme(Generic[S]):
     """the section whose variables need no name: FOLTR_SERVER__PORT for server.port"""
     others: tuple[str, ...] = ()
     """beginnings of variables that belong to other programs"""
-    entries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    entries: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """the entries that a table accepts, by dotted key; a table that is not named here accepts any"""
-    retired: Mapping[str, str] = field(default_factory=dict)
+    retired: Mapping[str, str] = msgspec.field(default_factory=dict)
     """keys of former versions, by dotted name, and what holds today: they are passed over, and `examine` names them"""
-    checks: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    checks: Mapping[str, Callable[[Any], Any]] = msgspec.field(default_factory=dict)
     """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
     contradictions: Callable[[S], Iterable[str]] | None = None
     """what cannot hold together in the settings as a whole, each in one line"""

@@ -6,8 +6,6 @@ round trip; `display_path` makes it printable.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 TYPES = (
@@ -38,8 +36,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """the named source whose reader reads it (indexer.extract.sources); "" for an ordinary file"""
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(msgspec.Struct, frozen=True):
     """One path that the crawl passed over, and why."""
 
     path: str
@@ -49,8 +46,7 @@ class Skipped:
     """one line for a person: the pattern and its file, the limit and the size, the error"""
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """One folder whose every file was asked, its subfolders aside."""
 
     folder: str

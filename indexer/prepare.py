@@ -35,7 +35,7 @@ from indexer.properties import (
     moments,
     note_names,
 )
-from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, scoped_term
+from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, folder_key, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
 
@@ -177,17 +177,6 @@ def _forms(term: str, name: str, known: Property | None) -> Iterable[str]:
         yield term
     if known is not None and known.kind == "text":
         yield scoped_term(name, term)
-
-
-def key64(data: bytes) -> int:
-    """63 bits that name a folder or a content."""
-    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little") >> 1
-
-
-@lru_cache(maxsize=10_000)
-def folder_key(folder: str) -> int:
-    """The column value of a folder."""
-    return key64(os.fsencode(folder))
 
 
 @lru_cache(maxsize=10_000)

@@ -8,9 +8,10 @@ Simone"), ("taken", "2026-05-01T10:00:00"), ("tag", "cooking"). The query langua
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 from indexer.text.analysis import fold
 
@@ -23,8 +24,7 @@ MAX_VALUE = 1_000
 """characters of one value"""
 
 
-@dataclass(frozen=True, slots=True)
-class Property:
+class Property(Struct, frozen=True):
     """One name and what stands behind it."""
 
     name: str

@@ -13,10 +13,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -55,8 +55,7 @@ class Group(Command, click.Group):
     group_class = type
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """What a command works with."""
 
     settings: Settings

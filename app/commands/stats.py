@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import asdict
 
 from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
 from app.wording import count, iso_day

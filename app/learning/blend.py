@@ -8,16 +8,14 @@ in `app.federation.adoption`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.ranking.rankers import Ranker
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Blend:
+class Blend(Struct, frozen=True, eq=False):
     """A common ranker and how much the personal one has to say beside it."""
 
     ranker: Ranker

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from app.store import StateError, Store, trim
 from app.wording import count
@@ -36,8 +36,7 @@ class Outcome(NamedTuple):
     """of an interleaved page: LEARNED or BM25; None for a tie and for pages that were not interleaved"""
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """A stretch of time."""
 
     start: float
@@ -52,8 +51,7 @@ class Bucket:
     first_bm25: float
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """The result of interleaving so far."""
 
     wins_learned: int
@@ -62,8 +60,7 @@ class Comparison:
     """two-sided sign test: how often chance alone would give so clear a result"""
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
+class Lead(Struct, frozen=True):
     """By how many places opened results stood higher than plain BM25 would have put them."""
 
     n: int

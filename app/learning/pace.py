@@ -12,9 +12,9 @@ being confirmed stays. A learned weight counts only once enough different querie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.ranking.rankers import Ranker
@@ -38,8 +38,7 @@ LONGEST = 0.15
 """points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pace:
+class Pace(Struct, frozen=True, eq=False):
     """The rate of each feature, how long what was learned is kept, and when it counts."""
 
     rates: FloatVector

@@ -6,6 +6,7 @@ What stands in a block of code is no heading.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from indexer.text.analysis import fold
 
@@ -20,17 +21,20 @@ _BLOCKS = {
     "rst": (r"(?P<fence>(?!))", _UNDERLINE),
     "asciidoc": (r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)", r"={1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t=]*"),
 }
-_PATTERNS = {
-    kind: re.compile(rf"^(?:{block}|{heading})$" if kind != "org" else rf"^(?:{block}|(?:{heading}))$", re.M | re.I)
-    for kind, (block, heading) in _BLOCKS.items()
-}
 _ENDINGS = {"org": "org", "rst": "rst", "rest": "rst", "adoc": "asciidoc", "asciidoc": "asciidoc"}
 _MARKS = re.compile(r"!?\[\[?(?:[^\]|]*\|)?([^\]]*)\]\]?(?:\([^)]*\))?|[*_`]{1,3}|\{#[^}]*\}")
 
 
+@cache
+def _pattern(kind: str) -> re.Pattern[str]:
+    """Finds blocks and headings."""
+    block, heading = _BLOCKS[kind]
+    return re.compile(rf"^(?:{block}|{heading})$" if kind != "org" else rf"^(?:{block}|(?:{heading}))$", re.M | re.I)
+
+
 def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
     """The nearest heading at or above a line (from 1) of a note at `path`; "" for none, and for its own title."""
-    pattern = _PATTERNS[_ENDINGS.get(path.rpartition(".")[2].lower(), "markdown")]
+    pattern = _pattern(_ENDINGS.get(path.rpartition(".")[2].lower(), "markdown"))
     end = len(text) - len(text.split("\n", line)[-1]) if text.count("\n") >= line else len(text)
     found = ""
     for match in pattern.finditer(text):

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.paths import write_private
 from foltr.errors import FoltrError
@@ -31,8 +33,7 @@ class SavedError(FoltrError):
     """A saved search cannot be used or kept; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenOut:
+class WrittenOut(Struct, frozen=True):
     """A query with its saved searches written out."""
 
     text: str

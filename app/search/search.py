@@ -14,8 +14,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from msgspec import structs
@@ -58,7 +58,6 @@ from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
-from indexer.extract import recognised
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
@@ -71,11 +70,15 @@ from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
 from indexer.storage.unwritable import is_unwritable
 
+if TYPE_CHECKING:
+    from indexer.extract.recognised import Coverage
+
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
 ONCE = 0.1
 """`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
 """[n_features] those made from the user's own picks"""
+_name_of = lru_cache(maxsize=10_000)(os.path.basename)
 KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
@@ -145,7 +148,7 @@ class Search:
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
         if not asks_for_threads(query):
-            ranked = replace(ranked, threads=self._threads(ranked.rows))
+            ranked = structs.replace(ranked, threads=self._threads(ranked.rows))
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
         by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
@@ -219,7 +222,7 @@ class Search:
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
         )
-        names = [os.path.basename(row.path) for row in rows]
+        names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
@@ -368,7 +371,7 @@ class Search:
         visit = self._visits.kept()
         if visit is not None:
             with self._unless_unkept():
-                self._visits.keep(replace(visit, places=tuple(places)))
+                self._visits.keep(structs.replace(visit, places=tuple(places)))
 
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
@@ -444,7 +447,9 @@ class Search:
             n_unrecognised=ocr.n_failed,
         )  # fmt: skip
 
-    def _recognition(self) -> recognised.Coverage:
+    def _recognition(self) -> Coverage:
+        from indexer.extract import recognised  # no query asks
+
         store = self._paths.data_dir / recognised.FILE
         return recognised.coverage(self._catalogue.connection, store, self._settings.ocr.max_bytes)
 

@@ -7,7 +7,6 @@ ids, features, ranks, line numbers and hashed query terms; no path and no text.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import msgspec
@@ -26,8 +25,7 @@ from foltr.online.interleaving import FIRST, winner
 from indexer.retrieval.features import MANIFEST_HASH
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownPage:
+class ShownPage(msgspec.Struct, frozen=True, eq=False):
     """One shown page; every sequence with one entry per result is in the order shown."""
 
     doc_ids: tuple[int, ...]
@@ -149,7 +147,7 @@ class Visits:
         if place in visit.opened or place >= len(visit.doc_ids):
             return visit
         self._picks.record(visit.query, hit.path, hit.part, type=hit.type, now=time.time())
-        return replace(visit, opened=(*visit.opened, place))
+        return msgspec.structs.replace(visit, opened=(*visit.opened, place))
 
     def leave(self, visit: ShownPage, *, source: str) -> str | None:
         """Learn from a page that is done; a sentence that says what was learned, None when nothing was opened."""

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.search.results import Snippet
-from indexer.text.analysis import fold
+from indexer.text.analysis import fold, is_ideographic
 from indexer.text.printable import UNSAFE
 
 Span = tuple[int, int]
@@ -29,7 +29,6 @@ MAX_WORDS = 400
 """Forms beyond are not looked for: the pattern stays small."""
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_IS_CJK = re.compile(f"[{_CJK}]")
 _MARKS = "[\u0300-\u036f]"
 _COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
 """Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
@@ -163,7 +162,7 @@ def _pattern(words: tuple[str, ...], alphabet: str) -> re.Pattern[str] | None:
     if alphabet == "ascii":
         known = [word for word in known if word.isascii()]
     else:
-        known = [word for word in known if (alphabet == "cjk") == bool(_IS_CJK.search(word))]
+        known = [word for word in known if (alphabet == "cjk") == is_ideographic(word)]
     if not known:
         return None
     pattern = _alternatives(known, alphabet)
@@ -201,7 +200,7 @@ def _cases(letter: str) -> str:
 
 def _left_edge(first: str, alphabet: str) -> str:
     """No letter stands before the first one, which was just read; or a new part of a camel-cased word begins."""
-    if _IS_CJK.match(first):
+    if is_ideographic(first):
         return ""
     letter = _LETTERS[alphabet]
     return rf"(?:(?<!{letter}.)|(?<=[a-z][A-Z])|(?<=[A-Z][A-Z])(?=[a-z]))" if first.isalnum() else ""
@@ -212,7 +211,7 @@ def _right_edge(word: str, alphabet: str) -> str:
     letter, last = _LETTERS[alphabet], word[-1]
     if last == "*":
         return f"{letter}*"
-    if _IS_CJK.match(last) or not last.isalnum():
+    if is_ideographic(last) or not last.isalnum():
         return ""
     return rf"(?:(?!{letter})|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
 
@@ -244,7 +243,7 @@ def _overlaps_joined(parts: list[str]) -> list[str]:
     """Pairs of CJK characters that overlap, as the index cuts them, put together again: 中文 文字 is 中文字."""
     joined = parts[:1]
     for part in parts[1:]:
-        if _IS_CJK.match(part) and joined[-1][-1] == part[0]:
+        if is_ideographic(part[:1]) and joined[-1][-1] == part[0]:
             joined[-1] += part[1:]
         else:
             joined.append(part)

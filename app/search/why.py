@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct, field
 
 from app.learning.learner import Learner
 from app.wording import count
@@ -73,8 +73,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class Reasons:
+class Reasons(Struct, frozen=True, eq=False, dict=True):
     """How a page was ranked, kept as it was: what is learned later does not change why it looked so."""
 
     learner: Learner

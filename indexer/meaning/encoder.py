@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.errors import IndexerError
 from indexer.meaning.wordpiece import WordPieces, shipped
@@ -40,8 +40,7 @@ class NoEncoder(IndexerError):
     """There is no encoder, or it cannot be used; the message says how to have one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True):
     """What is known of an encoder before it is loaded."""
 
     name: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
@@ -20,8 +20,7 @@ BLOCK = 1024
 """vectors that are made floating point numbers at a time: in all, they would take four times the memory"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Closeness:
+class Closeness(Struct, frozen=True, eq=False):
     """The answer for one query."""
 
     similarity: Floats

@@ -7,6 +7,7 @@ the first words and the last ones among them.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 WORDS = 70
@@ -17,8 +18,6 @@ VERSION = 1
 """raise it when other passages are cut: all vectors are then made anew"""
 _MAX_WORD = 60
 _SIGNS = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]{{1,{_MAX_WORD}}}")
-"""a word, a sign of Chinese, Japanese or Korean, or a piece of a very long word: what fits an encoder is bounded"""
 
 
 class Passage(NamedTuple):
@@ -29,10 +28,16 @@ class Passage(NamedTuple):
     """what is encoded: the title, then the words"""
 
 
+@cache
+def _word() -> re.Pattern[str]:
+    """A word, a sign of Chinese, Japanese or Korean, or a piece of a very long word: what fits an encoder."""
+    return re.compile(rf"[{_SIGNS}]|[^\s{_SIGNS}]{{1,{_MAX_WORD}}}")
+
+
 def passages_of(title: str, text: str) -> list[Passage]:
     """The passages of one document, in their order in it; none for a document without any word."""
     title = title[:TITLE_LETTERS].strip()
-    words = [match.span() for match in _WORD.finditer(text)]
+    words = [match.span() for match in _word().finditer(text)]
     if not words:
         return [Passage(0, 0, title)] if title else []
     found: list[Passage] = []

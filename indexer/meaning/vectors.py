@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -139,6 +138,8 @@ class VectorWriter:
             self._replace(np.asarray(self._records[living]))
 
     def _replace(self, records: Rows) -> None:
+        import tempfile  # no search writes
+
         descriptor, temporary = tempfile.mkstemp(prefix=f"{FILE}.", dir=self._folder)
         with os.fdopen(descriptor, "wb") as file:
             file.write(_head(self._encoder, records.dtype, len(records)) + records.tobytes())

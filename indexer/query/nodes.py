@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from indexer.properties import DATE_FIELDS
 
 
@@ -118,8 +120,7 @@ class Not:
 Node = Word | Phrase | Filter | And | Or | Not
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A parsed query; `root` is None when there is nothing to search for."""
 
     text: str

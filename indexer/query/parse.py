@@ -18,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from msgspec import Struct
+
 from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
 from indexer.query.foreign import foreign_word, is_distance
 from indexer.query.nodes import (
@@ -65,8 +67,7 @@ _WORD = re.compile(r'[^\s\0"“”„«»()（）]+')
 _OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     kind: str
     """word, quoted, field, open, close, and, or, not"""
     text: str

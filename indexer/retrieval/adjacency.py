@@ -10,9 +10,9 @@ from indexer.postings import Ints, Mask
 from indexer.storage.snapshot import Snapshot
 
 
-def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str]) -> Ints:
-    """The places at which the words stand next to each other in this order."""
-    return adjacent(snapshot, field, [(word,) for word in words])
+def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str], docs: Ints | None = None) -> Ints:
+    """The places at which the words stand next to each other in this order; `docs` as in `adjacent`."""
+    return adjacent(snapshot, field, [(word,) for word in words], docs)
 
 
 def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None) -> Ints:

@@ -9,17 +9,18 @@ by the field's length, added, and then saturated once:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.adjacency import among, phrase_starts
 from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
-from indexer.retrieval.written import Texts, nothing_written
+from indexer.retrieval.written import Counts, Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.columns import Columns
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -42,8 +43,7 @@ FEW = 5
 """with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class Candidates(Struct, frozen=True, eq=False):
     """The admitted documents, the best `n` of them with their counts."""
 
     docs: Ints
@@ -113,7 +113,11 @@ def find(
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)
-    scores, any_df = bm25f(snapshot, found)
+    shares = [
+        lookup.keep(("share", concept), partial(share_of, snapshot, fields))
+        for concept, fields in zip(concepts, found, strict=True)
+    ]
+    scores, any_df = added_up(snapshot, shares)
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
     documents = snapshot.documents
@@ -143,13 +147,13 @@ def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     return tuple(c for c in concepts if not c.function_word) or concepts
 
 
-Occurrences = list[dict[str, tuple[Ints, Floats]]]
-"""[n_concepts] field -> the documents that hold the concept there, ascending, and how often each does"""
+Occurrences = Sequence[Counts]
+"""[n_concepts] where each concept stands; fields that lack it are left out"""
 
 
 def occurrences(lookup: ConceptLookup, concepts: tuple[Concept, ...]) -> Occurrences:
-    """Where the concepts stand; fields that lack one are left out."""
-    return [dict(lookup.counts(concept)) for concept in concepts]
+    """Where the concepts stand."""
+    return [lookup.counts(concept) for concept in concepts]
 
 
 def bm25f(
@@ -157,22 +161,39 @@ def bm25f(
     b: Mapping[str, float] = B, coverage_power: float = COVERAGE_POWER,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """The scores of all documents [n_numbers], and how many documents hold each concept [n_concepts]."""
-    n = snapshot.alive.size
-    scores, covered = np.zeros(n), np.zeros(n, dtype=np.int64)
-    any_df = np.zeros(len(found))
-    for i, fields in enumerate(found):
-        weight = np.zeros(n)
-        for field, (docs, tf) in fields.items():
-            weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]
-        holders = np.flatnonzero(weight)
-        any_df[i] = holders.size
-        own = weight[holders]
-        scores[holders] += idf(snapshot.n_documents, any_df[i]) * (k1 + 1) * own / (k1 + own)
+    shares = [share_of(snapshot, fields, k1=k1, weights=weights, b=b) for fields in found]
+    return added_up(snapshot, shares, coverage_power=coverage_power)
+
+
+Share = tuple[Ints, Floats]
+"""the documents that hold a concept [n], ascending, and what it adds to the score of each [n]"""
+
+
+def share_of(
+    snapshot: Snapshot, fields: Counts, *, k1: float = K1, weights: Mapping[str, float] = WEIGHTS,
+    b: Mapping[str, float] = B,
+) -> Share:  # fmt: skip
+    """What one concept, which occurs so in `fields`, adds to the scores."""
+    weight = np.zeros(snapshot.alive.size)
+    for field, (docs, tf) in fields.items():
+        weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]
+    holders = weight.nonzero()[0]
+    own = weight[holders]
+    return holders, idf(snapshot.n_documents, holders.size) * (k1 + 1) * own / (k1 + own)
+
+
+def added_up(
+    snapshot: Snapshot, shares: Sequence[Share], *, coverage_power: float = COVERAGE_POWER
+) -> tuple[Floats, Floats]:
+    """As `bm25f`, of the shares of the concepts [n_concepts]."""
+    scores, covered = np.zeros((2, snapshot.alive.size))
+    for holders, points in shares:
+        scores[holders] += points
         covered[holders] += 1
-    if len(found) > 1:
-        share = np.maximum(np.arange(len(found) + 1), 1) / len(found)
-        scores *= np.power(share, coverage_power / len(found))[covered]
-    return scores, any_df
+    if len(shares) > 1:
+        part = np.maximum(np.arange(len(shares) + 1), 1) / len(shares)
+        scores *= np.power(part, coverage_power / len(shares))[covered.astype(np.int64)]
+    return scores, np.array([float(holders.size) for holders, _ in shares])
 
 
 def _length_norms(snapshot: Snapshot, field: str, b: float) -> Floats:
@@ -221,12 +242,15 @@ def _with_newest(documents: Columns, docs: Ints, scores: Floats, admitted: Mask,
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
-    titled = phrase_starts(snapshot, "title", words) >> PLACE_BITS if words else docs
+    others = admitted.copy()
+    others[docs] = False
+    holders = snapshot.postings("title", words[0]).docs if words else docs
+    holders = holders[others[holders]]  # mostly none, and no place is looked for
+    titled = phrase_starts(snapshot, "title", words, holders) >> PLACE_BITS if holders.size else holders
     if not titled.size:
         return docs
-    others = np.zeros(admitted.size, dtype=bool)
-    others[titled] = admitted[titled]
-    others[docs] = False
+    others[:] = False
+    others[titled] = True
     shortness = -snapshot.documents["n_title"].astype(np.float64)
     return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
 

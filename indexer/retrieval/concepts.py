@@ -9,8 +9,10 @@ that hold its pieces next to each other; only where there are none, by those tha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -20,7 +22,7 @@ from indexer.query.nodes import Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import adjacent, among, union
 from indexer.retrieval.written import RARE, Counts, Texts, as_written, holders, is_code, nothing_written
 from indexer.schema import TEXT_FIELDS, stored_field
-from indexer.storage.snapshot import PLACE_BITS, Snapshot
+from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
 from indexer.text.language import is_function_word, stem
 
@@ -56,7 +58,7 @@ class Concept:
     function_word: bool = False
     width: int = 1
     """how many positions of the query it takes: the pieces of a joined word"""
-    offset: int = 0
+    offset: int = dataclasses.field(default=0, compare=False)
     """its first position in the query, function words counted"""
     completions: tuple[tuple[str, ...], ...] = ()
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
@@ -76,24 +78,29 @@ class ConceptLookup:
     def __init__(self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written) -> None:
         self.snapshot, self.languages, self._texts = snapshot, languages, texts
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
-        self._counts: dict[Concept, Counts] = {}
 
     def of(self, node: Word | Phrase) -> list[Concept]:
         """As `node_concepts`."""
         key = (node, node.position)  # the same word at two places is equal, and yet two nodes
         if key not in self._found:
-            self._found[key] = node_concepts(self, node)
+            unfinished = isinstance(node, Word) and node.unfinished
+            question = ("concepts", *key, node.length, unfinished, self.languages)
+            self._found[key] = self.keep(question, partial(node_concepts, self, node))
         return self._found[key]
+
+    def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
+        """What answers a question about these texts, kept for the queries that follow."""
+        return self.snapshot.keep((self._texts is nothing_written, *question), look_up)
 
     def counts(self, concept: Concept) -> Counts:
         """The fields that hold the concept, each with its documents [n] (ascending) and the occurrences in them [n]."""
-        key = replace(concept, offset=0) if concept.offset else concept
-        if key not in self._counts:
-            found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
-            found = {stored_field(field): own for field, own in found.items() if own[0].size}
-            rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
-            self._counts[key] = self._as_written_first(key, found) if concept.written and rare else found
-        return self._counts[key]
+        return self.keep(("counts", concept), partial(self._count, concept))
+
+    def _count(self, concept: Concept) -> Counts:
+        found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
+        found = {stored_field(field): own for field, own in found.items() if own[0].size}
+        rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
+        return self._as_written_first(concept, found) if concept.written and rare else found
 
     def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
         held = self.snapshot.remember(
@@ -285,14 +292,9 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
     """
     if concept.pieces:
         pieces = (field == "name" and concept.name_pieces) or concept.pieces
-        return snapshot.keep((field, pieces), lambda: _adjacent_counts(snapshot, pieces, field))
-    own = snapshot.keep((field, "any", concept.forms), lambda: _any_counts(snapshot, field, concept.forms))
-    if not concept.completions:
-        return own
-    others = snapshot.keep(
-        (field, "any", concept.completions), lambda: _any_counts(snapshot, field, concept.completions)
-    )
-    return _filled_in(own, others)
+        return _adjacent_counts(snapshot, pieces, field)
+    own = _any_counts(snapshot, field, concept.forms)
+    return _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
 
 
 def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ...]) -> tuple[Ints, Floats]:

@@ -6,11 +6,12 @@ memory, and a device that keeps none passes zeros.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
 import numpy as np
+from msgspec import Struct
 
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask
@@ -28,8 +29,7 @@ MAX_CONCEPTS = 8
 """only the first concepts of a long query are looked at"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nearness:
+class Nearness(Struct, frozen=True, eq=False):
     """Closeness of neighbouring query words in one field, each [n_docs] in [0, 1]."""
 
     phrase: Floats
@@ -155,8 +155,7 @@ def _whole_phrase(places: list[Ints], steps: list[int], n_rows: int) -> Mask:
     return _rows_of(starts, n_rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Usage:
+class Usage(Struct, frozen=True, eq=False):
     """Six numbers for each candidate, all `[n_docs]` in [0, 1]; 0 means "nothing known"."""
 
     opened: Floats
@@ -175,7 +174,7 @@ class Usage:
     @classmethod
     def zeros(cls, n_docs: int) -> Usage:
         """The record of a device that remembers nothing."""
-        return cls(*(np.zeros(n_docs) for _ in fields(cls)))
+        return cls(*(np.zeros(n_docs) for _ in cls.__struct_fields__))
 
 
 MU = {"title": 10.0, "body": 300.0, "name": 5.0}
@@ -208,7 +207,7 @@ def feature_matrix(
         raw.update(_coverages(candidates, weights))
         raw["surface_share"] = _surface_share(snapshot, candidates)
         raw.update(_nearness(snapshot, candidates))
-        raw.update(_exactness(candidates, title=titles, name=[_stem_of(name) for name in names]))
+        raw.update(_exactness(candidates, title=map(words_of, titles), name=map(_words_of_name, names)))
     raw.update(_document_values(snapshot.documents, candidates.docs, now))
     raw.update({name: getattr(usage, name) for name in USAGE_NAMES})
     if meaning is not None:
@@ -313,19 +312,20 @@ def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
     return found
 
 
-def _exactness(candidates: Candidates, **kinds: list[str]) -> dict[str, Floats]:
-    """How far each text [n_docs] of each kind is made of the words of the query."""
+def _exactness(candidates: Candidates, **kinds: Iterable[tuple[str, ...]]) -> dict[str, Floats]:
+    """How far each text [n_docs] of each kind, given by its words, is made of the words of the query."""
     asked, asked_set = candidates.words, set(candidates.words)
     forms = {run[0] for concept in candidates.concepts for run in concept.forms if len(run) == 1} | asked_set
     meant = held_as_written(candidates)
     found: dict[str, Floats] = {}
     for kind, texts in kinds.items():
-        exact, share = np.zeros((2, len(texts)))
-        for i, words in enumerate(map(words_of, texts)):
+        exact, share = np.zeros((2, meant.size))
+        for i, words in enumerate(texts):
             if not forms.isdisjoint(words):
-                common = min(sum(map(forms.__contains__, words)), len(asked))
-                exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
-                share[i] = 2 * common / (len(words) + len(asked))
+                n_held = sum(map(forms.__contains__, words))
+                if n_held == len(words):
+                    exact[i] = 1.0 if words == asked else 0.8 if set(words) == asked_set else 0.0
+                share[i] = 2 * min(n_held, len(asked)) / (len(words) + len(asked))
         found |= {f"{kind}_exact": exact * meant, f"{kind}_share": share * meant}
     return found
 
@@ -340,9 +340,10 @@ def held_as_written(candidates: Candidates) -> Mask:
     return meant
 
 
-def _stem_of(name: str) -> str:
+@lru_cache(maxsize=10_000)
+def _words_of_name(name: str) -> tuple[str, ...]:
     stem, dot, _ = name.rpartition(".")
-    return stem if dot and stem else name
+    return words_of(stem if dot and stem else name)
 
 
 def _document_values(documents: Columns, docs: Ints, now: float) -> dict[str, Floats]:

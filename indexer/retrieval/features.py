@@ -8,7 +8,8 @@ say nothing about which words, folders or people are meant.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MEANING = 2
 """raise it when a feature's value changes its meaning under the same name"""
@@ -20,8 +21,7 @@ SCALES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(Struct, frozen=True):
     """One column of a feature matrix."""
 
     name: str

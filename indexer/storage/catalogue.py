@@ -7,7 +7,6 @@ Any number of threads and processes may read at any time; only the holder of the
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 import sqlite3
@@ -17,7 +16,6 @@ import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -206,8 +204,7 @@ def _make_anew(connection: Connection) -> None:
     connection.executemany("UPDATE meta SET value = ?2 WHERE key = ?1", kept)
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentRow:
+class DocumentRow(msgspec.Struct, frozen=True):
     """What is known of one document, without its text."""
 
     doc_id: int
@@ -230,8 +227,7 @@ class DocumentRow:
     pages: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     n_files: int
     """files that were read"""
     n_named: int
@@ -241,8 +237,7 @@ class Counts:
     n_skipped: int
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """One file that could not be read."""
 
     path: str
@@ -269,8 +264,7 @@ class KnownFile(NamedTuple):
     """how often in a row it was read and failed"""
 
 
-@dataclass(frozen=True, slots=True)
-class FileRow:
+class FileRow(msgspec.Struct, frozen=True):
     """All that is known of one file."""
 
     path: str
@@ -364,7 +358,7 @@ class Catalogue:
         return {doc_id: seen[doc_id] for doc_id in wanted if doc_id in seen}
 
     def _read_documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
-        wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
+        wanted = str([int(doc_id) for doc_id in doc_ids])  # numbers in JSON are as Python writes them
         rows = self._rows(
             f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id)"
             " WHERE doc_id IN (SELECT value FROM json_each(?))",
@@ -379,7 +373,7 @@ class Catalogue:
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
         """The ids of those documents that are there, each with its path, title, properties and text in lines."""
-        wanted = json.dumps([int(doc_id) for doc_id in doc_ids])
+        wanted = str([int(doc_id) for doc_id in doc_ids])
         rows = self._rows(
             "SELECT doc_id, path, title, properties, text_z"
             " FROM documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
@@ -412,7 +406,7 @@ class Catalogue:
     def doc_ids_of_files(self, file_ids: Iterable[int]) -> list[int]:
         """The documents of some files."""
         query = "SELECT doc_id FROM documents WHERE file_id IN (SELECT value FROM json_each(?))"
-        return [row[0] for row in self._rows(query, json.dumps(list(file_ids)))]
+        return [row[0] for row in self._rows(query, str(list(file_ids)))]
 
     def counts(self) -> Counts:
         """How much there is of everything."""
@@ -505,8 +499,7 @@ MAX_SKIPPED_ROWS = 10_000
 """Paths listed one by one; the counts by rule go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFile:
+class StoredFile(msgspec.Struct, frozen=True):
     """One file that was read, or could not be: the row to write."""
 
     file_id: int
@@ -519,18 +512,17 @@ class StoredFile:
     tries: int = 0
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(msgspec.Struct):
     """What waits for the next commit."""
 
-    files: list[StoredFile] = field(default_factory=list)
-    documents: list[tuple[Any, ...]] = field(default_factory=list)
-    texts: list[tuple[int, bytes]] = field(default_factory=list)
-    mails: list[tuple[int, tuple[str, ...]]] = field(default_factory=list)
+    files: list[StoredFile] = msgspec.field(default_factory=list)
+    documents: list[tuple[Any, ...]] = msgspec.field(default_factory=list)
+    texts: list[tuple[int, bytes]] = msgspec.field(default_factory=list)
+    mails: list[tuple[int, tuple[str, ...]]] = msgspec.field(default_factory=list)
     """document and message ids, as indexer.storage.threads ties them"""
-    replaced: list[int] = field(default_factory=list)
+    replaced: list[int] = msgspec.field(default_factory=list)
     """file ids whose old rows go"""
-    touched: list[tuple[int, int]] = field(default_factory=list)
+    touched: list[tuple[int, int]] = msgspec.field(default_factory=list)
     """(changed_ns, file id) of files whose content is as it was"""
     n_text_bytes: int = 0
 

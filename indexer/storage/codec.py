@@ -20,7 +20,6 @@ import mmap
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,8 +42,7 @@ _TERM_BYTES = 16
 """that a term counts for beside its posting list when runs are cut"""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLists:
+class FieldLists(msgspec.Struct, frozen=True):
     """All postings of one field of one segment, grouped by term in the order of the terms."""
 
     terms: list[bytes]
@@ -87,8 +85,7 @@ def damage_named(segment: str) -> Iterator[None]:
         raise IndexDamaged(f"segment {segment} of the index is damaged: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
+class _Table(msgspec.Struct, frozen=True):
     """One field's arrays over its terms, views into the mapped .trm file."""
 
     text_ends: npt.NDArray[np.uint32]

@@ -51,11 +51,12 @@ class Columns:
             taken: Column = self[name][numbers]
             return taken
         found = np.empty((numbers.size, *DOCUMENT[name].shape), dtype=DOCUMENT[name].base)
-        first = 0
-        for part, size in zip(self._parts, self._sizes, strict=True):
-            own = np.flatnonzero((numbers >= first) & (numbers < first + size))
-            found[own] = part[name][numbers[own] - first]
-            first += size
+        order, ends = numbers.argsort(), np.cumsum(self._sizes)
+        ascending, start, first = numbers[order], 0, 0
+        for part, end, bound in zip(self._parts, ends.tolist(), ascending.searchsorted(ends).tolist(), strict=True):
+            if start < bound:
+                found[order[start:bound]] = part[name][ascending[start:bound] - first]
+            start, first = bound, end
         return found
 
 

@@ -13,9 +13,10 @@ import os
 import pickle
 import re
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION
@@ -30,8 +31,7 @@ _NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
 _BYTE_ORDER, _FORMAT = -12345, -111
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSegment:
+class ListedSegment(Struct, frozen=True):
     """A segment as the table names it."""
 
     name: str

@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
-from indexer.postings import Bytes, Floats, Ints, Mask, decode_runs, run_places
+from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.storage.columns import Columns
@@ -37,8 +37,7 @@ CommitName = tuple[int, tuple[str, ...]]
 """the generation, which starts anew with a new index, and the names of the segments, which never come back"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Postings:
+class Postings(Struct, frozen=True, eq=False):
     """Where one term stands in one field of a snapshot."""
 
     docs: Ints
@@ -50,8 +49,7 @@ class Postings:
 NOTHING = Postings(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class Runs(Struct, frozen=True, eq=False):
     """Where the positions of some terms lie in the files of postings, these thought one after the other."""
 
     docs: Ints
@@ -84,14 +82,32 @@ class _Cache:
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, answer: object, n_bytes: int) -> None:
+    def put(self, key: Hashable, answer: object) -> None:
+        n_bytes = _n_bytes(answer)
         with self._lock:
             if key in self._kept:
                 return
-            self._kept[key] = answer, n_bytes + 300
-            self._size += n_bytes + 300
+            self._kept[key] = answer, n_bytes
+            self._size += n_bytes
             while self._size > self._limit and len(self._kept) > 1:
                 self._size -= self._kept.popitem(last=False)[1][1]
+
+
+def _n_bytes(answer: object) -> int:
+    """About what an answer takes: its arrays, and something for whatever holds them."""
+    match answer:
+        case np.ndarray():
+            return answer.nbytes
+        case Postings(docs, tf):
+            return 300 + docs.nbytes + tf.nbytes
+        case Runs(docs, starts, sizes):
+            return 300 + docs.nbytes + starts.nbytes + sizes.nbytes
+        case dict():
+            return 300 + sum(map(_n_bytes, answer.values()))
+        case tuple() | list():
+            return 300 + sum(map(_n_bytes, answer))
+        case _:
+            return 1_000
 
 
 class Snapshot:
@@ -148,15 +164,15 @@ class Snapshot:
         known: Postings | None = self._cache.get((field, term))
         if known is None:
             known = self._read(field, term)
-            self._cache.put((field, term), known, known.docs.nbytes + known.tf.nbytes)
+            self._cache.put((field, term), known)
         return known
 
-    def keep(self, question: Hashable, look_up: Callable[[], tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
-        """Two arrays that answer a question about this commit, kept as posting lists are."""
-        known: tuple[Ints, Floats] | None = self._cache.get(question)
+    def keep(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
+        """What answers a question about this commit, kept as posting lists are: while there is room."""
+        known: Answer | None = self._cache.get(question)
         if known is None:
             known = look_up()
-            self._cache.put(question, known, known[0].nbytes + known[1].nbytes)
+            self._cache.put(question, known)
         return known
 
     def _read(self, field: str, term: str) -> Postings:
@@ -228,7 +244,7 @@ class Snapshot:
         known: Runs | None = self._cache.get(("positions", field, terms))
         if known is None:
             known = self._read_runs(field, terms)
-            self._cache.put(("positions", field, terms), known, 3 * known.docs.nbytes)
+            self._cache.put(("positions", field, terms), known)
         return known
 
     def _read_runs(self, field: str, terms: tuple[str, ...]) -> Runs:

@@ -8,7 +8,6 @@ thread is named by one of its ids as a number, and every id of it finds it, so t
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
@@ -46,7 +45,7 @@ def tie(connection: Connection, mails: Sequence[tuple[int, tuple[str, ...]]]) ->
     keys = {doc_id: [message_key(one or f"document {doc_id}") for one in ids] for doc_id, ids in mails if ids}
     if not keys:
         return
-    wanted = json.dumps(sorted({key for own in keys.values() for key in own}))
+    wanted = str(sorted({key for own in keys.values() for key in own}))
     known = "SELECT message, thread FROM threads WHERE message IN (SELECT value FROM json_each(?))"
     before: dict[int, int] = dict(connection.execute(known, (wanted,)).fetchall())
     thread_of = dict(before)
@@ -92,13 +91,13 @@ def threads_of(connection: Connection, doc_ids: Iterable[int]) -> dict[int, Thre
     found = connection.execute(
         "SELECT doc_id, thread FROM messages JOIN threads USING (message)"
         " WHERE doc_id IN (SELECT value FROM json_each(?))",
-        (json.dumps([int(one) for one in doc_ids]),),
+        (str([int(one) for one in doc_ids]),),
     ).fetchall()
     counts: dict[int, int] = dict(
         connection.execute(
             "SELECT thread, count(DISTINCT message) FROM threads JOIN messages USING (message)"
             " WHERE thread IN (SELECT value FROM json_each(?)) GROUP BY thread",
-            (json.dumps(sorted({thread for _, thread in found})),),
+            (str(sorted({thread for _, thread in found})),),
         ).fetchall()
     )
     return {doc_id: Thread(f"{thread:016x}", counts[thread]) for doc_id, thread in found}
@@ -112,6 +111,6 @@ def doc_ids_in(connection: Connection, thread: str) -> set[int]:
     rows = connection.execute(
         "SELECT doc_id FROM messages JOIN threads USING (message) WHERE thread IN"
         " (SELECT thread FROM threads WHERE message IN (SELECT value FROM json_each(?)))",
-        (json.dumps([key for key in keys if key < 1 << 63]),),
+        (str([key for key in keys if key < 1 << 63]),),
     )
     return {row[0] for row in rows}

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -33,17 +33,34 @@ _TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
 _RAW = re.compile(_TOKEN.format(r"\w"))
 _OPTION = r"(?:(?<![\w\-])--(?=[^\W\d_]))?"
 _RAW_OPTIONS = re.compile(_OPTION + _TOKEN.format(r"\w"))
-_MARKS = "".join(c for c in map(chr, range(0x300, 0x1E00)) if unicodedata.category(c) in ("Mn", "Mc"))
-"""vowel signs and points that belong to the word they stand in, though no letters"""
-_MARK = re.compile(f"[{_MARKS}]")
-_RAW_MARKED = re.compile(_TOKEN.format(rf"[\w{_MARKS}]"))
 _JOINT = re.compile(r"[._\-@'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
-_CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 
 RawTerms = tuple[tuple[tuple[str, int], ...], int]
 """((term, offset of its position), ...), and how many positions the raw token takes"""
+
+
+# What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
+
+
+@cache
+def _cjk() -> re.Pattern[str]:
+    """Characters of the scripts that are indexed in pairs."""
+    return re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+
+
+@cache
+def _mark() -> re.Pattern[str]:
+    """Vowel signs and points that belong to the word they stand in, though no letters."""
+    return re.compile(
+        f"[{''.join(c for c in map(chr, range(0x300, 0x1E00)) if unicodedata.category(c) in ('Mn', 'Mc'))}]"
+    )
+
+
+@cache
+def _raw_marked() -> re.Pattern[str]:
+    return re.compile(_TOKEN.format(rf"[\w{_mark().pattern[1:]}"))
 
 
 def fold(text: str) -> str:
@@ -67,13 +84,13 @@ def raw_tokens(text: str) -> list[str]:
     if text.isascii():
         return plain.findall(text)
     text = unicodedata.normalize("NFC", text)
-    return (_RAW_MARKED if _MARK.search(text) else plain).findall(text)
+    return (_raw_marked() if _mark().search(text) else plain).findall(text)
 
 
 @lru_cache(maxsize=20_000)
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
-    if not raw.isascii() and _CJK.search(raw):
+    if is_ideographic(raw):
         return _cjk_terms(raw)
     pieces, body, mark = _taken_apart(raw)
     terms: list[tuple[str, int]] = []
@@ -88,7 +105,7 @@ def raw_terms(raw: str) -> RawTerms:
 
 def whole_term(raw: str) -> str:
     """The term of a joined raw token as a whole, "" where it has none."""
-    if _CJK.search(raw):
+    if is_ideographic(raw):
         return ""
     pieces, body, _ = _taken_apart(raw)
     whole = _whole(pieces, body)
@@ -97,17 +114,17 @@ def whole_term(raw: str) -> str:
 
 def is_ideographic(text: str) -> bool:
     """Whether `text` holds a character of a script that is indexed in pairs."""
-    return _CJK.search(text) is not None
+    return not text.isascii() and _cjk().search(text) is not None
 
 
 def is_marked(text: str) -> bool:
     """Whether `text` holds vowel signs or points, as Hindi and Hebrew have them."""
-    return _MARK.search(text) is not None
+    return not text.isascii() and _mark().search(text) is not None
 
 
 def is_half(term: str) -> bool:
     """Whether `term` is one character of a script that is indexed in pairs."""
-    return len(term) == 1 and _CJK.match(term) is not None
+    return len(term) == 1 and is_ideographic(term)
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
@@ -150,7 +167,7 @@ def _worth_keeping(term: str) -> bool:
 def _cjk_terms(raw: str) -> RawTerms:
     terms: list[tuple[str, int]] = []
     position = start = 0
-    for run in _CJK.finditer(raw):
+    for run in _cjk().finditer(raw):
         position = _plain_between(raw[start : run.start()], position, terms)
         text = run.group()
         pairs = [text[i : i + 2] for i in range(len(text) - 1)] or [text]
@@ -205,7 +222,7 @@ def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     if len(data) != len(text):
         if not unicodedata.is_normalized("NFC", text):
             return raw_tokens(text)
-        if data.translate(None, _NOT_MARKED) and _MARK.search(text):
+        if data.translate(None, _NOT_MARKED) and _mark().search(text):
             return raw_tokens(text)
     return data.translate(_SEPARATORS).replace(b". ", b"  ").replace(b"' ", b"  ").split()
 

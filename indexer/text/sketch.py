@@ -67,15 +67,15 @@ def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
     agree = (columns[:, :, None] == columns[:, None, :]).view(np.uint8).sum(axis=0, dtype=np.uint8)
     earlier, later = (agree >= least * _FIRST / 2).nonzero()
     forward = earlier < later
-    pairs = np.column_stack((earlier[forward], later[forward]))
-    one, other = sketches[pairs[:, 0]], sketches[pairs[:, 1]]
-    used = (one | other) > 0
-    values = _true((one == other) & used) / np.maximum(_true(used), 1)
+    earlier, later = earlier[forward], later[forward]
+    filled = _bits(sketches > 0)
+    used = np.bitwise_count(filled[earlier] | filled[later]).sum(axis=1, dtype=np.int64)
+    differ = np.bitwise_count(_bits(sketches[earlier] != sketches[later])).sum(axis=1, dtype=np.int64)
+    values = (used - differ) / np.maximum(used, 1)
     kept = values >= least
-    return pairs[kept], values[kept]
+    return np.column_stack((earlier[kept], later[kept])), values[kept]
 
 
-def _true(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> Ints:
-    """How many are True in each row of `mask` [n, BUCKETS]: bits are counted eight bytes at a time."""
-    found: Ints = np.bitwise_count(np.packbits(mask, axis=1).view(np.uint64)).sum(axis=1, dtype=np.int64)
-    return found
+def _bits(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
+    """A `mask` [n, BUCKETS] as bits, which are counted 64 at a time."""
+    return np.packbits(mask, axis=1).view(np.uint64)

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 SHORTEST = 4
 """Shorter words are never corrected: too many words lie one letter from them."""
@@ -25,8 +26,7 @@ AT_ONCE = 1 << 12
 """terms whose letters are looked at at once: they stay in the processor's cache"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermList:
+class TermList(Struct, frozen=True, eq=False):
     """Distinct terms as a segment of the index holds them, mapped: nothing is copied before it is looked at."""
 
     text: npt.NDArray[np.uint8]

@@ -17,12 +17,11 @@ from indexer.prepare import (
     PreparedDocument,
     document_row,
     extension,
-    folder_key,
     path_fields,
     prepare_document,
     prepare_file,
 )
-from indexer.schema import DOCUMENT
+from indexer.schema import DOCUMENT, folder_key
 from indexer.storage.index import Index
 from indexer.text.language import LANGUAGES
 

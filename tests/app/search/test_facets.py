@@ -10,8 +10,7 @@ import pytest
 from app.search.page import MAX_FOLDERS, TIMES, FolderNames, facets_of, narrowing
 from app.search.results import Facets, SearchRequest
 from indexer.documents import TYPES
-from indexer.prepare import folder_key
-from indexer.schema import DOCUMENT
+from indexer.schema import DOCUMENT, folder_key
 from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from indexer.retrieval.feature_values import Usage
 from indexer.retrieval.features import FEATURES, MANIFEST_HASH, MEANING, NAMES, SCALES, USAGE_NAMES, Feature
@@ -29,7 +29,7 @@ def test_forty_features_and_more_with_names_of_their_own() -> None:
 
 def test_features_of_the_users_picks_are_those_of_the_usage_record() -> None:
     """Every number of the record is a feature, under the same name, and already between 0 and 1."""
-    assert tuple(field.name for field in dataclasses.fields(Usage)) == USAGE_NAMES
+    assert Usage.__struct_fields__ == USAGE_NAMES
     assert all(FEATURES[INDEX[name]].scale == "absolute" for name in USAGE_NAMES)
 
 
@@ -41,9 +41,9 @@ def hash_of(manifest: tuple[Feature, ...], meaning: int) -> str:
 def test_the_hash_names_order_scale_and_meaning() -> None:
     """Whatever gives a weight another meaning gives another hash; the words for a person do not."""
     assert hash_of(FEATURES, MEANING) == MANIFEST_HASH
-    rescaled = (dataclasses.replace(FEATURES[0], scale="range"), *FEATURES[1:])
-    reworded = (dataclasses.replace(FEATURES[0], description="..."), *FEATURES[1:])
-    renamed = (dataclasses.replace(FEATURES[0], name="x"), *FEATURES[1:])
+    rescaled = (replace(FEATURES[0], scale="range"), *FEATURES[1:])
+    reworded = (replace(FEATURES[0], description="..."), *FEATURES[1:])
+    renamed = (replace(FEATURES[0], name="x"), *FEATURES[1:])
     swapped = (FEATURES[1], FEATURES[0], *FEATURES[2:])
     others = {hash_of(manifest, MEANING) for manifest in (rescaled, renamed, swapped, FEATURES[:-1])}
     assert len({MANIFEST_HASH, hash_of(FEATURES, MEANING + 1), *others}) == 1 + 1 + 4

@@ -50,7 +50,10 @@ class Reading:
         """The folders of the indexed files; made at the first call."""
         with self._lock:
             if self._folders is None:
-                self._folders = FolderNames(self._catalogue.paths())
+                documents, alive = self.snapshot.documents, self.snapshot.alive.nonzero()[0]
+                _, one_in_each = np.unique(documents["folder"][alive], return_index=True)
+                doc_ids = documents.take("doc_id", alive[one_in_each])
+                self._folders = FolderNames(self._catalogue.paths_of(doc_ids.tolist()))
             return self._folders
 
     def folder_ids(self, folder: str) -> set[int]:

@@ -408,6 +408,11 @@ class Catalogue:
         query = "SELECT doc_id FROM documents WHERE file_id IN (SELECT value FROM json_each(?))"
         return [row[0] for row in self._rows(query, str(list(file_ids)))]
 
+    def paths_of(self, doc_ids: Iterable[int]) -> list[str]:
+        """The files of some documents, each once for each of them that is known."""
+        query = "SELECT path FROM documents JOIN files USING (file_id) WHERE doc_id IN (SELECT value FROM json_each(?))"
+        return [os.fsdecode(row[0]) for row in self._rows(query, str(list(doc_ids)))]
+
     def counts(self) -> Counts:
         """How much there is of everything."""
         states = dict(self._rows("SELECT state, count(*) FROM files GROUP BY state"))

@@ -148,6 +148,16 @@ def test_known_files_below_a_folder_are_only_those(catalogue: Catalogue) -> None
     assert set(catalogue.known("/")) == set(catalogue.known())
 
 
+def test_documents_name_their_files(catalogue: Catalogue) -> None:
+    """A file once for each of its documents that is asked for; an unknown document names none."""
+    mail = ExtractedDocument(text="x", type="mail", part="1")
+    store(catalogue, "/a/box", mail, mail)
+    store(catalogue, "/b/one", mail, generation=2)
+    box, one = catalogue.doc_ids_of("/a/box"), catalogue.doc_ids_of("/b/one")
+    assert sorted(catalogue.paths_of([*box, *one, 999])) == ["/a/box", "/a/box", "/b/one"]
+    assert catalogue.paths_of(box[:1]) == ["/a/box"]
+
+
 def test_a_failed_commit_leaves_nothing_behind(catalogue: Catalogue) -> None:
     """All of a batch is written or nothing: a duplicate document id undoes the files before it."""
     store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from app.search.results import Hit
 from app.wording import iso_minute, minute_of
-from indexer.properties import DATE_FIELDS
 
 if TYPE_CHECKING:
     from indexer.storage.catalogue import DocumentRow
@@ -20,6 +19,8 @@ _UNSAID = frozenset({"message-id", "id"})
 
 def head_of(hit: Hit | DocumentRow) -> Iterator[tuple[str, str]]:
     """(label, value) pairs, several values of one name in one line."""
+    from indexer.properties import DATE_FIELDS  # the screen loads no numpy before its first frame
+
     known: dict[str, str] = {}
     for name, value in hit.properties:
         value = minute_of(value) if name in DATE_FIELDS else value

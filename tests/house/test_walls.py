@@ -86,6 +86,13 @@ if __name__ == "__main__":
     assert not loaded_after(code) & {"textual", "rich"}
 
 
+def test_the_screen_is_drawn_before_the_ranker_is_loaded() -> None:
+    """The first frame needs neither numpy nor the index; both come while it is shown."""
+    loaded = loaded_after("import app.tui.starting, app.tui.application")
+    assert "textual" in loaded
+    assert not loaded & (set(HEAVY) - {"textual", "rich"})
+
+
 def test_a_search_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     """Whoosh, extractors, worker processes and the network stay out: each takes as long to load as many queries."""
     (tmp_path / "notes").mkdir()

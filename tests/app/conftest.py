@@ -53,7 +53,7 @@ class Device:
         return subprocess.run(
             [sys.executable, "-m", "app", *arguments],
             env=self.environment(**(env or {})), cwd=cwd or self.home, capture_output=True, check=False,
-            encoding="utf-8", errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=300,
+            encoding="utf-8", errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=600,
         )  # fmt: skip
 
     def index(self) -> None:

@@ -35,7 +35,7 @@ ENGINES = [
 ]
 ANY = next((name for name in ("tesseract", "rapidocr") if choose(name, ["eng"])[0]), "")
 needs_engine = pytest.mark.skipif(not ANY, reason="no engine is installed")
-PATIENCE = 180.0
+PATIENCE = 600.0
 
 
 def picture(path: Path, text: str) -> None:

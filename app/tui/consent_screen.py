@@ -18,6 +18,7 @@ from indexer.text.printable import safe_line
 class ConsentScreen(ModalScreen[bool | None]):
     """Gives True or False, and None when the user wants to be asked another time."""
 
+    CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Ask me later")]
 
     def __init__(self, lines: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ RETRY = "*"
 class FailuresScreen(ModalScreen[str | None]):
     """Gives a path whose folder is to be opened, RETRY, or None."""
 
+    CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,F", "dismiss", "Close"),
         Binding("r", "retry", "Read them again"),

@@ -72,6 +72,7 @@ class FolderList(OptionList):
 class FirstStart(ModalScreen[tuple[str, ...]]):
     """Gives the chosen folders; none when the user wants to look around first."""
 
+    CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "begin", "Start indexing"),
         Binding("escape", "skip", "Not now"),

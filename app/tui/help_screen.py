@@ -33,6 +33,7 @@ QUERIES = (
 class HelpScreen(ModalScreen[None]):
     """A panel over the screen; any of the keys that opened it closes it."""
 
+    CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,question_mark,enter", "dismiss", "Close"),
         Binding("down,j", "scroll(1)", "Down", show=False),

@@ -22,6 +22,8 @@ COLUMN = 23
 class LeaderPanel(ModalScreen[str]):
     """Gives the id of the action whose key was pressed; "" for none."""
 
+    CSS_PATH = "panels.tcss"
+
     def __init__(self, keymap: Mapping[str, str], *, without: frozenset[str]) -> None:
         super().__init__()
         self._without = without

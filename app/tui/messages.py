@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.tui.preview_rows import Row, Rows
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class EngineReady(Message):
     """The index is open and questions can be answered."""
 
@@ -27,7 +27,7 @@ class EngineReady(Message):
     """why nothing is learned, as one line; "" when all is well"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Failed(Message):
     """A worker could not do what it was asked; `what` names the job and `error` is one line."""
 
@@ -35,7 +35,7 @@ class Failed(Message):
     error: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SnippetsMade(Message):
     """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
@@ -44,7 +44,7 @@ class SnippetsMade(Message):
     reasons: dict[int, str]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Answered(Message):
     """The answer to the request with this sequence number."""
 
@@ -54,7 +54,7 @@ class Answered(Message):
     """what could be made of the first rows in the same breath, so that most pages are painted once"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PreviewMade(Message):
     """The text of one hit, and its rows at a width in cells."""
 
@@ -65,14 +65,14 @@ class PreviewMade(Message):
     """what the terminal must be given before the rows are painted: pictures"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PagesInView(Message):
     """Other pages of a document came into view, counted from 0; those that are not drawn yet are wanted."""
 
     missing: tuple[int, ...]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PageDrawn(Message):
     """A page of a document, counted from 0, as the picture that was wanted for these rows."""
 
@@ -83,42 +83,42 @@ class PageDrawn(Message):
     sent: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Explained(Message):
     """Why one hit stands where it stands."""
 
     explanation: Explanation
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Learned(Message):
     """What was learned from the page that was left, as one sentence."""
 
     sentence: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class IndexChanged(Message):
     """The index holds a commit that the shown page does not."""
 
     status: IndexStatus
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Progressed(Message):
     """How far the background indexing is, ready to be shown."""
 
     line: ProgressLine
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ConsentWanted(Message):
     """The group could be synced with by itself, if the user agrees: a question, then what it means."""
 
     lines: tuple[str, ...]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Synced(Message):
     """What became of a sync with the group."""
 
@@ -126,7 +126,7 @@ class Synced(Message):
     important: bool
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RowsShown(Message):
     """These rows of the list have come into view without a snippet."""
 
@@ -136,33 +136,33 @@ class RowsShown(Message):
     """cells that a snippet may take"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HitSelected(Message):
     """The cursor of the list moved to this hit, or to none."""
 
     hit: Hit | None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HitChosen(Message):
     """The user wants this hit opened."""
 
     hit: Hit
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PreviewResized(Message):
     """The preview pane has another width, in cells: its text must be wrapped again."""
 
     width: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class PreviewScrolled(Message):
     """Another part of the text is in view."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FacetChosen(Message):
     """Narrow to a facet's value; "" takes the narrowing away."""
 
@@ -171,28 +171,28 @@ class FacetChosen(Message):
     value: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Moved(Message):
     """A key in the search box asks the list to move its cursor by so many rows."""
 
     rows: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HistoryAsked(Message):
     """The up key in an empty search box asks for an earlier query."""
 
     back: bool
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SuggestionTaken(Message):
     """The user takes the spelling that was suggested."""
 
     text: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FoldersSuggested(Message):
     """Folders that exist and are worth indexing, with their file counts."""
 
@@ -201,7 +201,7 @@ class FoldersSuggested(Message):
     """what the device lacks and could have, in one line"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HandedOver(Message):
     """A program was started for a hit and runs beside the screen."""
 
@@ -209,7 +209,7 @@ class HandedOver(Message):
     program: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class TerminalWanted(Message):
     """A program for a hit needs this terminal, so the screen must step aside."""
 
@@ -218,7 +218,7 @@ class TerminalWanted(Message):
     ready: Prepared
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class NotOpened(Message):
     """A hit could not be opened; one line says why."""
 
@@ -226,14 +226,14 @@ class NotOpened(Message):
     error: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RecentRead(Message):
     """What was opened and changed lately."""
 
     page: ResultPage
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Copied(Message):
     """A text was given to a clipboard."""
 
@@ -242,7 +242,7 @@ class Copied(Message):
     """the program that took it; "" where the terminal was asked to, which gives no answer"""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FilesFiled(Message):
     """Files were copied, moved or put into the trash, or refused."""
 
@@ -251,7 +251,7 @@ class FilesFiled(Message):
     folder: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class HistoryRead(Message):
     """The past queries, newest first."""
 

@@ -142,6 +142,7 @@ class SearchScreen(Screen[None]):
         """the query that showed a thread, and the one before it"""
 
     def compose(self) -> ComposeResult:
+        self.side.take_place()
         with Horizontal(id="top"):
             yield Static("❯", id="prompt")
             yield QueryInput(actions=self._keys_in_the_box(), id="query")

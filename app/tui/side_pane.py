@@ -67,12 +67,16 @@ class SidePane:
 
     # its place
 
+    def take_place(self) -> None:
+        """Whether there is one; said before the screen has anything in it, which a later word would style twice."""
+        self._screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
+
     def lay_out(self, *, explain: bool | None = None) -> None:
         """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
         screen, explain = self._screen, self.is_explaining if explain is None else explain
         screen.query_one(PreviewPane).display = not explain
         screen.query_one(ExplainPane).display = explain
-        screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
+        self.take_place()
         share = f"{SHARES[self.share]}%"
         side = screen.query_one("#side")
         side.styles.width, side.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")

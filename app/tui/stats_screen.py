@@ -25,6 +25,7 @@ WIDTH = 72
 class StatsScreen(ModalScreen[None]):
     """A panel over the screen; the numbers are read in a worker."""
 
+    CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,S,f6,enter", "dismiss", "Close")]
 
     def __init__(self, read: Callable[[], Sequence[Outcome]]) -> None:

@@ -134,7 +134,7 @@ def test_what_takes_too_long_or_cannot_be_read_is_one_line(
     names = ("slow.pdf", "words.png", "a.png")
     slow, words, picture = (pictures.show(str(tmp_path / name), 20, stop) for name in names)
     assert [row[0].text for row in slow.rows] == ["not shown: not read after 0.2 s of processor time"]
-    assert words.rows[0][0].text.startswith("not shown: cannot identify image file")
+    assert words.rows[0][0].text == "not shown: damaged, or no picture of a kind that is shown"
     assert (slow.n_pages, words.n_pages, picture.n_pages) == (0, 0, 1)
     assert pictures.take_unsent().count("a=T") == 1
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from app.recognising import Recognising, spent_today
-from app.settings import Paths, Settings, index_roots, index_sources
+from app.settings import Paths, Settings, SettingsError, index_roots, index_sources
 from app.vector_making import Making
 from foltr.errors import FoltrError
 from indexer.errors import IndexDamaged, LockedError
@@ -265,11 +265,9 @@ class FollowersWork:
         try:
             paths = Paths.from_environment(variables)
             settings = Settings.load(paths, variables)
-            same = (paths, settings) == (self.paths, self.settings) and self.roots is None
-            folders = normal_roots(_with_sources(settings, paths, index_roots(settings, paths)))
         except FoltrError:
             return False
-        return same and folders == self.follower.updater.job.roots
+        return (paths, settings) == (self.paths, self.settings) and self.roots is None
 
     def update(self, stop: threading.Event) -> UpdateSummary:
         """A whole scan."""
@@ -315,6 +313,7 @@ def _follow(
                 asked=desk.asked,
                 decline=desk.decline,
             )
+            follower.roots = partial(_followed_by_now, updater, settings, paths, roots)
             follower.answer = partial(desk.answer, FollowersWork(settings, paths, roots, follower, making))
             try:
                 follower.run()
@@ -390,11 +389,26 @@ def _job(settings: Settings, paths: Paths, catalogue: Catalogue, roots: Sequence
     return Job(
         index=paths.index,
         catalogue=catalogue,
-        roots=normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots)),
+        roots=_followed(settings, paths, roots),
         rules=crawl_rules(settings, paths),
         holder=holder,
         reader=reader,
     )
+
+
+def _followed(settings: Settings, paths: Paths, roots: Sequence[str] | None) -> tuple[str, ...]:
+    """`roots`, or what the user has chosen by now, with the sources that are named."""
+    return normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots))
+
+
+def _followed_by_now(
+    updater: Updater, settings: Settings, paths: Paths, roots: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The same, or what it was where the file of what was chosen cannot be read."""
+    try:
+        return _followed(settings, paths, roots)
+    except SettingsError:
+        return updater.job.roots
 
 
 def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -199,6 +199,8 @@ class Follower:
     """does a little of the work that can wait until nothing has changed; True while more is left"""
     note: str = ""
     """to show with the first scan"""
+    roots: Callable[[], tuple[str, ...]] | None = None
+    """the folders to follow as they are chosen by now, asked before each scan; None: those of the job"""
     asked: threading.Event = field(default_factory=threading.Event)
     """somebody wants `answer` to be called, between two turns"""
     answer: Callable[[], None] = lambda: None
@@ -291,7 +293,7 @@ class Follower:
         """Scan now for somebody who may stop it; raises what a scan raises."""
         self.updater.stop = Either(self.stop, stop)
         try:
-            summary = self.updater.scan()
+            summary = self._scan_all()
         finally:
             self.updater.stop = self.stop
         if not summary.stopped:
@@ -301,9 +303,14 @@ class Follower:
     def _scan_soon(self) -> None:
         self._scanned = time.monotonic() - self._scan_pause()
 
+    def _scan_all(self, note: str = "") -> UpdateSummary:
+        if self.roots is not None:
+            self.updater.job = replace(self.updater.job, roots=self.roots())
+        return self.updater.scan(note=note)
+
     def _scan(self, note: str = "") -> None:
         try:
-            summary = self.updater.scan(note=note)
+            summary = self._scan_all(note)
         except IndexDamaged:
             raise
         except IndexerError as error:

@@ -2,7 +2,7 @@
 
 It does what the command would do alone: looks at everything below the folders, indexes what changed, says how far it
 is and what it did, in the same words. It looks itself, whatever its watches told, so what they missed is not missed.
-A call that it cannot answer so (other settings, folders that it does not follow, another version) goes back at once.
+A call that it cannot answer so (other settings, other folders than the chosen ones, another version) goes back at once.
 
 Over the line: the question, an empty message that it begins, then messages of parts (app.resident.messages) until one
 holds the exit code. An empty message from the caller asks it to stop.

@@ -173,8 +173,9 @@ def test_an_interrupt_ends_the_work_early_and_keeps_what_is_done(device: Device,
     assert n_files(device) == 6 + 60
 
 
-def test_other_settings_and_folders_are_the_commands_own(device: Device) -> None:
-    """A setting of this run, a folder remembered since, an option: the command does it alone, and it is done."""
+def test_other_settings_are_the_commands_own_and_other_folders_are_not(device: Device) -> None:
+    """A setting of this run, an option: the command does it alone. A folder that was chosen since is followed from then
+    on, and its documents stay."""
     device.index()
     with following(device, **UNSEEN):
         (device.notes / ".hidden.txt").write_text("a bittern booms", encoding="ascii")
@@ -184,8 +185,11 @@ def test_other_settings_and_folders_are_the_commands_own(device: Device) -> None
         (device.home / "more").mkdir()
         (device.home / "more" / "new.txt").write_text("a bittern booms", encoding="ascii")
         assert "1 new" in device.run("index", str(device.home / "more"), env=UNSEEN).stderr
-        assert handed(device, **UNSEEN)[0] == "None"
+        assert handed(device, **UNSEEN)[0] == "0"
         assert "new.txt" in device.run("search", "bittern").stdout
+        (device.home / "more" / "new.txt").write_text("a stork claps", encoding="ascii")
+        assert handed(device, **UNSEEN)[0] == "0"
+        assert "new.txt" in device.run("search", "claps").stdout
 
 
 def test_many_at_once_are_answered_one_after_another(device: Device) -> None:

@@ -142,8 +142,9 @@ def _let_go(kept: set[int]) -> None:
     """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
     all pipes. Its handlers of signals go, and so does all thought of collecting what it made."""
     gc.freeze()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     for descriptor in map(int, os.listdir("/proc/self/fd")):
         if descriptor > 2 and descriptor not in kept:
             with contextlib.suppress(OSError):  # that of the listing itself

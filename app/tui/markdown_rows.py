@@ -102,7 +102,7 @@ def _begins(line: str) -> bool:
 def _block(lines: list[tuple[int, str]], text: str, width: int) -> Iterator[tuple[int, Row]]:
     start, line = lines[0]
     if _FENCE.match(line) or (start == 0 and line.strip() == "---"):
-        yield from _code(lines[1:-1], width, is_code=_FENCE.match(line) is not None)
+        yield from _code(_within(lines), width, is_code=_FENCE.match(line) is not None)
     elif len(lines) > 1 and _TABLE.match(lines[1][1]) and "|" in lines[1][1]:
         yield from _table(lines, width)
     elif heading := _HEADING.match(line):
@@ -115,6 +115,13 @@ def _block(lines: list[tuple[int, str]], text: str, width: int) -> Iterator[tupl
         yield start, (Piece("─" * min(width, 40), "quiet"),)
     else:
         yield from _paragraph(lines, text, width)
+
+
+def _within(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Without the lines that open and close a block; one that nothing closes goes on to the end of the text."""
+    opened, last = lines[0][1].strip()[:3], lines[-1][1].strip()
+    is_closed = len(lines) > 1 and (last.startswith(opened) or (opened == "---" and last == "..."))
+    return lines[1:-1] if is_closed else lines[1:]
 
 
 def _heading(line: str, position: int, start: int, width: int, *, level: int) -> Iterator[tuple[int, Row]]:

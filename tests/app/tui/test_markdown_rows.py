@@ -74,6 +74,13 @@ def test_headings_by_a_rule_below_and_code_by_its_indentation() -> None:
     ]
 
 
+def test_code_that_is_never_closed_goes_on_to_the_end() -> None:
+    """Its last line too, whatever it is; a line that closes is not shown."""
+    assert _shown("```\na\nb") == _shown("```\na\nb\n```") == ["▏ a", "▏ b"]
+    assert _shown("~~~\na\n...") == ["▏ a", "▏ ..."]
+    assert _shown("```") == []
+
+
 def test_styles() -> None:
     """What was between marks has the style of the marks."""
     styles = {piece.text: piece.style for row in markdown_rows(TEXT, 60).rows for piece in row}

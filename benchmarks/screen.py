@@ -182,7 +182,7 @@ def main() -> None:
     print(f"pages that change when the hand rests: {five} of {len(EVERYDAY)} in the first {TOP}, {first} at the first")
     if chosen.pages_only:
         return
-    command = [sys.executable, "-m", "app.cli"]
+    command = [str(Path(sys.executable).with_name("foltr-search"))]
     frames, empty = [], []
     for _ in range(chosen.runs):
         frames.append(first_frame(command))

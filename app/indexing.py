@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, SettingsError, index_roots, index_sources
 from app.vector_making import Making
-from foltr.errors import FoltrError
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.extract.programs import installed
@@ -261,11 +260,11 @@ class FollowersWork:
     making: Making
 
     def would_do(self, variables: Mapping[str, str]) -> bool:
-        """Whether a process with these variables would index the same folders under the same settings, now."""
+        """Whether a process with these variables would index what the user chose, under the same settings."""
         try:
             paths = Paths.from_environment(variables)
             settings = Settings.load(paths, variables)
-        except FoltrError:
+        except SettingsError:
             return False
         return (paths, settings) == (self.paths, self.settings) and self.roots is None
 

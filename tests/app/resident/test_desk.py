@@ -180,6 +180,7 @@ def test_other_settings_are_the_commands_own_and_other_folders_are_not(device: D
     with following(device, **UNSEEN):
         (device.notes / ".hidden.txt").write_text("a bittern booms", encoding="ascii")
         assert handed(device, **UNSEEN, FOLTR_INDEX__HIDDEN="true")[0] == "None"
+        assert handed(device, **UNSEEN, FOLTR_INDEX__WORKERS="many")[0] == "None"  # what is wrong, it says itself
         assert handed(device, "--retry-failures", **UNSEEN)[0] == "None"
         assert handed(device, **UNSEEN)[0] == "0"
         (device.home / "more").mkdir()

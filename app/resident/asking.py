@@ -29,7 +29,7 @@ SECONDS = 5.0
 
 def answered(arguments: Sequence[str]) -> int | None:
     """The exit code, when the resident process has answered this command line; None: work alone."""
-    if AVAILABLE and arguments and arguments[0] == "index" and set(arguments[1:]) <= {"-q", "--quiet"}:
+    if AVAILABLE and is_whole_index(arguments):
         return None if os.environ.get("FOLTR_DEBUG") else _indexed(arguments)
     asks = "_FOLTR_SEARCH_COMPLETE" in os.environ or (arguments and arguments[0] in COMMANDS)
     if not AVAILABLE or not asks or os.environ.get("FOLTR_DEBUG") or sys.stdout is None or sys.stderr is None:
@@ -57,6 +57,11 @@ def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
         return line.receive(MAX_ANSWER)
     finally:
         line.close()
+
+
+def is_whole_index(arguments: Sequence[str]) -> bool:
+    """Whether it is the whole index that is asked for, and nothing more."""
+    return bool(arguments) and arguments[0] == "index" and set(arguments[1:]) <= {"-q", "--quiet"}
 
 
 def _indexed(arguments: Sequence[str]) -> int | None:

@@ -16,7 +16,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,13 +25,13 @@ from app.commands.command import FAILED, INTERRUPTED
 from app.commands.progress import ProgressWriter, summarise
 from app.resident import messages
 from app.resident.answering import BadQuestion, Question
+from app.resident.asking import is_whole_index
 from app.resident.line import MAX_QUESTION, LineError, LocalLine, LocalListener, index_socket_path
 from indexer.errors import IndexDamaged, IndexerError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from indexer.progress import Progress, UpdateSummary
+    from app.indexing import FollowersWork
+    from indexer.progress import Progress
 
 QUESTION_SECONDS = 2.0
 """for a whole question to come"""
@@ -41,22 +41,6 @@ MAX_CALLS = 8
 """at once; those beyond it work alone, and find the index locked"""
 WORK = frozenset({"scanning", "indexing", "merging", "meaning"})
 """phases that a command shows"""
-
-
-class Follows(Protocol):
-    """The work of the process, for its own thread."""
-
-    def would_do(self, variables: Mapping[str, str]) -> bool:
-        """Whether a process with these variables would index the same folders under the same settings."""
-        ...
-
-    def update(self, stop: threading.Event) -> UpdateSummary:
-        """Look at everything and index what changed."""
-        ...
-
-    def read_for_meaning(self, stop: threading.Event) -> str:
-        """As app.indexing.make_vectors."""
-        ...
 
 
 class _CallersScreen(io.TextIOBase):
@@ -145,7 +129,7 @@ class IndexDesk:
             call.end(messages.ALONE, b"")
             self._forget(call)
 
-    def answer(self, work: Follows) -> None:
+    def answer(self, work: FollowersWork) -> None:
         """Do what is asked, one call after another; raises IndexDamaged, with the callers sent away."""
         for call in self._taken():
             try:
@@ -158,7 +142,7 @@ class IndexDesk:
                 call.over.set()
                 self._forget(call)
 
-    def _do(self, call: IndexCall, work: Follows) -> None:
+    def _do(self, call: IndexCall, work: FollowersWork) -> None:
         if not work.would_do(call.question.variables):
             call.end(messages.ALONE, b"")
             return
@@ -203,7 +187,7 @@ class IndexDesk:
         try:
             line.connection.settimeout(QUESTION_SECONDS)
             question = Question.decode(line.receive(MAX_QUESTION))
-            if question.version == messages.identity() and is_plain(question.arguments):
+            if question.version == messages.identity() and is_whole_index(question.arguments):
                 line.connection.settimeout(TAKING_SECONDS)
                 self._stand(line, question)
         except (OSError, LineError, BadQuestion):
@@ -228,8 +212,3 @@ class IndexDesk:
             except (OSError, LineError):  # it is gone
                 call.stop.set()
                 call.over.wait()
-
-
-def is_plain(arguments: tuple[str, ...]) -> bool:
-    """Whether it is the whole index that is asked for, and nothing more."""
-    return arguments[:1] == ("index",) and set(arguments[1:]) <= {"-q", "--quiet"}

@@ -86,3 +86,8 @@ class Extraction(msgspec.Struct, frozen=True, kw_only=True):
 
     documents: tuple[ExtractedDocument, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def storable(text: str) -> str:
+    """`text` as UTF-8 can hold it: a lone surrogate becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract import (
     archives,
@@ -150,18 +150,14 @@ def extract_file(path: str, limits: Limits) -> Extraction:
 def _storable(document: ExtractedDocument) -> ExtractedDocument:
     """`document` with texts that UTF-8 can hold, whatever an extractor let through."""
     if not all(_is_storable(name + value) for name, value in document.properties):
-        pairs = tuple((_replaced(name), _replaced(value)) for name, value in document.properties)
+        pairs = tuple((storable(name), storable(value)) for name, value in document.properties)
         document = msgspec.structs.replace(document, properties=pairs)
     wrong = [
         name for name in ("text", "part", "title", "author", "recipients") if not _is_storable(getattr(document, name))
     ]
     if not wrong:
         return document
-    return msgspec.structs.replace(document, **{name: _replaced(getattr(document, name)) for name in wrong})
-
-
-def _replaced(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return msgspec.structs.replace(document, **{name: storable(getattr(document, name)) for name in wrong})
 
 
 def _is_storable(text: str) -> bool:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from indexer.documents import FileEntry, Listing, Skipped
+from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.errors import IndexDamaged, IndexerError
 from indexer.storage import threads
-from indexer.storage.settled import SettledFolders, unsettle, unsettle_all
+from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
 from indexer.storage.unwritable import connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
@@ -538,8 +538,8 @@ class Batch(msgspec.Struct):
             modified = file.entry.modified_ns / 1e9
         self.documents.append(
             (
-                doc_id, file.file_id, _storable(document.part), _storable(document.title), document.type,
-                _storable(document.author), _storable(document.recipients), _stored_pairs(document.properties),
+                doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
+                storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
                 modified, document.language, document.truncated, document.n_words, document.content_hash,
                 msgspec.msgpack.encode(document.pages),
             )
@@ -639,7 +639,7 @@ def note_scan(
 ) -> None:  # fmt: skip
     """Keep what a whole scan passed over, if that changed, when the scan was, and which of the `listings` settle."""
     shown = skipped[:MAX_SKIPPED_ROWS]
-    rows = [(os.fsencode(one.path), one.rule, _storable(one.reason)) for one in shown]
+    rows = skipped_rows(shown)
     digest = hashlib.blake2b(repr((rows, sorted(by_rule.items()))).encode(), digest_size=16).digest()
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
         if catalogue.meta("skipped_hash") != digest:
@@ -667,19 +667,14 @@ def compact(catalogue: Catalogue) -> None:
         catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _storable(text: str) -> str:
-    """`text` as UTF-8 can hold it: a lone surrogate becomes a question mark."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:
-    pairs = [(_storable(name), _storable(value)) for name, value in properties]
+    pairs = [(storable(name), storable(value)) for name, value in properties]
     return msgspec.msgpack.encode(pairs) if pairs else b""
 
 
 def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
     entry = file.entry
-    reason = _storable(file.reason)
+    reason = storable(file.reason)
     return (
         file.file_id, os.fsencode(entry.path), entry.size, entry.modified_ns, entry.device, entry.inode,
         entry.changed_ns, file.digest, file.state, file.kind, reason, file.reader, file.tries, now,

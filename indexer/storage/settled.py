@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from indexer.documents import Listing, Skipped
+from indexer.documents import Listing, Skipped, storable
 
 TABLE = """CREATE TABLE IF NOT EXISTS settled (
     folder BLOB PRIMARY KEY,        -- as os.fsencode gives it
@@ -59,7 +59,7 @@ class SettledFolders:
         if self._written_by_others() != self._version:
             return
         rows = [
-            (os.fsencode(one.folder), one.digest, one.n_files, _stored(one.skipped))
+            (os.fsencode(one.folder), one.digest, one.n_files, msgspec.msgpack.encode(skipped_rows(one.skipped)))
             for one in listings
             if one.n_files and len(one.skipped) <= MAX_SKIPPED and one.folder not in self.doubtful
         ]
@@ -70,10 +70,9 @@ class SettledFolders:
         return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
 
 
-def _stored(skipped: Iterable[Skipped]) -> bytes:
-    return msgspec.msgpack.encode(
-        [(os.fsencode(one.path), one.rule, one.reason.encode("utf-8", "replace").decode("utf-8")) for one in skipped]
-    )
+def skipped_rows(skipped: Iterable[Skipped]) -> list[tuple[bytes, str, str]]:
+    """(path as os.fsencode gives it, rule, reason) of each, as it is stored."""
+    return [(os.fsencode(one.path), one.rule, storable(one.reason)) for one in skipped]
 
 
 def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Iterable[str]) -> None:

@@ -44,7 +44,7 @@ Empty().run()
 ROWS, COLUMNS = 40, 120
 PROMPT = b"earch your files"
 """of the empty search box; its first letter is under the cursor and so painted apart"""
-ANSWER = re.compile(rb"(?:[\d,]+ of [\d,]+|nothing found) \xc2\xb7 \d+ ms")
+ANSWER = re.compile(rb"(?:[\d,]+ of [\d,]+|with some|nothing found) \xc2\xb7 \d+ ms")
 READY = re.compile(rb"[\d,]+ documents? indexed")
 EVERYDAY = (
     "unicode normalisation", "git rebase branch", "merge conflict", "django model fields", "password hashing",
@@ -80,8 +80,11 @@ class Terminal:
                     return time.perf_counter()
         raise TimeoutError(f"{wanted.pattern!r} did not appear within {seconds} s")
 
-    def answered(self, seconds: float = 1.0) -> float:
-        """The moment at which an answer was painted; that of the last output, where its line is the one of before."""
+    def answered(self, seconds: float = 0.5) -> float:
+        """The moment at which an answer was painted; that of the last output, where its line is the one of before.
+
+        Less than the rest of the hand after which the last word is asked as a whole one.
+        """
         seen, last, end = b"", time.perf_counter(), time.perf_counter() + seconds
         while time.perf_counter() < end and not ANSWER.search(seen):
             if select.select([self._fd], [], [], 0.05)[0]:

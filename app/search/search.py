@@ -50,10 +50,11 @@ from app.search.page import (
     written_first,
 )
 from app.search.reading import Reader, Reading, language_codes
+from app.search.recent_texts import RecentTexts
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, passage, passage_snippet, snippet, without_marks
+from app.search.snippets import matches, passage, passage_snippet, snippet
 from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
@@ -91,6 +92,7 @@ class Search:
         paths.create_data_dir()
         self._settings, self._paths = settings, paths
         self._catalogue = Catalogue.open(paths.catalogue)
+        self._texts = RecentTexts(self._catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self.store = Store.for_searching(paths.state)
@@ -400,11 +402,11 @@ class Search:
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        text, pages = self._catalogue.text(hit.doc_id), row.pages if row else ()
+        text, pages = self._texts.of(hit.doc_id), row.pages if row else ()
         if hit.passage:
             found = passage_snippet(text, hit.passage, width=width, pages=pages)
         else:
-            plain = without_marks(text) if hit.type == "markdown" else text
+            plain = self._texts.of(hit.doc_id, unmarked=True) if hit.type == "markdown" else text
             found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
         if hit.type != "markdown" or not found.line:
             return found
@@ -414,7 +416,7 @@ class Search:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         note = "the file is gone" if hit.missing or row is None else row.truncated
-        text = self._catalogue.text(hit.doc_id)
+        text = self._texts.of(hit.doc_id)
         if hit.passage:
             return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
         shown, spans = passage(text, page.words, width=width), matches(text, page.words)

@@ -250,8 +250,10 @@ def _overlaps_joined(parts: list[str]) -> list[str]:
     return joined
 
 
-CHUNK = 200_000
-"""characters searched at a time: a long text is searched only until a good place was found"""
+FIRST_CHUNK, CHUNK = 12_000, 200_000
+"""characters searched at first, and at a time: a text is searched only until a place with all words was found"""
+MOST_SEARCHED = 3 * CHUNK
+"""characters searched from the chunk with the first match on"""
 MATCHES_PER_CHUNK = 400
 STEM = 4
 """letters by which forms of one word are taken as the same: house, houses, housing"""
@@ -347,8 +349,8 @@ def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:
         score, first, last = _densest(chunk, spans, width)
         if score > highest:
             highest, best = score, [(start + a, start + b) for a, b in spans[first:last]]
-        n_searched += bool(best)
-        if highest >= len(wanted) or n_searched == 3:
+        n_searched += len(chunk) if best else 0
+        if highest >= len(wanted) or n_searched >= MOST_SEARCHED:
             break
     return best
 
@@ -357,7 +359,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
     """Pieces of `text` that end at white space where there is some, and where each begins."""
     start = 0
     while start < len(text):
-        end = start + CHUNK
+        end = start + (CHUNK if start else FIRST_CHUNK)
         blank = re.compile(r"\s").search(text, end, end + 1000) if end < len(text) else None
         end = blank.end() if blank else end
         yield start, text[start:end]

@@ -127,21 +127,28 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         beyond: FloatVector = self.parts[place] - middle
         return beyond
 
+    @cached_property
+    def _values(self) -> FloatVector:
+        """[n_shown] what all parts of each come to, luck included."""
+        values: FloatVector = self.parts.sum(axis=1)
+        return values
+
     def place_without(self, place: int, points: float) -> int:
         """Where (from 0) the result at `place` would stand with so many points less."""
-        values = self.parts.sum(axis=1)
-        others, mine = np.delete(values, place), values[place] - points
-        ties = np.isclose(others, mine, rtol=0.0, atol=TIE)
-        before = np.delete(self.by_words, place) < self.by_words[place]
-        return int(np.sum((others > mine) & ~ties) + np.sum(ties & before))
+        ahead = self._values - (self._values[place] - points)
+        tied = np.abs(ahead) <= TIE
+        before = np.where(tied, self.by_words < self.by_words[place], ahead > 0)
+        before[place] = False
+        return int(np.count_nonzero(before))
 
     def causes(self, place: int) -> list[str]:
         """The parts that moved the result at `place` (from 0) to where it is, the strongest first."""
         way = int(np.sign(self.by_words[place] - place))
         found = []
         for name, points in zip(PARTS, self.beyond(place).tolist(), strict=True):
-            steps = abs(self.place_without(place, points) - place)
-            if steps and abs(points) >= LEAST and np.sign(points) == way:
+            if abs(points) < LEAST or np.sign(points) != way:
+                continue
+            if steps := abs(self.place_without(place, points) - place):
                 found.append((steps, abs(points), name))
         return [name for _, _, name in sorted(found, reverse=True)]
 

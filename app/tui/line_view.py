@@ -7,6 +7,8 @@ that follows another, a few lines differ, so that a terminal far away gets littl
 
 from __future__ import annotations
 
+from typing import Self
+
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
@@ -50,8 +52,36 @@ class LineView(ScrollView):
                 self._painted[y] = line
                 changed.append(y)
         if changed:
-            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+            super().refresh(*(Region(0, y, self.size.width, 1) for y in changed))
+
+    def refresh(self, *regions: Region, **what: bool) -> Self:
+        """As every widget's: lines are made anew where something else than `repaint` asks for it."""
+        if regions:
+            for y in {y for region in regions for y in region.line_range}:
+                self._painted.pop(y, None)
+        else:
+            self._painted.clear()
+        return super().refresh(*regions, **what)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._painted.clear()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The lines as they are: none has a border, a padding or an opacity, which Textual would look for in each."""
+        top, width = int(self.scroll_offset.y), self.region.width
+        filters, background = self.get_line_filters(), self.background_colors[1]
+        lines = []
+        for y in crop.line_range:
+            line = self._painted.get(y)
+            if line is None or line.cell_length != self.text_width:
+                line = self._painted[y] = self.make_line(top + y)
+            line = line.adjust_cell_length(width, self.rich_style)
+            for line_filter in filters:
+                line = line.apply_filter(line_filter, background)
+            lines.append(line)
+        return lines if crop.column_span == (0, width) else [line.crop(*crop.column_span) for line in lines]
 
     def render_line(self, y: int) -> Strip:
-        line = self._painted[y] = self.make_line(y + int(self.scroll_offset.y))
-        return line
+        """The line at a place, as Textual asks for it where the mouse is."""
+        return self.make_line(y + int(self.scroll_offset.y))

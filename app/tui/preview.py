@@ -48,11 +48,11 @@ class PreviewBody(LineView, can_focus=True):
         self._rows: Rows | None = None
         self._starts: list[int] = []
         self._left = 0
-        """cells of a wide table that are left of the pane"""
         self.current = -1
         """index of the current match, -1 for none"""
         self.moved = False
         """the user has gone elsewhere in this text"""
+        self._styles_by_name: dict[str, Style] = {}
         self._in_view: tuple[range, tuple[int, ...]] = (range(0), ())
         """the pages in view, and those of them that are not drawn yet"""
 
@@ -142,8 +142,20 @@ class PreviewBody(LineView, can_focus=True):
         strip = Strip(
             self._selected(row, [part for piece in pieces for part in self._segments(*piece, base) if part.text], base)
         )
-        left = min(self._left, max(0, rows.wide - width))
-        return strip.crop(left, left + width).adjust_cell_length(width, base).apply_offsets(left, row)
+        if rows.wide:
+            strip = strip.crop(self.left, self.left + width)
+        return strip.adjust_cell_length(width, base)
+
+    def render_line(self, y: int) -> Strip:
+        """The line with the place of each piece in the whole, by which the mouse selects text."""
+        row = y + int(self.scroll_offset.y)
+        return self.make_line(row).apply_offsets(self.left, row)
+
+    @property
+    def left(self) -> int:
+        """Cells of a wide table that are left of the pane."""
+        wide = self._rows.wide if self._rows is not None else 0
+        return min(self._left, max(0, wide - self.text_width))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The text under the mouse's selection, in the rows as they are shown."""
@@ -228,7 +240,14 @@ class PreviewBody(LineView, can_focus=True):
             return base + Style(color=color, bgcolor=behind or None)
         if not name:
             return base
-        return base + self.get_component_rich_style(f"preview--{name}") + Style.from_color(None, base.bgcolor)
+        if name not in self._styles_by_name:
+            own = self.get_component_rich_style(f"preview--{name}")
+            self._styles_by_name[name] = base + own + Style.from_color(None, base.bgcolor)
+        return self._styles_by_name[name]
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._styles_by_name.clear()
 
     def _selected(self, row: int, segments: list[Segment], base: Style) -> list[Segment]:
         """The segments of a row, those under the mouse's selection in its style."""

@@ -170,8 +170,8 @@ def _line(left: Iterable[tuple[str, Style]], right: Iterable[tuple[str, Style]],
     lefts = [(text, style) for text, style in left if text]
     rights = [(text, style) for text, style in right if text]
     used = sum(cell_len(text) for text, _ in (*lefts, *rights))
-    gap = [(" " * max(1, width - 1 - used), base)]
-    strip = Strip([Segment(text, style) for text, style in (*lefts, *gap, *rights)])
+    gap = (" " * max(1, width - 1 - used), base)
+    strip = Strip([Segment(text, style) for text, style in (*lefts, gap, *rights, (" ", base))], used + len(gap[0]) + 1)
     return strip.adjust_cell_length(width, base)
 
 
@@ -242,6 +242,8 @@ class ResultsList(LineView, can_focus=True):
         self._asked_width = 0
         """characters of the snippets that were asked for"""
         self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self._row_styles: dict[tuple[bool, bool], RowStyles] = {}
+        """by whether the row is chosen and the list has the focus"""
         self.sized = False
         """sizes are shown in the rows"""
         self.moved = False
@@ -262,7 +264,7 @@ class ResultsList(LineView, can_focus=True):
     def show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
         """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
 
-        `rows` is what is known of its rows already.
+        `rows` is what is known of its rows already. Whoever shows a page knows that another hit is selected then.
         """
         self.moved = keep is not None
         self.page = page
@@ -279,7 +281,6 @@ class ResultsList(LineView, can_focus=True):
             self._asked.update(rows.snippets)
             self._keep(rows)
         self.repaint()
-        self.post_message(HitSelected(self.selected))
         self.call_after_refresh(self.ask_for_snippets)
 
     def add_snippets(self, rows: SnippetsMade) -> None:
@@ -309,7 +310,7 @@ class ResultsList(LineView, can_focus=True):
             self._asked_width = self.snippet_width
             self._asked.clear()
         first = max(0, int(self.scroll_offset.y) // HEIGHT)
-        last = min(len(self.page.hits), first + self.rows_in_view + 1)
+        last = min(len(self.page.hits), self.rows_seen)
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
@@ -352,6 +353,7 @@ class ResultsList(LineView, can_focus=True):
     def notify_style_update(self) -> None:
         super().notify_style_update()
         self._lines.clear()
+        self._row_styles.clear()
 
     def on_click(self, event: events.Click) -> None:
         row = (event.y + int(self.scroll_offset.y)) // HEIGHT
@@ -407,6 +409,11 @@ class ResultsList(LineView, can_focus=True):
         """How many whole results fit."""
         return self.size.height // HEIGHT
 
+    @property
+    def rows_seen(self) -> int:
+        """The row after the last one of which something is in view."""
+        return -(-(int(self.scroll_offset.y) + self.size.height) // HEIGHT)
+
     def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
 
@@ -429,7 +436,7 @@ class ResultsList(LineView, can_focus=True):
                 why=self._reasons.get(row, ""),
                 words=self.page.words,
                 width=self.text_width,
-                styles=self._styles(chosen=key[1]),
+                styles=self._styles(chosen=key[1], focused=key[2]),
                 now=time.time() if self._now is None else self._now,
                 chosen=key[1],
                 sized=self.sized,
@@ -441,7 +448,12 @@ class ResultsList(LineView, can_focus=True):
         """What tells the title of the chosen row where colours are few."""
         return self.get_component_rich_style("results--chosen").without_color
 
-    def _styles(self, *, chosen: bool) -> RowStyles:
+    def _styles(self, *, chosen: bool, focused: bool) -> RowStyles:
+        if (chosen, focused) not in self._row_styles:
+            self._row_styles[chosen, focused] = self._made_styles(chosen=chosen)
+        return self._row_styles[chosen, focused]
+
+    def _made_styles(self, *, chosen: bool) -> RowStyles:
         base = self.get_component_rich_style("results--selected") if chosen else self.rich_style
 
         def part(name: str) -> Style:

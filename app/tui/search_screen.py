@@ -22,7 +22,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from app.search.results import ORDERS, Facets, IndexStatus, ResultPage, SearchRequest
+from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage, SearchRequest
 from app.tui.explain_pane import ExplainPane
 from app.tui.facet_bar import FACETS, FacetBar
 from app.tui.filing_away import DONE, FilingAway, report
@@ -311,7 +311,7 @@ class SearchScreen(Screen[None]):
                     time=narrowed["time"],
                     as_typed=text == self._as_typed,
                 ),
-                n_rows=results.rows_in_view,
+                n_rows=results.rows_in_view + 1,
                 width=results.snippet_width,
             )
             self._unbidden = sequence if unbidden else self._unbidden
@@ -348,7 +348,7 @@ class SearchScreen(Screen[None]):
         """Nothing is asked: show how to begin."""
         self.session.forget_question()
         self.session.shown(None)
-        self.query_one(ResultsList).show_page(None)
+        self._show_page(None)
         self.query_one(HintLine).show_page(None, key="", width=0)
         self.query_one(FacetBar).show_facets(Facets())
         self.show_start()
@@ -377,8 +377,14 @@ class SearchScreen(Screen[None]):
         results = self.query_one(ResultsList)
         if results.page is not recent:
             self.session.shown(recent)
-            results.show_page(recent, keep=results.selected if results.moved else None)
+            self._show_page(recent, keep=results.selected if results.moved else None)
         self.show_found(True, recent=True)
+
+    def _show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
+        """Show a page, and what stands over its preview in the same frame."""
+        results = self.query_one(ResultsList)
+        results.show_page(page, keep=keep, rows=rows)
+        self.side.expect(results.selected)
 
     @on(RecentRead)
     def _recent_read(self, message: RecentRead) -> None:
@@ -434,7 +440,7 @@ class SearchScreen(Screen[None]):
         again = again and old is not None and old.request.order == page.request.order
         keep = results.selected if again and results.moved else None
         self.session.shown(page)
-        results.show_page(page, keep=keep, rows=message.rows)
+        self._show_page(page, keep=keep, rows=message.rows)
         narrowed = self.narrowing()
         self.query_one(StatusLine).show_page(page, narrowed=narrowed)
         if self._offered:

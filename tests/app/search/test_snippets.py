@@ -82,6 +82,14 @@ def test_marks_of_lines_are_blanks_and_every_word_keeps_its_place() -> None:
     assert plain.index("basil") == note.index("basil")
 
 
+def test_a_long_text_is_read_until_a_place_has_all_words() -> None:
+    """Such a place near the beginning is shown; one that has them all goes before one that has most, however far."""
+    near = f"{FILL} a pear tree {FILL}"
+    assert shown(snippet(near * 100 + "pear tree pear tree", ["pear", "tree"], width=60)) == ["pear", "tree"]
+    far = f"{FILL} pear {FILL}" * 100 + "the pear on the tree"
+    assert shown(snippet(far, ["pear", "tree"], width=60)) == ["pear", "tree"]
+
+
 def test_a_match_far_down_is_found() -> None:
     """A long text is searched to its end when its beginning holds nothing."""
     text = "filler\n" * (3 * CHUNK // 7) + "the needle" + "\nfiller" * 1000

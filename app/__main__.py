@@ -19,15 +19,15 @@ def main() -> int:
         return 130
     if code is not None:
         return code
-    is_question = sys.argv[1:2] and sys.argv[1] in COMMANDS
-    if is_question:
+    is_brief = sys.argv[1:2] and sys.argv[1] in (*COMMANDS, "index")
+    if is_brief:
         import gc
 
-        gc.disable()  # it would look at all that is loaded again and again, and free nothing
+        gc.disable()  # while it loads, all would be looked at again and again, and nothing freed
     from app import cli
 
     code = cli.main()
-    if is_question:
+    if is_brief:
         _leave(code)
     return code
 

@@ -7,6 +7,7 @@ one ends it at once. A group's server that is not there is an exit code of its o
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -109,6 +110,12 @@ def load_numpy() -> None:
     finally:
         if kept is None:
             del os.environ[_THREADS]
+
+
+def collect_from_here() -> None:
+    """For long work after the imports, for which nothing was collected: what is there by now stays unlooked at."""
+    gc.freeze()
+    gc.enable()
 
 
 def wants_colour(choice: str = "auto") -> bool:

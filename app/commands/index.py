@@ -47,7 +47,7 @@ def command(
     What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
     takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
     """
-    from app.commands.command import load_numpy, stop_on_interrupt
+    from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
     from app.commands.progress import ProgressWriter, summarise
 
     load_numpy()
@@ -57,6 +57,7 @@ def command(
     context = load()
     from app.settings import anything_to_index
 
+    collect_from_here()
     if ocr and (why := _why_no_engine(context)):
         raise click.UsageError(f"text of pictures cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)

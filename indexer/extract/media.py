@@ -115,6 +115,9 @@ def recording(type_: str) -> Extractor:
     return extract
 
 
+extract_recording = recording("audio")
+
+
 def _described(
     type_: str, properties: list[tuple[str, str]], *, title: str, author: str = "", note: str = ""
 ) -> Extraction:

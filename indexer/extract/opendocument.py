@@ -14,7 +14,7 @@ _LINES = frozenset({"p", "h"})
 _HIDDEN = frozenset({"tracked-changes", "script", "forms", "event-listeners"})
 
 
-def extractor(type_: str) -> Extractor:
+def _extractor(type_: str) -> Extractor:
     """The extractor for documents of `type_`; pages are slides or sheets."""
 
     def extract(source: Source, limits: Limits) -> Extraction:
@@ -37,6 +37,9 @@ def extractor(type_: str) -> Extractor:
         return Extraction(documents=(document,), notes=notes)
 
     return extract
+
+
+extract_text, extract_sheets, extract_slides = map(_extractor, ("document", "spreadsheet", "presentation"))
 
 
 class _Body:

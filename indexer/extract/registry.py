@@ -2,96 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
+from pkgutil import resolve_name
+from typing import Any
 
 import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
-from indexer.extract import (
-    archives,
-    browser,
-    calendar,
-    chats,
-    djvu,
-    epub,
-    html,
-    mail,
-    media,
-    mobi,
-    notebook,
-    notes,
-    office,
-    ole,
-    opendocument,
-    pdf,
-    rtf,
-    texts,
-    xls,
-    xlsx,
-    xml,
-)
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
-from indexer.extract.source import Extractor, Limits, NestedExtractor, Source
+from indexer.extract.source import Limits, Source
 from indexer.extract.sources import not_named, source_of
 
-EXTRACTORS: dict[str, Extractor] = {
-    "text": texts.extract_text,
-    "manual": texts.extract_manual,
-    "markdown": notes.extract_markdown,
-    "rst": texts.titled("markdown", texts.rst_title),
-    "org": notes.extract_org,
-    "latex": texts.titled("document", texts.latex_title),
-    "pod": texts.extract_pod,
-    "asciidoc": texts.titled("markdown", texts.asciidoc_title),
-    "source": texts.extract_source_code,
-    "delimited": texts.titled("data", texts.no_title),
-    "json": texts.extract_json,
-    "html": html.extract,
-    "mht": mail.extract_mht,
-    "pdf": pdf.extract,
-    "xml": xml.extract,
-    "docx": office.extract_docx,
-    "wordml": office.extract_wordml,
-    "pptx": office.extract_pptx,
-    "xlsx": xlsx.extract,
-    "xls": xls.extract,
-    "odt": opendocument.extractor("document"),
-    "ods": opendocument.extractor("spreadsheet"),
-    "odp": opendocument.extractor("presentation"),
-    "rtf": rtf.extract,
-    "epub": epub.extract,
-    "mobi": mobi.extract,
-    "djvu": djvu.extract,
-    "notebook": notebook.extract,
-    "calendar": calendar.extract,
-    "picture": media.extract_picture,
-    "recording": media.recording("audio"),
-    "film": media.extract_film,
+EXTRACTORS: dict[str, str] = {
+    "text": "texts:extract_text",
+    "manual": "texts:extract_manual",
+    "markdown": "notes:extract_markdown",
+    "rst": "texts:extract_rst",
+    "org": "notes:extract_org",
+    "latex": "texts:extract_latex",
+    "pod": "texts:extract_pod",
+    "asciidoc": "texts:extract_asciidoc",
+    "source": "texts:extract_source_code",
+    "delimited": "texts:extract_delimited",
+    "json": "texts:extract_json",
+    "html": "html:extract",
+    "mht": "mail:extract_mht",
+    "pdf": "pdf:extract",
+    "xml": "xml:extract",
+    "docx": "office:extract_docx",
+    "wordml": "office:extract_wordml",
+    "pptx": "office:extract_pptx",
+    "xlsx": "xlsx:extract",
+    "xls": "xls:extract",
+    "odt": "opendocument:extract_text",
+    "ods": "opendocument:extract_sheets",
+    "odp": "opendocument:extract_slides",
+    "rtf": "rtf:extract",
+    "epub": "epub:extract",
+    "mobi": "mobi:extract",
+    "djvu": "djvu:extract",
+    "notebook": "notebook:extract",
+    "calendar": "calendar:extract",
+    "picture": "media:extract_picture",
+    "recording": "media:extract_recording",
+    "film": "media:extract_film",
 }
-"""Kinds that hold one document, or several without files inside."""
+"""Kinds that hold one document, or several without files inside: module and name of an `Extractor`."""
 
-NESTED: dict[str, NestedExtractor] = {
-    "eml": mail.extract,
-    "mbox": mail.extract_mbox,
-    "zip": archives.extract_zip,
-    "tar": archives.extract_tar,
-    "compressed": archives.extract_packed,
-    "libarchive": archives.extract_by_bsdtar,
-    "ole": ole.extract,
+NESTED: dict[str, str] = {
+    "eml": "mail:extract",
+    "mbox": "mail:extract_mbox",
+    "zip": "archives:extract_zip",
+    "tar": "archives:extract_tar",
+    "compressed": "archives:extract_packed",
+    "libarchive": "archives:extract_by_bsdtar",
+    "ole": "ole:extract",
 }
-"""Kinds that hold files, which are read through this registry in turn."""
+"""Kinds that hold files, which are read through this registry in turn: each a `NestedExtractor`."""
 
-OF_SOURCES: dict[str, Callable[[Source, Limits], Extraction | None]] = {
-    "firefox": browser.read_firefox,
-    "chromium": browser.read_chromium,
-    "imessage": chats.read_imessage,
-    "whatsapp": chats.read_whatsapp,
-    "telegram": chats.read_telegram,
-    "slack": chats.read_slack,
-    "discord": chats.read_discord,
+OF_SOURCES: dict[str, str] = {
+    "firefox": "browser:read_firefox",
+    "chromium": "browser:read_chromium",
+    "imessage": "chats:read_imessage",
+    "whatsapp": "chats:read_whatsapp",
+    "telegram": "chats:read_telegram",
+    "slack": "chats:read_slack",
+    "discord": "chats:read_discord",
 }
 """Readers of what a user names; None from one says that the file is an ordinary one."""
+
+
+@cache
+def load(extractor: str) -> Any:
+    """The function of that name, its module loaded for the first file that wants it: most are never wanted."""
+    return resolve_name(f"indexer.extract.{extractor}")
 
 
 def _of_named_source(source: Source, limits: Limits) -> Extraction | None:
@@ -100,7 +85,8 @@ def _of_named_source(source: Source, limits: Limits) -> Extraction | None:
     if found is None:
         return None
     if found.name in limits.sources:
-        return OF_SOURCES[found.name](source, limits)
+        named: Extraction | None = load(OF_SOURCES[found.name])(source, limits)
+        return named
     if found.is_own:
         raise ExtractionError("unsupported", not_named(found))
     return None
@@ -115,11 +101,9 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         if kind in NESTED and kind != "ole" and source.depth >= limits.max_depth:  # of "ole" a mail alone holds files
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         if kind in NESTED:
-            found = NESTED[kind](source, limits, extract_source)
-        elif kind in EXTRACTORS:
-            found = EXTRACTORS[kind](source, limits)
+            found: Extraction = load(NESTED[kind])(source, limits, extract_source)
         else:
-            found = texts.extract_text(source, limits)
+            found = load(EXTRACTORS.get(kind, EXTRACTORS["text"]))(source, limits)
     except (ExtractionError, MemoryError):
         raise
     except OSError as error:

@@ -62,6 +62,9 @@ def no_title(head: str) -> str:
     return ""
 
 
+extract_delimited = titled("data", no_title)
+
+
 def underlined_title(head: str) -> str:
     """Plain text: the first line that is underlined with a run of one sign, where it stands among the first lines."""
     found = _UNDERLINED.search(head[:2_000])
@@ -79,6 +82,7 @@ def asciidoc_title(head: str) -> str:
     return found[1] if found else underlined_title(head)
 
 
+extract_asciidoc = titled("markdown", asciidoc_title)
 _ASCIIDOC_TITLE = re.compile(r"^={1,3}[ \t]+(\S[^\n]*?)[ \t=]*$", re.M)
 
 
@@ -128,6 +132,7 @@ def rst_title(head: str) -> str:
     return ""
 
 
+extract_rst = titled("markdown", rst_title)
 _SIGN = r"[=\-`:.'\"~^_*+#<>]"
 _RST_TITLE = re.compile(rf"^(\S[^\n]*|[ ]\S[^\n]*)\n(({_SIGN})\3{{2,}})[ \t]*$", re.M)
 _RULE = re.compile(rf"^({_SIGN})\1{{2,}}\s*$")
@@ -141,6 +146,9 @@ def latex_title(head: str) -> str:
         if name in found:
             return _MACRO.sub(" ", _argument(head, found[name])).strip()
     return ""
+
+
+extract_latex = titled("document", latex_title)
 
 
 def _argument(text: str, start: int) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.extract.kinds import (
@@ -253,7 +255,7 @@ class Crawl:
         self._seen[folder.device, folder.inode] = folder.path
         try:
             with os.scandir(folder.path) as listing:
-                entries = sorted(listing, key=_in_paths)
+                entries = list(listing)
         except OSError as error:
             self.unread.append(folder.path)
             yield Skipped(folder.path, "unreadable", reason(error))
@@ -261,33 +263,30 @@ class Crawl:
         self.folders.append(folder.path)
         if not entries:
             self.empty[folder.path] = folder.device
-        digest = b"" if self._settled is None else self._digest(folder, entries)
+        folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+        digest = b"" if self._settled is None else self._digest(folder, set(entries).difference(folders))
         known = self._settled.find(folder.path) if self._settled is not None and digest else None
         if known is not None and known.digest == digest:
             yield known
             yield from self._told(folder, known.skipped)
-            yield from self._entries(folder, [entry for entry in entries if entry.is_dir(follow_symlinks=False)])
+            yield from self._entries(folder, sorted(folders, key=_in_paths))
         else:
-            yield from self._entries(folder, entries, digest)
+            yield from self._entries(folder, sorted(entries, key=_in_paths), digest)
 
-    def _digest(self, folder: Folder, entries: Sequence[os.DirEntry[str]]) -> bytes:
-        """What decides about the files among `entries`; b"" where something else may."""
-        numbers: list[int] = []
-        names: list[str] = []
+    def _digest(self, folder: Folder, files: Iterable[os.DirEntry[str]]) -> bytes:
+        """What decides about the `files` of a folder; b"" where something else may."""
+        files = sorted(files, key=_name)
         try:
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    status = entry.stat(follow_symlinks=False)
-                    names.append(entry.name)
-                    numbers += status.st_size, status.st_mtime_ns, status.st_ino & _INODE_BITS, status.st_ctime_ns
-                    if self.rules.follow_symlinks and stat.S_ISLNK(status.st_mode):
-                        return b""
+            statuses = [entry.stat(follow_symlinks=False) for entry in files]
         except OSError:
             return b""
+        if self.rules.follow_symlinks and any(stat.S_ISLNK(status.st_mode) for status in statuses):
+            return b""
         patterns = [(one.folder, one.source, one.lines) for one in (*folder.scope.user, *folder.scope.files)]
-        listing = os.fsencode("\0".join((repr(patterns), *names))), array("q", numbers).tobytes()
+        names = os.fsencode("\0".join((repr(patterns), *map(_name, files))))
+        numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
         assert self._settled is not None
-        return hashlib.blake2b(b"\0\0".join((self._settled.rules, *listing)), digest_size=16).digest()
+        return hashlib.blake2b(b"\0\0".join((self._settled.rules, names, numbers)), digest_size=16).digest()
 
     def _entries(
         self, folder: Folder, entries: Sequence[Entry], digest: bytes = b""
@@ -382,7 +381,11 @@ class Crawl:
         )
 
 
-def _in_paths(entry: os.DirEntry[str]) -> str:
+_name: Callable[[os.DirEntry[str]], str] = attrgetter("name")
+_numbers: Callable[[os.stat_result], tuple[int, ...]] = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
+
+
+def _in_paths(entry: Entry) -> str:
     """The name as it stands in the paths of what is listed: they are to come in their order."""
     return entry.name + os.sep if entry.is_dir(follow_symlinks=False) else entry.name
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import pathspec
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+if TYPE_CHECKING:
+    import pathspec
 
 IGNORE_FILES = (".ignore", ".gitignore")
 """read in every folder; the first is the stronger"""
@@ -163,8 +164,13 @@ class Scope:
     """ignore files, the nearest first"""
 
 
-def compile_patterns(lines: Iterable[str], *, folder: str, source: str) -> PatternList | None:
+def compile_patterns(lines: Sequence[str], *, folder: str, source: str) -> PatternList | None:
     """The patterns among `lines`, None when there are none; an invalid line is left out, as git does."""
+    if not lines:
+        return None
+    import pathspec  # in most folders none is needed
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
     patterns: list[GitIgnoreSpecPattern] = []
     kept: list[str] = []
     for line in lines:

@@ -294,7 +294,8 @@ class SegmentFiles:
         offsets = self._tables[field].offsets[:-1].astype(np.int64)
         weights = offsets - offsets[:1] + _TERM_BYTES * np.arange(offsets.size)
         cuts = np.arange(n_bytes, int(weights.max(initial=0)), n_bytes)
-        return np.unique(np.searchsorted(weights, cuts))
+        found = np.searchsorted(weights, cuts)
+        return found[np.diff(found, prepend=-1) > 0]
 
 
 def _mapped(path: Path) -> mmap.mmap | bytes:

@@ -70,7 +70,7 @@ def group_lists(
     names: Sequence[bytes], terms: npt.NDArray[np.int32], *, docs: Ints, tf: Ints, lengths: Ints, positions: Bytes
 ) -> FieldLists:
     """Sort postings [n] by the bytes of their term's name; documents keep their order within a term."""
-    present = np.unique(terms)
+    present = np.bincount(terms, minlength=len(names)).nonzero()[0]
     by_name = sorted(present.tolist(), key=names.__getitem__)
     place = np.zeros(len(names), dtype=np.int64)
     place[by_name] = np.arange(len(by_name))

@@ -36,6 +36,16 @@ def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
     assert ended(device, "print(main())", "status").stdout.endswith("\n0\n")
 
 
+def test_what_is_long_at_work_frees_what_it_no_longer_needs(device: Device) -> None:
+    """`index` collects nothing while it loads, and looks for garbage from then on; it ends at once, too."""
+    asked = (
+        "import gc; import app.indexing as ours; real = ours.update_index; "
+        "ours.update_index = lambda *a, **k: (print(gc.isenabled()), real(*a, **k))[1]; "
+    )
+    done = ended(device, asked + "main(); print('after')", "index", "--quiet", str(device.home))
+    assert (done.returncode, done.stdout) == (0, "True\n")
+
+
 def test_an_answer_that_cannot_be_written_is_an_error(device: Device) -> None:
     """A full disk behind stdout is told, in one line."""
     device.index()

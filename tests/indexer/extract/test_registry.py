@@ -6,6 +6,8 @@ import gzip
 import io
 import os
 import stat
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -18,7 +20,7 @@ from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import extract_file
 from indexer.extract.pool import WorkerPool
-from indexer.extract.registry import EXTRACTORS, NESTED, extract_source
+from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_source, load
 from indexer.extract.source import Limits, Source
 
 KINDS = {
@@ -68,6 +70,26 @@ WORDS = st.sampled_from([*'\\{}\n:;=[]"\r>0é\x00\ud800', *_SPLINTERS.split("|")
 def test_every_kind_but_pdf_is_tested() -> None:
     """The table of names above covers the registry; PDFium is native and is tested through files."""
     assert set(NAMES) | {"pdf"} == set(EXTRACTORS) | set(NESTED)
+
+
+def test_every_name_in_the_registry_is_a_reader() -> None:
+    """Each can be loaded, also those of sources that no other test reads."""
+    for name in (*EXTRACTORS.values(), *NESTED.values(), *OF_SOURCES.values()):
+        assert callable(load(name)), name
+
+
+def test_a_file_loads_its_own_reader_alone(tmp_path: Path) -> None:
+    """A text is read without what reads mail, archives and tables."""
+    (tmp_path / "a.txt").write_text("heron")
+    code = (
+        "import sys; from indexer.extract import extract_file; from indexer.extract.source import Limits; "
+        "print(extract_file(sys.argv[1], Limits()).documents[0].text, "
+        "*(name for name in ('texts', 'mail', 'archives', 'xlsx') if 'indexer.extract.' + name in sys.modules))"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "a.txt")], capture_output=True, text=True, check=True
+    ).stdout
+    assert told == "heron texts\n"
 
 
 def check(found: Extraction, limits: Limits) -> None:

@@ -133,19 +133,8 @@ class Search:
         tonight = end_of_day(now)
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
-        query = parse(written.text, now=now, as_you_type=request.as_you_type)
-        closeness = self._closeness(reading, query, request)
-        candidates = self._candidates(reading, query, request, tonight, closeness)
-        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
-        problems, searched = written.as_typed(query.problems), ""
-        # What says the same in other words lacks the words: where meaning answers, they stay as they are.
-        unfound = not request.as_typed and not candidates.n_all_words and closeness is None
-        if better and unfound and is_surely_meant(written.text, better):
-            meant = parse(better, now=now)
-            near = self._closeness(reading, meant, request)
-            instead = self._candidates(reading, meant, request, tonight, near)
-            if instead.n_all_words:
-                query, candidates, closeness, searched, better = meant, instead, near, better, ""
+        typed = parse(written.text, now=now, as_you_type=request.as_you_type)
+        query, candidates, closeness, better = self._found(reading, request, typed, now, tonight)
         rows = self._rows(reading, candidates)
         terms, completions = query_terms(candidates, reading.languages)
         ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
@@ -163,9 +152,9 @@ class Search:
             n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=problems,
-            suggestion=better,
-            searched=searched,
+            problems=written.as_typed(typed.problems),
+            suggestion=better if query is typed else "",
+            searched="" if query is typed else better,
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -179,6 +168,23 @@ class Search:
                 partial(self.picks.times, terms, completions=completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
+
+    def _found(
+        self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
+    ) -> tuple[Query, Candidates, Closeness | None, str]:
+        """What a query finds, and its better spelling; where nothing, what is surely meant and what that finds."""
+        closeness = self._closeness(reading, query, request)
+        candidates = self._candidates(reading, query, request, tonight, closeness)
+        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
+        # What says the same in other words lacks the words: where meaning answers, they stay as they are.
+        unfound = not request.as_typed and not candidates.n_all_words and closeness is None
+        if better and unfound and is_surely_meant(query.text, better):
+            meant = parse(better, now=now)
+            near = self._closeness(reading, meant, request)
+            instead = self._candidates(reading, meant, request, tonight, near)
+            if instead.n_all_words:
+                return meant, instead, near, better
+        return query, candidates, closeness, better
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
         if request.order != "learned":

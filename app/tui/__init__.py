@@ -7,10 +7,12 @@ Textual is imported when `run` is called, so that importing this package costs n
 from __future__ import annotations
 
 import gc
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.settings import Paths, Settings
+    from app.tui.picking import Picking
 
 __all__ = ["run", "run_picker"]
 
@@ -22,16 +24,30 @@ def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
     `folder` narrows the search to one folder and has it indexed. The terminal is restored however the screen ends.
     """
     gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
-    from app.tui.starting import start
-
-    return start(settings, paths, folder=folder)
+    return _start(settings, paths, folder=folder)
 
 
 def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> tuple[int, tuple[str, ...]]:
     """Let the user choose: the exit code (0 chosen, 1 nothing was there, 130 left), and the paths chosen."""
     from app.tui.picking import Picking
-    from app.tui.starting import start
 
     picking = Picking(multi, query)
-    code = start(settings, paths, picking=picking)
+    code = _start(settings, paths, picking=picking)
     return code, picking.paths if code == 0 else ()
+
+
+def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
+    """Ask the terminal what it is, where that decides something, and load the screen while it answers."""
+    from app.tui.terminal_traits import TerminalTraits, asked_terminal, places_pictures
+
+    terminal = TerminalTraits()
+    if "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ:
+        with asked_terminal(os.environ) as answer:
+            import app.tui.starting  # noqa: F401 -- takes longer than most answers
+
+            terminal = answer()
+    if places_pictures(terminal.name):  # ssh does not hand the variable on, and each of these has all colours
+        os.environ.setdefault("COLORTERM", "truecolor")
+    from app.tui.starting import start
+
+    return start(settings, paths, terminal=terminal, folder=folder, picking=picking)

@@ -13,7 +13,6 @@ from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
 from app.tui.parts import Background, Setup, StoredHistory
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
-from app.tui.terminal_traits import TerminalTraits, ask_terminal, places_pictures
 from indexer.text.printable import safe_line
 
 if TYPE_CHECKING:
@@ -21,9 +20,13 @@ if TYPE_CHECKING:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.tui.picking import Picking
+    from app.tui.terminal_traits import TerminalTraits
 
 
-def start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
+def start(
+    settings: Settings, paths: Paths, *, terminal: TerminalTraits, folder: str | None = None,
+    picking: Picking | None = None,
+) -> int:  # fmt: skip
     """Show the screen until the user leaves it, and give the exit code."""
 
     def open_engine() -> Search:
@@ -56,23 +59,13 @@ def start(settings: Settings, paths: Paths, *, folder: str | None = None, pickin
         problems=problems_of(settings.screen.keys),
         picking=picking,
         remembered=read_remembered(paths.data_dir) if settings.screen.remember else Remembered(),
-        terminal=_terminal(settings),
+        terminal=terminal,
     )
     app = FoltrApp(setup)
     code = show(app)
     if picking is None and app.crash is None:
         keep_remembered(paths.data_dir, app.to_remember() if settings.screen.remember else Remembered())
     return code
-
-
-def _terminal(settings: Settings) -> TerminalTraits:
-    """The terminal is asked only where the answer decides something."""
-    if "auto" not in (settings.screen.theme, settings.screen.pictures) or "NO_COLOR" in os.environ:
-        return TerminalTraits()
-    traits = ask_terminal(os.environ)
-    if places_pictures(traits.name):  # ssh does not hand the variable on, and each of these has all colours
-        os.environ.setdefault("COLORTERM", "truecolor")
-    return traits
 
 
 def show(app: FoltrApp) -> int:

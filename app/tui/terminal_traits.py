@@ -1,9 +1,9 @@
 """What the terminal is: whether its background is light (OSC 11, else COLORFGBG) and its name (XTVERSION).
 
-It is asked once, before the screen starts. After these questions comes one that every terminal answers (its
-attributes, DA1), so that one which does not know them is not waited for. Keys that were pressed meanwhile are given
-back. A terminal that does not answer in time may do so later: `without_late_answers` takes that out of what seems to
-have been typed.
+It is asked once, before the screen starts, and answers while that is loaded. After these questions comes one that every
+terminal answers (its attributes, DA1), so that one which does not know them is not waited for. Keys that were pressed
+meanwhile are given back. A terminal that does not answer in time may do so later: `without_late_answers` takes that out
+of what seems to have been typed.
 
 Whether it places pictures by characters cannot be asked: Konsole and WezTerm answer the query of kitty's protocol, and
 do not know the characters. So it is told by the name.
@@ -15,11 +15,12 @@ import os
 import re
 import select
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[c"
-SECONDS = 1.0
+SECONDS = 0.5
 """to wait for an answer; one over a slow line comes in a few tenths"""
 SILENT = ("", "dumb", "linux", "vt100", "vt220", "cons25")
 """terminals that are not asked: they have neither such a colour nor a name, or no answers"""
@@ -44,24 +45,32 @@ class TerminalTraits:
     """as it names itself, with its version: "kitty(0.35.2)", "tmux 3.4"; "" where it does not"""
 
 
-def ask_terminal(env: Mapping[str, str], *, reading: int = 0, writing: int = 1) -> TerminalTraits:
-    """Ask the terminal at these descriptors, where both are one; waits `SECONDS` at most."""
+@contextmanager
+def asked_terminal(
+    env: Mapping[str, str], *, reading: int = 0, writing: int = 1
+) -> Iterator[Callable[[], TerminalTraits]]:
+    """Ask the terminal at these descriptors, where both are one; what is yielded gives its answer, once.
+
+    Between the two there is time for other work. The answer is waited for until `SECONDS` after the question at most.
+    """
     told = TerminalTraits(is_light=_told_by(env))
-    if env.get("TERM", "") in SILENT or not (os.isatty(reading) and os.isatty(writing)):
-        return told
+    is_asked = env.get("TERM", "") not in SILENT and os.isatty(reading) and os.isatty(writing)
     try:
         import termios
         import tty
     except ImportError:  # Windows
-        return told
+        is_asked = False
+    if not is_asked:
+        yield lambda: told
+        return
     before = termios.tcgetattr(reading)
     try:
         tty.setcbreak(reading, termios.TCSANOW)
         os.write(writing, QUESTION)
-        answer = _answer(reading)
+        end = time.monotonic() + SECONDS
+        yield lambda: understood(_answer(reading, end), told.is_light)
     finally:
         termios.tcsetattr(reading, termios.TCSANOW, before)
-    return understood(answer, told.is_light)
 
 
 def understood(answer: bytes, told: bool) -> TerminalTraits:
@@ -91,15 +100,14 @@ def without_late_answers(text: str) -> str:
     return _LATE.sub("", text)
 
 
-def _answer(reading: int) -> bytes:
-    """What comes until the attributes do, or the time is over."""
-    got, end = b"", time.monotonic() + SECONDS
-    while not _ATTRIBUTES.search(got) and (left := end - time.monotonic()) > 0:
-        if select.select([reading], [], [], left)[0]:
-            more = os.read(reading, 1024)
-            if not more:
-                break
-            got += more
+def _answer(reading: int, end: float) -> bytes:
+    """What comes until the attributes do, or the time is over; what has come by then is read in any case."""
+    got = b""
+    while not _ATTRIBUTES.search(got) and select.select([reading], [], [], max(0.0, end - time.monotonic()))[0]:
+        more = os.read(reading, 1024)
+        if not more:
+            break
+        got += more
     return got
 
 

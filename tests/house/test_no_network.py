@@ -95,6 +95,7 @@ def test_the_screen_runs_without_a_socket(environment: dict[str, str], tmp_path:
     script = """
 import asyncio, sys
 from app.settings import Paths, Settings
+import app.tui
 import app.tui.starting as starting
 
 seen = []
@@ -113,7 +114,7 @@ def show(app):
 starting.show = show
 paths = Paths.from_environment()
 if __name__ == "__main__":
-    code = starting.start(Settings.load(paths), paths)
+    code = app.tui.run(Settings.load(paths), paths)
     assert seen == [True]
     sys.exit(code)
 """

@@ -16,7 +16,7 @@ from app.tui.query_input import QueryInput
 from app.tui.terminal_traits import (
     QUESTION,
     TerminalTraits,
-    ask_terminal,
+    asked_terminal,
     is_light_colour,
     places_pictures,
     understood,
@@ -53,7 +53,8 @@ def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: Te
     before = termios.tcgetattr(slave)
     thread = threading.Thread(target=terminal)
     thread.start()
-    found = ask_terminal({"TERM": "xterm"}, reading=slave, writing=slave)
+    with asked_terminal({"TERM": "xterm"}, reading=slave, writing=slave) as told:
+        found = told()
     thread.join()
     assert found == expected
     assert termios.tcgetattr(slave) == before
@@ -66,8 +67,21 @@ def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monke
     """Nothing hangs, and what comes later is known to be an answer."""
     monkeypatch.setattr("app.tui.terminal_traits.SECONDS", 0.05)
     master, slave = pty.openpty()
-    found = ask_terminal({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave)
+    with asked_terminal({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave) as told:
+        found = told()
     assert found == TerminalTraits(is_light=True, is_late=True)
+    os.close(master)
+    os.close(slave)
+
+
+def test_what_came_while_there_was_other_work_is_read_however_long_that_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the time is over before anybody looks; the answer is there all the same."""
+    monkeypatch.setattr("app.tui.terminal_traits.SECONDS", 0.0)
+    master, slave = pty.openpty()
+    with asked_terminal({"TERM": "xterm"}, reading=slave, writing=slave) as told:
+        os.write(master, b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES)
+        assert select.select([slave], [], [], 60)[0]
+        assert told() == TerminalTraits(name="kitty(0.35.2)")
     os.close(master)
     os.close(slave)
 
@@ -75,8 +89,9 @@ def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monke
 def test_pipes_and_plain_terminals_are_not_asked() -> None:
     """No byte is written to them; the variable alone speaks."""
     reading, writing = os.pipe()
-    assert ask_terminal({"TERM": "xterm"}, reading=reading, writing=writing) == TerminalTraits()
-    assert ask_terminal({"TERM": "linux", "COLORFGBG": "15;0"}, reading=0, writing=writing) == TerminalTraits()
+    for env in ({"TERM": "xterm"}, {"TERM": "linux", "COLORFGBG": "15;0"}):
+        with asked_terminal(env, reading=reading, writing=writing) as told:
+            assert told() == TerminalTraits()
     assert not select.select([reading], [], [], 0)[0]
     os.close(reading)
     os.close(writing)
@@ -89,7 +104,8 @@ def test_pipes_and_plain_terminals_are_not_asked() -> None:
 def test_the_variable_names_the_background_last(variable: str, light: bool) -> None:
     """rxvt's COLORFGBG, where the terminal says nothing."""
     reading, writing = os.pipe()
-    assert ask_terminal({"COLORFGBG": variable, "TERM": "rxvt"}, reading=reading, writing=writing).is_light is light
+    with asked_terminal({"COLORFGBG": variable, "TERM": "rxvt"}, reading=reading, writing=writing) as told:
+        assert told().is_light is light
     os.close(reading)
     os.close(writing)
 

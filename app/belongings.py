@@ -97,7 +97,7 @@ def strangers(paths: Paths) -> list[Path]:
 
 def remove(found: list[Belonging], paths: Paths) -> None:
     """Delete these and the folders that are empty then; raises InUseError while the program runs here elsewhere."""
-    with _alone(paths):
+    with alone(paths):
         for one in found:
             if one.path.is_dir() and not one.path.is_symlink():
                 shutil.rmtree(one.path)
@@ -109,7 +109,7 @@ def remove(found: list[Belonging], paths: Paths) -> None:
 
 
 @contextmanager
-def _alone(paths: Paths) -> Iterator[None]:
+def alone(paths: Paths) -> Iterator[None]:
     """Within the block no other process writes the index or answers for it; InUseError where one does."""
     if holder := lock_holder(paths.index):
         raise InUseError(f"{holder} is running; end it first")

@@ -49,6 +49,8 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "app.commands.doctor",
     "completion": "app.commands.completion",
     "man": "app.commands.man",
+    "backup": "app.commands.backup",
+    "restore": "app.commands.restore",
     "purge": "app.commands.purge",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""

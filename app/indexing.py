@@ -204,7 +204,7 @@ def watch(
     paths.create_data_dir()
     with closing(FileLock(paths.watch_lock)) as place:
         while not place.take():
-            on_progress(Progress(phase="idle", note=f"{place.read() or 'another process'} follows the changes"))
+            on_progress(Progress(phase="idle", note=_followed_by(place)))
             if stop.wait(2.0):
                 return
         place.write(f"{holder} (process {os.getpid()})")
@@ -214,6 +214,11 @@ def watch(
                 settings, paths, roots=roots, holder=holder, on_progress=_also(open_desk, on_progress), stop=stop,
                 pause_on_battery=pause_on_battery, desk=open_desk,
             )  # fmt: skip
+
+
+def _followed_by(place: FileLock) -> str:
+    """Short, for it stays in sight: "watch (process 4711) follows the changes"."""
+    return f"{place.read().removeprefix('foltr-search ') or 'another process'} follows the changes"
 
 
 class Desk(Protocol):

@@ -170,6 +170,11 @@ class Store:
                 stored.backup(copy)
         return copy
 
+    def copy_to(self, path: Path) -> None:
+        """Write all that is kept into an empty file."""
+        with self.lock, self._named_errors(), closing(sqlite3.connect(path)) as copy:
+            self._db.backup(copy)
+
     def close(self) -> None:
         with self.lock:
             self._db.close()

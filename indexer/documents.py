@@ -77,6 +77,8 @@ class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
     pages: tuple[int, ...] = ()
     """offsets in `text` at which each page begins, where the format has pages"""
+    headings: tuple[int, ...] = ()
+    """offsets in `text` of the lines that are headings, of HTML alone: in notes they are seen when they are shown"""
     truncated: str = ""
     """what was kept when a limit cut the text, as "first 2 MB"; "" when nothing was cut"""
 

@@ -54,7 +54,8 @@ class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
     language: str
     truncated: str
     n_words: int
-    pages: tuple[int, ...]
+    starts: tuple[int, ...]
+    """offsets in the text: of pages, or of the headings of HTML, which has none"""
     content_hash: bytes
     """16 bytes over type, title and text: equal for copies"""
     text_z: bytes
@@ -121,7 +122,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
         language=detect(document.text),
         truncated=document.truncated,
         n_words=body.length,
-        pages=document.pages,
+        starts=document.pages or document.headings,
         content_hash=hashlib.blake2b(
             b"\0".join((document.type.encode(), title.encode("utf-8", "replace"), raw)), digest_size=16
         ).digest(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import Command, load, load_numpy
-from app.wording import iso_minute
+from app.wording import count, iso_minute
 
 if TYPE_CHECKING:
     from app.search.results import IndexStatus
@@ -61,10 +61,10 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
 
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
-        "documents": f"{status.n_documents:,}; {status.n_files:,} files were read",
-        "by name": f"{status.n_named:,} files that hold no text (pictures, music, programs)",
-        "not readable": f"{status.n_failures:,} files" + (" (--failures lists them)" if status.n_failures else ""),
-        "passed over": f"{status.n_skipped:,} files and folders (`foltr-search why PATH` tells the rule)",
+        "documents": f"{count(status.n_documents)}; {count(status.n_files, 'file')} read",
+        "by name": f"{count(status.n_named, 'file')} without text (pictures, music, programs)",
+        "not readable": count(status.n_failures, "file") + (" (--failures lists them)" if status.n_failures else ""),
+        "passed over": f"{count(status.n_skipped)} files and folders (`foltr-search why PATH` tells the rule)",
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "pictures": _recognised(status),

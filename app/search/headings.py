@@ -1,11 +1,13 @@
-"""The heading over a line of a note, computed when it is shown: Markdown, org, reStructuredText, AsciiDoc.
+"""The heading over a line, found when it is shown: in a note by its marks, in HTML by what its reader has seen.
 
-What stands in a block of code is no heading.
+Notes are Markdown, org, reStructuredText and AsciiDoc; what stands in a block of code is no heading.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cache
 
 from indexer.text.analysis import fold
@@ -42,5 +44,16 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
             break
         heading = match.groupdict().get("hashed") or match.groupdict().get("under")
         found = heading or found
-    shown = " ".join(_MARKS.sub(lambda marked: marked[1] or "", found).split())
+    return _shown(_MARKS.sub(lambda marked: marked[1] or "", found), title)
+
+
+def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
+    """The same, of the lines of a text that begin at these offsets, in order."""
+    at = len(text) - len(text.split("\n", line - 1)[-1])
+    place = bisect_right(starts, at) - 1
+    return _shown(text[starts[place] :].partition("\n")[0], title) if place >= 0 else ""
+
+
+def _shown(heading: str, title: str) -> str:
+    shown = " ".join(heading.split())
     return "" if fold(shown) == fold(title) else shown[:100]

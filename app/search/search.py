@@ -28,7 +28,7 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
-from app.search.headings import heading_over
+from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
@@ -414,9 +414,11 @@ class Search:
         else:
             plain = self._texts.of(hit.doc_id, unmarked=True) if hit.type == "markdown" else text
             found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
-        if hit.type != "markdown" or not found.line:
-            return found
-        return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
+        if hit.type == "markdown" and found.line:
+            return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
+        if row and row.headings and found.line:
+            return structs.replace(found, heading=heading_among(text, found.line, row.headings, title=hit.title))
+        return found
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

@@ -6,6 +6,7 @@ anything is decoded, and a JPEG is decoded small. Pictures need the extra `pictu
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from indexer.extract.source import Limits
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
 MOST_BYTES = 60_000_000
 MOST_POINTS = 60_000_000
+DAMAGED = "damaged or cut off"
 HOW = "pictures are shown with the extra: pip install 'foltr-search[pictures]'"
 GROUND = (0, 0, 0, 255)
 """what is behind a picture that is transparent"""
@@ -50,7 +52,7 @@ def draw(address: str, limits: Limits) -> Drawing:
         box = (width, height)
         return _page(path, page, box) if path.lower().endswith(".pdf") else _picture(path, box)
     except OSError as error:
-        raise ExtractionError("malformed", error.strerror or str(error)) from error
+        raise ExtractionError("malformed", error.strerror or DAMAGED) from error
 
 
 def _picture(path: str, box: tuple[int, int]) -> Drawing:
@@ -65,13 +67,15 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
             square = (max(box), max(box))  # it may have to be turned
             image.draft("RGB", square)
             image.thumbnail(square)
-            small = ImageOps.exif_transpose(image).convert("RGBA")
+            with contextlib.suppress(SyntaxError, ValueError):  # a damaged description; the picture is there
+                ImageOps.exif_transpose(image, in_place=True)
+            small = image.convert("RGBA")
     except UnidentifiedImageError as error:  # whose own words name the whole path
         raise ExtractionError("malformed", "damaged, or no picture of a kind that is shown") from error
     except Image.DecompressionBombError as error:
         raise ExtractionError("too-large", "it has too many points") from error
     except (SyntaxError, ValueError) as error:
-        raise ExtractionError("malformed", str(error)) from error
+        raise ExtractionError("malformed", DAMAGED) from error
     small.thumbnail(box)
     ground = Image.new("RGBA", small.size, GROUND)
     ground.alpha_composite(small)

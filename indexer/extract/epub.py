@@ -24,7 +24,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
         sink = Sink(limits)
         for name in package.chapters:
             try:
-                text, _, _ = read_html(parts.read(name))
+                text = read_html(parts.read(name)).text
             except ExtractionError as error:
                 notes.append(f"{name}: {error}")
                 continue

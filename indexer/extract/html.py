@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from typing import NamedTuple
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.decode import clean, decode
@@ -21,6 +22,9 @@ _BY_LETTER = "|".join(  # most tags are told by their first letter, which is muc
     for letter, names in groupby(sorted(_LINES.split()), key=lambda name: name[0])
 )
 _BLOCK = re.compile(rf"<(?=/?(?:{_BY_LETTER})\b)")
+_HEADING = re.compile(r"\n<(?=(/?)[hH][1-6]\b)")
+_BEGIN, _END = "\x01", "\x02"
+"""stand around each heading while a page is parsed: characters that no text keeps"""
 
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
@@ -30,21 +34,34 @@ _UNSEEN = ["script", "style", "template", "noscript", "svg", "math annotation", 
 def extract(source: Source, limits: Limits) -> Extraction:
     """One document: the visible text with one line per block, titled by <title> or else the first <h1>."""
     data = source.read(MAX_MARKUP + 1)
-    text, title, author = read_html(data)
-    text, truncated = cut(text, limits.max_text_bytes)
+    page = read_html(data)
+    text, truncated = cut(page.text, limits.max_text_bytes)
     if len(data) > MAX_MARKUP and not truncated:
         truncated = f"first {shown_size(MAX_MARKUP)} of the file"
-    document = ExtractedDocument(text=text, type="html", title=title, author=author, truncated=truncated)
+    document = ExtractedDocument(
+        text=text, type="html", title=page.title, author=page.author, truncated=truncated,
+        headings=tuple(start for start in page.headings if start < len(text)),
+    )  # fmt: skip
     return Extraction(documents=(document,))
 
 
-def read_html(data: bytes, *, declared: str = "") -> tuple[str, str, str]:
-    """(text, title, author) of an HTML page in any encoding, at most `MAX_MARKUP` of it; read as browsers do."""
+class HtmlText(NamedTuple):
+    """What an HTML page says."""
+
+    text: str
+    title: str
+    author: str
+    headings: tuple[int, ...]
+    """offsets of the lines of the text that are headings"""
+
+
+def read_html(data: bytes, *, declared: str = "") -> HtmlText:
+    """An HTML page in any encoding, at most `MAX_MARKUP` of it; read as browsers do."""
     from selectolax.lexbor import LexborHTMLParser
 
     is_cut = len(data) > MAX_MARKUP
     markup = decode(data[:MAX_MARKUP], declared=declared_charset(data) or declared, is_cut=is_cut)
-    tree = LexborHTMLParser(_BLOCK.sub("\n<", markup))
+    tree = LexborHTMLParser(_HEADING.sub(_marked, _BLOCK.sub("\n<", markup)))
     title = one_line(node.text()) if (node := tree.css_first("title")) else ""
     author = ""
     if (node := tree.css_first('meta[name="author" i]')) is not None:
@@ -53,7 +70,27 @@ def read_html(data: bytes, *, declared: str = "") -> tuple[str, str, str]:
     if not title and (node := tree.css_first("h1")):
         title = one_line(node.text())
     root = tree.body or tree.root
-    return sane_lines(clean(root.text())) if root else "", title, author
+    text, headings = _without_marks(root.text()) if root else ("", ())
+    return HtmlText(text, title, author, headings)
+
+
+def _marked(tag: re.Match[str]) -> str:
+    return f"\n{_END if tag[1] else _BEGIN}<"
+
+
+def _without_marks(text: str) -> tuple[str, tuple[int, ...]]:
+    """The lines of a marked text, and where its headings begin; one of a picture alone is none."""
+    pieces: list[str] = []
+    starts: list[int] = []
+    n_chars = 0
+    for number, piece in enumerate(text.split(_BEGIN)):
+        heading, _, rest = piece.partition(_END)
+        if lines := sane_lines(clean(heading + rest.replace(_END, ""))):
+            if number and heading.strip():
+                starts.append(n_chars)
+            pieces.append(lines)
+            n_chars += len(lines) + 1
+    return "\n".join(pieces), tuple(starts)
 
 
 def declared_charset(data: bytes) -> str:

@@ -210,7 +210,7 @@ def _shown(part: Message) -> str:
     data = payload if isinstance(payload, bytes) else b""
     declared = part.get_content_charset("") or ""
     if part.get_content_subtype() in ("html", "xhtml"):
-        return read_html(data, declared=declared)[0]
+        return read_html(data, declared=declared).text
     return decode(data, declared=declared)
 
 

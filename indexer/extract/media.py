@@ -97,8 +97,8 @@ def recording(type_: str) -> Extractor:
         with source.open() as stream:
             try:
                 tags = TinyTag.get(file_obj=stream)
-            except (TinyTagException, ValueError, IndexError, KeyError, OverflowError) as error:
-                tags, note = TinyTag(), f"its tags cannot be read: {error}"
+            except (TinyTagException, ValueError, IndexError, KeyError, OverflowError):
+                tags, note = TinyTag(), "its tags are damaged, or of a kind that is not read"
         artists = dict.fromkeys(_line(one) for one in (tags.artist, tags.albumartist, tags.composer))
         year = re.match(r"\d{4}", _line(tags.year))
         return _described(
@@ -134,8 +134,8 @@ def _exif(stream: BinaryIO) -> tuple[dict[str, Any], str]:
     try:
         found = exifread.process_file(stream, details=False, extract_thumbnail=False)
         return {name: tag.values for name, tag in found.items() if hasattr(tag, "values")}, ""
-    except Exception as error:  # whatever it raises on damaged data: the picture is there all the same
-        return {}, f"its description cannot be read: {type(error).__name__}: {error}"
+    except Exception:  # whatever it raises on damaged data: the picture is there all the same
+        return {}, "its description (EXIF) is damaged"
 
 
 def _line(value: object) -> str:

@@ -46,7 +46,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     sink = Sink(limits)
     for part in _PAGE_BREAK.split(text) if head[16:20] == b"MOBI" else [text]:
         sink.begin_page()
-        sink.add(read_html(part, declared=encoding)[0] + "\n")
+        sink.add(read_html(part, declared=encoding).text + "\n")
         if sink.full:
             break
     start, length = _number(head, 84, ">I"), _number(head, 88, ">I")

@@ -155,7 +155,7 @@ class _Message(_Storage):
         if plain := self.text(_BODY):
             return plain
         if page := self.data(_HTML) or self.text(_HTML).encode():
-            return read_html(page)[0]
+            return read_html(page).text
         return read_rtf(unpacked(self.data(_RTF), limits.max_member_bytes))
 
 

@@ -172,8 +172,7 @@ def _add_chunk(parts: Zipped, name: str, sink: Sink) -> None:
         data = parts.read(name)
         if name.lower().endswith(".mht"):
             data = web_page(data)
-        text, _, _ = read_html(data)
-        sink.add(text + "\n")
+        sink.add(read_html(data).text + "\n")
 
 
 _BESIDE_SLIDE = frozenset({"notesSlide", "comments", "diagramData", "chart"})

@@ -99,8 +99,8 @@ def extract(source: Source, limits: Limits) -> Extraction:
     if is_binary(head):
         raise ExtractionError("unsupported", "binary content without text")
     if _XHTML.search(head[:1024]):
-        text, title, author = read_html(source.read(MAX_MARKUP))
-        return _extraction(text, title, author, limits, "")
+        page = read_html(source.read(MAX_MARKUP))
+        return _extraction(page.text, page.title, page.author, limits, "")
     reader = _Reader(Sink(limits))
     try:
         with source.open() as stream:
@@ -133,7 +133,7 @@ class _Reader:
         line = sane_lines("".join(self._line))
         self._line.clear()
         if self._holds_pages and _ESCAPED_TAG.search(line):
-            line, _, _ = read_html(line.encode())
+            line = read_html(line.encode()).text
         if line:
             if name in _TITLES and not self.title:
                 self.title = line

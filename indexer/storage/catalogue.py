@@ -72,7 +72,7 @@ TABLES = (
         truncated TEXT NOT NULL,
         n_words INTEGER NOT NULL,
         content_hash BLOB NOT NULL,
-        pages BLOB NOT NULL             -- msgpack array of offsets
+        pages BLOB NOT NULL             -- msgpack array of offsets; of HTML those of its headings
     )""",
     "CREATE INDEX documents_of_file ON documents (file_id)",
     "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
@@ -225,6 +225,8 @@ class DocumentRow(msgspec.Struct, frozen=True):
     n_words: int
     content_hash: bytes
     pages: tuple[int, ...]
+    headings: tuple[int, ...] = ()
+    """offsets of the lines that are headings, of HTML alone"""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -489,6 +491,8 @@ def _document(row: tuple[Any, ...]) -> DocumentRow:
     values = list(row)
     values[1], values[-1] = os.fsdecode(row[1]), msgspec.msgpack.decode(row[-1], type=tuple[int, ...])
     values[7] = _pairs(row[7])
+    if row[4] == "html":
+        values[-1:] = (), values[-1]
     return DocumentRow(*values)
 
 
@@ -541,7 +545,7 @@ class Batch(msgspec.Struct):
                 doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
                 storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
                 modified, document.language, document.truncated, document.n_words, document.content_hash,
-                msgspec.msgpack.encode(document.pages),
+                msgspec.msgpack.encode(document.starts),
             )
         )  # fmt: skip
         if document.text_z:

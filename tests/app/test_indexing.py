@@ -220,7 +220,7 @@ def test_two_watchers_take_turns(device: Device) -> None:
         assert reported(first, b'"idle"')
         second = watcher()
         try:
-            assert reported(second, f"foltr-search watch (process {first.pid}) follows the changes".encode())
+            assert reported(second, f'"watch (process {first.pid}) follows the changes'.encode())
             first.kill()
             (device.notes / "bittern.txt").write_text("a bittern booms", encoding="ascii")
             assert reported(second, b'"scanning"')

@@ -71,7 +71,7 @@ def test_the_device_indexes_searches_opens_and_learns_without_a_socket(
     )
     steps = (
         (("index", str(notes)), ""),
-        (("status",), "5; 5 files were read"),
+        (("status",), "5; 5 files read"),
         (("search", "heron"), "heron number"),
         (("open", "3", "--print"), "notes"),
         (("search", "heron", "--explain"), "heron"),

@@ -139,3 +139,14 @@ def test_a_blank_query_finds_nothing(indexed: Device, query: str) -> None:
     done = indexed.run("search", query)
     assert (done.stdout, done.returncode, done.stderr.count("\n")) == ("", 2, 1)
     assert "blank" in done.stderr
+
+
+def test_a_result_of_an_html_page_names_its_heading(device: Device) -> None:
+    """The heading over the passage, and no number of a page, which HTML has none of."""
+    page = "<title>Boats</title><h1>Boats</h1><p>first<h2>Sails</h2><p>jib<h2>Ropes</h2><p>the halyard is worn</p>"
+    (device.notes / "boats.html").write_text(page, encoding="utf-8")
+    device.index()
+    shown = json.loads(device.run("search", "halyard", "--json").stdout)["snippet"]
+    assert (shown["heading"], shown["line"], shown["page"]) == ("Ropes", 6, 0)
+    assert json.loads(device.run("search", "first", "--json").stdout)["snippet"]["heading"] == ""
+    assert "[page" not in device.run("search", "halyard", "--vimgrep").stdout

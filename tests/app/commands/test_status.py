@@ -20,4 +20,4 @@ def test_status_counts_and_lists_failures(device: Device) -> None:
     assert failure["path"] == str(device.notes / "broken.pdf")
     assert failure["reason"]
     assert device.run("status", "--failures").stdout.startswith(f"{device.notes / 'broken.pdf'}\t{failure['kind']}\t")
-    assert "7; 6 files were read" in device.run("status").stdout
+    assert "7; 6 files read" in device.run("status").stdout

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.headings import heading_over
+from app.search.headings import heading_among, heading_over
 
 MARKDOWN = (
     "# Title\na\n## The *first* part #\nb\n```sh\n# no heading\n```\nc\n\nSecond\n------\nd\n### [A link](x.md)\ne\n"
@@ -38,6 +38,13 @@ def test_the_heading_over_a_line(text: str, name: str, word: str, heading: str) 
     """The nearest one, without its marks; none in code; the note's own title is none."""
     line = text.split("\n").index(word) + 1
     assert heading_over(text, line, name, title="title") == heading
+
+
+def test_the_heading_among_known_places() -> None:
+    """Of a page whose headings begin at 2 and 8: none before the first, a heading's own line counts, no title."""
+    text = "a\nOne b\nTwo\nc"
+    assert [heading_among(text, line, (2, 8)) for line in (1, 2, 3, 4)] == ["", "One b", "Two", "Two"]
+    assert heading_among(text, 2, (2, 8), title="one B") == heading_among(text, 2, ()) == ""
 
 
 def test_a_match_in_a_heading_is_under_it() -> None:

@@ -34,3 +34,18 @@ async def test_agreeing_syncs_and_escape_leaves_the_question_open(stage: Callabl
             await one.until(pilot, lambda told=group, wanted=answers: told.answers == wanted)
             if answers:
                 await one.until(pilot, group.reached.is_set)
+
+
+async def test_the_question_and_the_answers_stay_in_sight(stage: Callable[..., Any]) -> None:
+    """A long explanation scrolls between them, by the arrow keys and page by page, also on a small terminal."""
+    group = FakeGroup("Sync with herons by itself, daily?", *(f"Paragraph {i} of what leaves." for i in range(40)))
+    group.gate.set()
+    one = stage(group=lambda: group)
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.until(pilot, lambda: "Sync with herons" in one.text)
+        assert "Paragraph 0 of" in one.text
+        assert "Agree" in one.text
+        await pilot.press(*["pagedown"] * 8, "down")
+        await one.until(pilot, lambda: "Paragraph 39 of" in one.text)
+        assert "Sync with herons" in one.text
+        assert "Agree" in one.text

@@ -73,6 +73,18 @@ def test_hostile_and_broken_pictures_are_refused(tmp_path: Path) -> None:
         _drawn(tmp_path / "pipe.png")
 
 
+def test_a_damaged_description_leaves_the_picture(tmp_path: Path) -> None:
+    """Only the way it was held is in there; half a picture is said in plain words, whatever its decoder says."""
+    Image.new("RGB", (30, 20)).save(tmp_path / "a.png")
+    whole, bad = (tmp_path / "a.png").read_bytes(), b"\xff\xfe\xfd garbage"
+    part = struct.pack(">I", len(bad)) + b"eXIf" + bad + struct.pack(">I", zlib.crc32(b"eXIf" + bad))
+    (tmp_path / "a.png").write_bytes(whole[:33] + part + whole[33:])
+    assert (_drawn(tmp_path / "a.png").width, _drawn(tmp_path / "a.png").height) == (30, 20)
+    (tmp_path / "b.png").write_bytes(whole[:50])
+    with pytest.raises(ExtractionError, match=r"^damaged or cut off$"):
+        _drawn(tmp_path / "b.png")
+
+
 def test_pages_of_a_pdf(tmp_path: Path) -> None:
     """Each page by its number, as large as fits; one that is not there is refused."""
     red, green = Image.new("RGB", (100, 50), (255, 0, 0)), Image.new("RGB", (50, 100), (0, 255, 0))

@@ -24,6 +24,18 @@ def test_a_heading_serves_where_the_title_is_missing(single) -> None:
     assert single("a.html", "<h2>no</h2><h1>Main <i>thing</i></h1>").title == "Main thing"
 
 
+def test_headings_are_known_by_their_place(single) -> None:
+    """Each line that a heading begins, inside of other tags and in capitals too; a picture and a script have none."""
+    document = single(
+        "a.html",
+        "<title>t</title>\nbefore<h1>One <i>two</i></h1><p>a</p><div><H2>\n Three </H2>b<h3></h3></div><h2><img></h2>"
+        "<script>'<h2>no</h2>'</script><header>c</header><h6>Six",
+    )
+    assert document.text == "before\nOne two\na\nThree\nb\nc\nSix"
+    assert [document.text[start:].split("\n")[0] for start in document.headings] == ["One two", "Three", "Six"]
+    assert single("a.html", "plain").headings == ()
+
+
 def test_the_declared_charset_is_used(single) -> None:
     """<meta charset> and the XML declaration name the encoding of bytes that are no UTF-8."""
     for head in ("<meta charset=iso-8859-2>", "<meta http-equiv=content-type content='text/html; charset=ISO-8859-2'>"):

@@ -303,6 +303,15 @@ def test_damage_leaves_a_document(extract, ending: str, data: bytes) -> None:
     assert len(found.notes) <= 1
 
 
+def test_a_damaged_description_is_said_in_plain_words(extract) -> None:
+    """A part of a PNG without a name in ASCII ends its reader; the size is read all the same, and one line says why."""
+    whole = png(40, 30)
+    damaged = whole[:33] + struct.pack(">I4sBI", 1, b"\xff\xfe\xfd\xfc", 0, 0) + whole[33:]
+    found = extract("a.png", damaged)
+    assert found.notes == ("its description (EXIF) is damaged",)
+    assert ("pixels", "40x30") in found.documents[0].properties
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.0, ""), (5.4, "0:05"), (245.0, "4:05"), (3_750.0, "1:02:30"), (36_000.0, "10:00:00")]
 )

@@ -1,0 +1,34 @@
+"""`foltr-search backup`: what this device cannot make anew, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.commands.command import Command, load, say
+
+EXAMPLES = """
+foltr-search backup --to ~/foltr-2026-11.zip
+foltr-search restore ~/foltr-2026-11.zip
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option(
+    "--to", "target", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write."
+)
+def command(target: Path) -> int:
+    """Write one file with what was learned, the folders, settings and saved searches, while anything may run.
+
+    The index is not in it: it comes from your files. The file holds the keys of this device, for you alone.
+    """
+    import time
+
+    from app.backup import write_backup
+    from app.commands.printed import printed_path
+
+    target = target.expanduser().absolute()
+    names = write_backup(load().paths, target, now=time.time())
+    say(f"{printed_path(str(target))}: {', '.join(names)}")
+    return 0

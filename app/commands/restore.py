@@ -1,0 +1,39 @@
+"""`foltr-search restore`: a backup in the place of what is here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.commands.command import Command, load, say
+
+EXAMPLES = """
+foltr-search restore ~/foltr-2026-11.zip      tells what it is, asks, restores
+foltr-search restore --verify FILE            only reads it through
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--verify", "only_verify", is_flag=True, help="Only read the backup through.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(file: Path, only_verify: bool, yes: bool) -> int:
+    """Put the backup FILE in the place of what was learned, the folders, settings and saved searches that are here.
+
+    What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index stays as
+    it is; `index` makes one where there is none.
+    """
+    from app.backup import read_about, restore
+    from app.wording import iso_minute
+
+    paths = load().paths
+    about, names = read_about(file)
+    say(f"made {iso_minute(about.made)}: {', '.join(names)}")
+    if only_verify:
+        return 0
+    if paths.state.exists() and not yes:
+        click.confirm("What was learned since then is lost. Restore it?", abort=True, err=True)
+    restore(paths, file)
+    say("restored; `foltr-search index` brings the index up to date")
+    return 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Self
 
+from rich.style import Style
 from textual.geometry import Region, Size
 from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
@@ -25,6 +26,14 @@ class LineView(ScrollView):
         super().__init__(id=id)
         self._painted: dict[int, Strip] = {}
         """the lines in view as they were last made, by their place in it"""
+        self._base: Style | None = None
+
+    @property
+    def base_style(self) -> Style:
+        """`rich_style`, for which Textual asks all the widgets around, looked up once."""
+        if self._base is None:
+            self._base = self.rich_style
+        return self._base
 
     def make_line(self, row: int) -> Strip:
         """Line `row` of all that can be scrolled through, `text_width` cells wide; blank past the end."""
@@ -60,23 +69,27 @@ class LineView(ScrollView):
             for y in {y for region in regions for y in region.line_range}:
                 self._painted.pop(y, None)
         else:
-            self._painted.clear()
+            self._forget()
         return super().refresh(*regions, **what)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
+        self._forget()
+
+    def _forget(self) -> None:
         self._painted.clear()
+        self._base = None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines as they are: none has a border, a padding or an opacity, which Textual would look for in each."""
-        top, width = int(self.scroll_offset.y), self.region.width
+        top, width, text_width = int(self.scroll_offset.y), self.region.width, self.text_width
         filters, background = self.get_line_filters(), self.background_colors[1]
         lines = []
         for y in crop.line_range:
             line = self._painted.get(y)
-            if line is None or line.cell_length != self.text_width:
+            if line is None or line.cell_length != text_width:
                 line = self._painted[y] = self.make_line(top + y)
-            line = line.adjust_cell_length(width, self.rich_style)
+            line = line.adjust_cell_length(width, self.base_style)
             for line_filter in filters:
                 line = line.apply_filter(line_filter, background)
             lines.append(line)

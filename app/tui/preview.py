@@ -134,7 +134,7 @@ class PreviewBody(LineView, can_focus=True):
         self.moved = True
 
     def make_line(self, row: int) -> Strip:
-        width, rows, base = self.text_width, self._rows, self.rich_style
+        width, rows, base = self.text_width, self._rows, self.base_style
         if self.preview is None or rows is None or row >= len(rows):
             return Strip.blank(width, base)
         above = rows.head and row == int(self.scroll_offset.y) and rows.offset_of(row) > 0

@@ -366,7 +366,7 @@ class ResultsList(LineView, can_focus=True):
     def make_line(self, row: int) -> Strip:
         hit, line = divmod(row, HEIGHT)
         if self.page is None or hit >= len(self.page.hits):
-            return Strip.blank(self.text_width, self.rich_style)
+            return Strip.blank(self.text_width, self.base_style)
         return self._row(hit)[line]
 
     def show_sizes(self, sized: bool) -> None:
@@ -454,7 +454,7 @@ class ResultsList(LineView, can_focus=True):
         return self._row_styles[chosen, focused]
 
     def _made_styles(self, *, chosen: bool) -> RowStyles:
-        base = self.get_component_rich_style("results--selected") if chosen else self.rich_style
+        base = self.get_component_rich_style("results--selected") if chosen else self.base_style
 
         def part(name: str) -> Style:
             own = self.get_component_rich_style(f"results--{name}")

@@ -32,11 +32,11 @@ class Blend(Struct, frozen=True, eq=False):
         return common if self.alpha == 0.0 else (1.0 - self.alpha) * common + self.alpha * personal
 
     def contributions(
-        self, x: FloatVector, prior: FloatVector, learned: FloatVector
-    ) -> tuple[FloatVector, FloatVector]:
-        """Points by feature `[n_features]`: from the common and the shipped ranker together, and from what was learned.
+        self, features: FloatMatrix, prior: FloatMatrix, learned: FloatMatrix
+    ) -> tuple[FloatMatrix, FloatMatrix]:
+        """Points by feature `[n_docs, n_features]`: of the common and the shipped ranker, and what was learned.
 
         They add up to the score but for f_group(0), which is the same for all documents and 0 for a linear ranker.
         """
-        common = self.ranker.attributions(self.theta, x, np.zeros_like(x))
+        common = self.ranker.attributions(self.theta, features, np.zeros(features.shape[1]))
         return (1.0 - self.alpha) * common + self.alpha * prior, self.alpha * learned

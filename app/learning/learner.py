@@ -265,18 +265,14 @@ class Learner:
             model = self.in_force
             r = model.learned(seen)
             middles = _middle_rows(r)
-            for row, x in enumerate(seen):
-                for middle in middles:
-                    share = model.ranker.attributions(model.theta, x, seen[middle]) - model.prior * (x - seen[middle])
-                    learned[row] += share / len(middles)
+            for middle in middles:
+                shares = model.ranker.attributions(model.theta, seen, seen[middle])
+                learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
             free, bounded = r - middle_of(r), self._moved(features, model)
             learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
         shipped = self.prior * features
         blend = self._common() if self._common and self.settings.enabled else None
-        if blend is not None:
-            for row, x in enumerate(features):
-                shipped[row], learned[row] = blend.contributions(x, shipped[row], learned[row])
-        return shipped, learned
+        return (shipped, learned) if blend is None else blend.contributions(features, shipped, learned)
 
     def as_it_is(self) -> Learner:
         """This learner as it scores at this moment, whatever is learned later."""

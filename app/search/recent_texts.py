@@ -23,9 +23,12 @@ class RecentTexts:
         self._n_kept = 0
         """characters"""
 
-    def of(self, doc_id: int, *, unmarked: bool = False) -> str:
-        """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`."""
-        key, generation = (doc_id, unmarked), self._catalogue.generation
+    def of(self, doc_id: int, generation: int, *, unmarked: bool = False) -> str:
+        """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`.
+
+        What is kept is of the commit `generation`, and forgotten with it.
+        """
+        key = doc_id, unmarked
         with self._lock:
             if generation != self._generation:
                 self._kept.clear()
@@ -33,7 +36,7 @@ class RecentTexts:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        text = without_marks(self.of(doc_id)) if unmarked else self._catalogue.text(doc_id)
+        text = without_marks(self.of(doc_id, generation)) if unmarked else self._catalogue.text(doc_id)
         with self._lock:
             self._keep(key, text, generation)
         return text

@@ -408,11 +408,12 @@ class Search:
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        text, pages = self._texts.of(hit.doc_id), row.pages if row else ()
+        generation = self._reader.reading.snapshot.generation
+        text, pages = self._texts.of(hit.doc_id, generation), row.pages if row else ()
         if hit.passage:
             found = passage_snippet(text, hit.passage, width=width, pages=pages)
         else:
-            plain = self._texts.of(hit.doc_id, unmarked=True) if hit.type == "markdown" else text
+            plain = self._texts.of(hit.doc_id, generation, unmarked=True) if hit.type == "markdown" else text
             found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
         if hit.type == "markdown" and found.line:
             return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
@@ -424,7 +425,7 @@ class Search:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         note = "the file is gone" if hit.missing or row is None else row.truncated
-        text = self._texts.of(hit.doc_id)
+        text = self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation)
         if hit.passage:
             return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
         shown, spans = passage(text, page.words, width=width), matches(text, page.words)

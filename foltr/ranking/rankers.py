@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatArray, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
 
@@ -41,8 +41,8 @@ class Ranker(Protocol):
     def by_feature(self, values: FloatVector) -> FloatVector:
         """One value for each feature `[n_features]` as one for each parameter `[n_params]`, 1 for those of none."""
 
-    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
-        """f(x) - f(reference) shared out over the features `[n_features]`; the shares add up to it.
+    def attributions(self, theta: FloatVector, x: FloatArray, reference: FloatVector) -> FloatArray:
+        """f(x) - f(reference) shared out over the features, as x `[..., n_features]`; the shares add up to it.
 
         Integrated gradients along the straight line (Sundararajan et al. 2017, Eq. 1), in closed form.
         """
@@ -82,8 +82,8 @@ class Linear:
     def by_feature(self, values: FloatVector) -> FloatVector:
         return _vector(values, self.n_features, "values")
 
-    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
-        shares: FloatVector = _vector(theta, self.n_params, "theta") * (x - reference)
+    def attributions(self, theta: FloatVector, x: FloatArray, reference: FloatVector) -> FloatArray:
+        shares: FloatArray = _vector(theta, self.n_params, "theta") * (x - reference)
         return shares
 
     def with_features(self, theta: FloatVector, columns: Sequence[int | None]) -> FloatVector:
@@ -141,9 +141,9 @@ class Neural:
         spread = np.tile(_vector(values, self.n_features, "values"), self.n_hidden)
         return np.concatenate([spread, np.ones(2 * self.n_hidden)])
 
-    def attributions(self, theta: FloatVector, x: FloatVector, reference: FloatVector) -> FloatVector:
+    def attributions(self, theta: FloatVector, x: FloatArray, reference: FloatVector) -> FloatArray:
         w, b, v = self.layers(theta)
-        slope: FloatVector = (v * _share_above_zero(w @ reference + b, w @ x + b)) @ w
+        slope: FloatArray = (v * _share_above_zero(w @ reference + b, x @ w.T + b)) @ w
         return (x - reference) * slope
 
     def with_features(self, theta: FloatVector, columns: Sequence[int | None]) -> FloatVector:
@@ -173,7 +173,7 @@ def make_ranker(name: str, n_features: int) -> Ranker:
     return RANKERS[name](n_features)
 
 
-def _share_above_zero(start: FloatVector, end: FloatVector) -> FloatVector:
+def _share_above_zero(start: FloatVector, end: FloatArray) -> FloatArray:
     """Which share of the way from `start` to `end` lies above zero, in [0, 1]."""
     low, high = np.minimum(start, end), np.maximum(start, end)
     share = (high > 0).astype(np.float64)

@@ -43,17 +43,19 @@ def test_a_text_is_read_once_until_the_index_changes(index: tuple[Path, Paths, C
     folder, paths, catalogue = index
     texts = RecentTexts(catalogue)
     (heron,), (pond,) = (catalogue.doc_ids_of(str(folder / name)) for name in ("heron.md", "pond.txt"))
-    assert texts.of(pond) == "A pond.\n"
-    assert texts.of(heron) == texts.of(heron) == catalogue.text(heron)
-    assert texts.of(heron, unmarked=True).strip().startswith("Heron")
+    now = catalogue.generation
+    assert texts.of(pond, now) == "A pond.\n"
+    assert texts.of(heron, now) == texts.of(heron, now) == catalogue.text(heron)
+    assert texts.of(heron, now, unmarked=True).strip().startswith("Heron")
     assert catalogue.read == [pond, heron, heron]
     (folder / "heron.md").write_text("## Heron\n\nIt flies away.\n")
     (folder / "pond.txt").unlink()
     update_index(SETTINGS, paths, roots=[str(folder)])
-    (now,) = catalogue.doc_ids_of(str(folder / "heron.md"))
-    assert "flies" in texts.of(now)
-    assert "flies" in texts.of(now, unmarked=True)
-    assert not texts.of(pond)
+    now = catalogue.generation
+    (newer,) = catalogue.doc_ids_of(str(folder / "heron.md"))
+    assert "flies" in texts.of(newer, now)
+    assert "flies" in texts.of(newer, now, unmarked=True)
+    assert not texts.of(pond, now)
     catalogue.close()
 
 
@@ -64,6 +66,6 @@ def test_no_more_is_kept_than_has_room(index: tuple[Path, Paths, Counting], monk
     texts = RecentTexts(catalogue)
     heron, pond = (catalogue.doc_ids_of(str(folder / name))[0] for name in ("heron.md", "pond.txt"))
     for doc_id in (heron, pond, pond, heron):
-        texts.of(doc_id)
+        texts.of(doc_id, 1)
     assert catalogue.read == [heron, pond, heron]
     catalogue.close()

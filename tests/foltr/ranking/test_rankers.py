@@ -59,6 +59,8 @@ def test_attributions_add_up(ranker: Ranker) -> None:
         difference = ranker.score(theta, np.array([x, reference])) @ [1.0, -1.0]
         assert shares.sum() == pytest.approx(difference, abs=1e-12)
         assert shares[2] == 0.0
+        many = ranker.attributions(theta, np.array([x, reference, x]), reference)
+        np.testing.assert_allclose(many, [shares, np.zeros(6), shares], rtol=0, atol=1e-14)
 
 
 def test_neural_attributions_are_integrated_gradients() -> None:

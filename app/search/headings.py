@@ -24,7 +24,7 @@ _BLOCKS = {
     "asciidoc": (r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)", r"={1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t=]*"),
 }
 _ENDINGS = {"org": "org", "rst": "rst", "rest": "rst", "adoc": "asciidoc", "asciidoc": "asciidoc"}
-_MARKS = re.compile(r"!?\[\[?(?:[^\]|]*\|)?([^\]]*)\]\]?(?:\([^)]*\))?|[*_`]{1,3}|\{#[^}]*\}")
+_MARKS = re.compile(r"!?\[\[?(?:[^\]|]*\|)?([^\]]*)\]\]?(?:\([^)]*\))?|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|\{#[^}]*\}")
 
 
 @cache

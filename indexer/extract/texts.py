@@ -66,13 +66,16 @@ extract_delimited = titled("data", no_title)
 
 
 def underlined_title(head: str) -> str:
-    """Plain text: the first line that is underlined with a run of one sign, where it stands among the first lines."""
+    """Plain text: a first line behind "= ", as in AsciiDoc, else the first of the first lines that is underlined."""
+    if first := _FIRST_LINE.match(head):
+        return first[1]
     found = _UNDERLINED.search(head[:2_000])
     return found[1].strip() if found and len(found[2]) * 2 >= len(found[1].strip()) else ""
 
 
 extract_text = titled("text", underlined_title)
 """Plain text, and what has no other reader."""
+_FIRST_LINE = re.compile(r"\s*=[ ](\S[^\n=]{0,200}?)[ ]*(?:=[ ]*)?(?:\n|\Z)")
 _UNDERLINED = re.compile(r"^[ \t]*(\S[^\n]{0,200})\n[ \t]*(([=*#~^\"'+-])\3{3,})[ \t]*$", re.M)
 
 
@@ -109,7 +112,7 @@ _FRONT_MATTER = re.compile(r"\A(?:---|\+\+\+)\s*\n(.*?)\n(?:---|\+\+\+|\.\.\.)\s
 _FRONT_TITLE = re.compile(r"^title\s*[:=]\s*(.+)$", re.M | re.I)
 _FENCE = re.compile(r"^(```|~~~)[^\n]*\n.*?(?:^\1|\Z)", re.M | re.S)
 _MARKDOWN_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*?)[ \t#]*$", re.M)
-_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}|<[^>]*>|\{#[^}]*\}")
+_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|<[^>]*>|\{#[^}]*\}")
 
 
 def org_title(head: str) -> str:

@@ -32,6 +32,7 @@ ADOC = "= Title\n\na\n\n== Part\n\n----\n== no heading\n----\nb\n"
         (ADOC, "a.adoc", "a", ""),
         (ADOC, "a.adoc", "b", "Part"),
         ("only text\nb", "a.md", "b", ""),
+        ("## The `max_file_mb` _of_ one\nb", "a.md", "b", "The max_file_mb of one"),
     ],
 )
 def test_the_heading_over_a_line(text: str, name: str, word: str, heading: str) -> None:

@@ -58,6 +58,8 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
     """Write a backup beside whatever runs, and give the names of what is in it; nothing is ever overwritten."""
     if os.path.lexists(target):
         raise NoBackupError(f"{target} is there already; wanted the name of a new file")
+    if not target.parent.is_dir():
+        raise NoBackupError(f"there is no folder {target.parent}")
     with _beside(target) as unfinished:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(ABOUT, msgspec.json.encode(About(1, now)))

@@ -48,10 +48,15 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
 
 
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
-    """The same, of the lines of a text that begin at these offsets, in order."""
+    """The same, of the lines of a text that begin at these offsets, in order; the first one may be the title at length.
+
+    As under "git-merge(1)" the heading "git-merge(1) Manual Page", or over it with the name of a site.
+    """
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1
-    return _shown(text[starts[place] :].partition("\n")[0], title) if place >= 0 else ""
+    heading = text[starts[place] :].partition("\n")[0] if place >= 0 else ""
+    short, long = sorted((fold(heading), fold(title)), key=len)
+    return "" if place == 0 and title and short in long else _shown(heading, title)
 
 
 def _shown(heading: str, title: str) -> str:

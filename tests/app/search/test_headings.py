@@ -46,6 +46,12 @@ def test_the_heading_among_known_places() -> None:
     text = "a\nOne b\nTwo\nc"
     assert [heading_among(text, line, (2, 8)) for line in (1, 2, 3, 4)] == ["", "One b", "Two", "Two"]
     assert heading_among(text, 2, (2, 8), title="one B") == heading_among(text, 2, ()) == ""
+    assert [heading_among(text, 2, (2, 8), title=title) for title in ("One", "One b - Site", "Two")] == [
+        "",
+        "",
+        "One b",
+    ]
+    assert heading_among(text, 3, (2, 8), title="Two thirds") == "Two"
 
 
 def test_a_match_in_a_heading_is_under_it() -> None:

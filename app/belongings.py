@@ -116,9 +116,9 @@ def alone(paths: Paths) -> Iterator[None]:
     resident = Path(socket_path(str(paths.data_dir))).parent
     with ExitStack() as locks:
         for place, who, how in (
+            (resident / "lock", "the resident process", "`foltr-search serve --stop` ends it"),  # it may follow changes
             (paths.index / LOCK_FILE, "another process", "end it first"),
             (paths.watch_lock, "", "end it or the screen it belongs to first"),
-            (resident / "lock", "the resident process", "`foltr-search serve --stop` ends it"),
         ):
             if not place.exists():
                 continue

@@ -501,7 +501,7 @@ class SearchScreen(Screen[None]):
 
     @on(Progressed)
     def _progressed(self, message: Progressed) -> None:
-        self.query_one(StatusLine).show_doing(message.line.text)
+        self.query_one(StatusLine).show_doing(message.line.text, busy=message.line.busy)
         before, self.progress = self.progress, message.line
         if message.line.generation != before.generation:
             self.session.look_again()

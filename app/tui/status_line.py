@@ -26,7 +26,7 @@ class Fact(NamedTuple):
 
     text: str
     rank: int
-    """0 stays longest; those above `ESSENTIAL` go before a sentence is cut"""
+    """0 stays longest; those above `ESSENTIAL` go before a sentence beside them is cut"""
 
 
 ESSENTIAL = 4
@@ -42,6 +42,7 @@ class StatusLine(Widget):
         self._exploring, self._learning = exploring, learning
         self._left: tuple[Fact, ...] = ()
         self._doing = ""
+        self._busy = False
         self._said = ""
         self._group = ""
         self._marked = ""
@@ -60,7 +61,7 @@ class StatusLine(Widget):
     @property
     def _right_parts(self) -> list[Fact]:
         said = Fact(self._said, 0 if self._said_last else 2)
-        return [part for part in (said, Fact(self._group, 6), Fact(self._doing, 4)) if part.text]
+        return [part for part in (said, Fact(self._group, 6), Fact(self._doing, 4 if self._busy else 6)) if part.text]
 
     def show_page(self, page: ResultPage, *, narrowed: str) -> None:
         """Say how much was found, how fast and in which order."""
@@ -94,9 +95,9 @@ class StatusLine(Widget):
         """What is opened teaches nothing now."""
         self._learning = False
 
-    def show_doing(self, text: str) -> None:
-        """Say how far indexing is; "" when there is nothing to say."""
-        self._doing = text
+    def show_doing(self, text: str, *, busy: bool) -> None:
+        """Say how far indexing is; "" when there is nothing to say. Not `busy`: it may be known already."""
+        self._doing, self._busy = text, busy
         self.refresh()
 
     def show_group(self, text: str) -> None:
@@ -122,7 +123,9 @@ def fitted(left: Sequence[Fact], right: Sequence[Fact], width: int) -> tuple[str
     """Both sides in `width` cells: without the least important parts, then with the last sentence cut."""
     ranks = sorted({part.rank for part in (*left, *right)}, reverse=True)
     for rank in ranks[:-1]:
-        spare = max(0, cell_len(right[-1].text) - LEAST) if right and rank <= ESSENTIAL else 0
+        may_be_cut = right and (right[-1].rank <= ESSENTIAL or len(right) == 1)
+        may_be_cut = may_be_cut and rank <= max(ESSENTIAL, right[-1].rank)
+        spare = max(0, cell_len(right[-1].text) - LEAST) if may_be_cut else 0
         if cell_len(_joined(left)) + _gap(left, right) + cell_len(_joined(right)) - spare <= width:
             break
         left, right = ([part for part in side if part.rank < rank] for side in (left, right))

@@ -121,7 +121,7 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
     write_backup(paths, target, now=1.0)
     with pytest.raises(NoBackupError, match="is there already"):
         write_backup(paths, target, now=2.0)
-    with pytest.raises(NoBackupError, match="there is no folder .*none$"):
+    with pytest.raises(NoBackupError, match=r"there is no folder .*none$"):
         write_backup(paths, tmp_path / "none" / "kept.zip", now=2.0)
     before = paths.key.read_bytes() if paths.key.exists() else b""
     damaged = bytearray(target.read_bytes())

@@ -25,11 +25,16 @@ class Distrusted(FederationError):
     """A signature, an identity or a number that does not fit; nothing of the answer was used."""
 
 
+GONE = ("unknown-device", "revoked")
+"""refusals of a server that has let this device go already"""
+
+
 class Declined(FederationError):
     """The server refused."""
 
     def __init__(self, reason: str, message: str) -> None:
-        super().__init__(f"the server refused: {message} ({reason})")
+        advice = "; `foltr-search leave` ends the membership here, too" if reason in GONE else ""
+        super().__init__(f"the server refused: {message} ({reason}){advice}")
         self.reason = reason
 
 

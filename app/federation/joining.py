@@ -16,15 +16,12 @@ import msgspec
 from app.federation import consent, membership, moving, people, proof
 from app.federation.adoption import consider
 from app.federation.consent import Ask
-from app.federation.failures import ConsentError, Declined, Distrusted, FederationError
+from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
 from app.federation.server import Connect, Correspondence, connect, corresponding, former_member
 from app.settings import Settings
 from app.store import Store
 from foltr.federated.wire import Invite, encode
-
-GONE = ("unknown-device", "revoked")
-"""refusals of a server that has let this device go already"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FO
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -227,6 +228,8 @@ def describe(error: Exception) -> str:
         return message
     if isinstance(error, sqlite3.Error):
         return f"database: {message}; `{NAME} doctor` looks for the cause"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"

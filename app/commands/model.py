@@ -71,7 +71,7 @@ def export(file: Path) -> int:
 @click.option("--by-name", is_flag=True, help="Of another version: keep the weights of features with the same name.")
 def import_(file: Path, by_name: bool) -> int:
     """Make the model in FILE the present one; the day's older version can be taken back with reset."""
-    with _opened() as search:
+    with _opened(to_change=True) as search:
         search.learner.import_file(file, by_name=by_name)
     return 0
 
@@ -84,7 +84,7 @@ def reset(day: date | None) -> int:
 
     Picks (what was opened for which query) stay; `model forget` clears them.
     """
-    with _opened() as search:
+    with _opened(to_change=True) as search:
         search.learner.reset(day)
     say(f"the model is as it was at the end of {day}" if day else "the model is as it was shipped")
     return 0
@@ -99,7 +99,7 @@ def forget(yes: bool) -> int:
     from app.learning import outcomes
     from app.search import shown_page
 
-    with _opened() as search:
+    with _opened(to_change=True) as search:
         search.picks.clear()
         search.store.clear_interactions()
         outcomes.clear(search.store)
@@ -111,12 +111,16 @@ def forget(yes: bool) -> int:
 
 
 @contextmanager
-def _opened() -> Iterator[Search]:
+def _opened(*, to_change: bool = False) -> Iterator[Search]:
+    """The engine; `to_change`: StateError where nothing could be kept."""
     from app.search.search import Search
+    from app.store import StateError
 
     context = load()
     search = Search(context.settings, context.paths)
     try:
+        if to_change and search.unkept:
+            raise StateError(search.unkept)
         yield search
     finally:
         search.close()

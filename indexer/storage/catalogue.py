@@ -106,8 +106,8 @@ def plain_errors(path: Path) -> Iterator[None]:
         name: str = error.sqlite_errorname if hasattr(error, "sqlite_errorname") else ""
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
             raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
-        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-            raise IndexerError(f"{path} cannot be written, perhaps the disk is full: {error}") from error
+        if is_unwritable(error):
+            raise IndexerError(f"{path} cannot be written (a full disk, or read-only): {error}") from error
         raise IndexerError(f"{path}: {error}") from error
 
 

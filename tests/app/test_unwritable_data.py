@@ -105,3 +105,19 @@ def test_a_disk_that_gets_full_meanwhile_stops_no_search(device: Device) -> None
     assert search.leave(page) is None
     assert search.search(SearchRequest("fish")).hits == page.hits
     search.close()
+
+
+@pytest.mark.parametrize("mount", [READ_ONLY, FULL])
+def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) -> None:
+    """Taking back what was learned fails in one line, and so does whatever writes: exit code 2, and why in words."""
+    device.index()
+    device.run("search", "fish")
+    for command in (
+        "model reset",
+        "model forget --yes",
+        "index --quiet --rebuild",
+        "backup --to $FOLTR_DATA_DIR/b.zip",
+    ):
+        done = run_on(device, mount, command)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), (command, done.stderr)
+        assert any(said in done.stderr for said in (SAID, "the disk is full", "Read-only file system")), done.stderr

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from app.learning.pick_keys import Hasher, QueryKey, folder_of, move, pack, unpa
 from app.store import Store
 from foltr.arrays import FloatVector
 from indexer.retrieval.feature_values import Usage
+
+D = TypeVar("D")
 
 HALF_LIFE = 60 * 86400.0
 """seconds after which half of a pick is left"""
@@ -232,23 +234,26 @@ class Picks:
             name = self._hasher.document(hashed, self._hasher.part(part))
             return float(self._query_strengths(table, query_terms, completions, [name], now)[0][0])
 
-    def lately(self, paths: Iterable[str], *, limit: int) -> list[str]:
-        """Those of `paths` that were opened last, the last one first; the names kept are hashes, so each is tried."""
+    def lately(self, paths: Iterable[str], parts_of: Callable[[str], Mapping[str, D]], *, limit: int) -> list[D]:
+        """The documents that were opened last, the last one first, of the files at `paths`.
+
+        `parts_of` gives the documents of a file by their parts. The names kept are hashes, so each is tried.
+        """
         if not self._enabled:
             return []
         with self._store.lock:
-            last: dict[bytes, float] = {}
-            for row in self._current().rows.values():
-                last[row.path] = max(row.last, last.get(row.path, 0.0))
-        wanted = sorted(last, key=lambda name: -last[name])[:limit]
-        found: dict[bytes, str] = {}
+            wanted = sorted(self._current().rows.values(), key=lambda row: -row.last)[:limit]
+        sought = {row.path for row in wanted}
+        found: dict[bytes, D] = {}
         for path in paths if wanted else ():
             name = self._hasher.path(path)
-            if name in wanted:
-                found[name] = path
-                if len(found) == len(wanted):
+            if name in sought:
+                sought.remove(name)
+                for part, document in parts_of(path).items():
+                    found[self._hasher.document(name, self._hasher.part(part))] = document
+                if not sought:
                     break
-        return [found[name] for name in wanted if name in found]
+        return [found[row.document] for row in wanted if row.document in found]
 
     def rename(self, old: str, new: str) -> int:
         """Let picks follow a file or a folder that was moved; gives how many documents were concerned."""

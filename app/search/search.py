@@ -341,8 +341,7 @@ class Search:
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
         """A page for no question: what was opened last, then what was changed last; nothing is kept for it."""
         page = self.search(SearchRequest("", order="modified", limit=n_changed))
-        ids = [self._catalogue.doc_ids_of(path) for path in self.picks.lately(self._catalogue.paths(), limit=n_opened)]
-        first = [found[0] for found in ids if found]
+        first = self.picks.lately(self._catalogue.paths(), self._catalogue.parts_of, limit=n_opened)
         rows = self._catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))

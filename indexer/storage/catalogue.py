@@ -396,6 +396,11 @@ class Catalogue:
         with plain_errors(self.path):
             return threads.threads_of(self.connection, doc_ids)
 
+    def parts_of(self, path: str) -> dict[str, int]:
+        """The documents of one file by their parts."""
+        query = "SELECT part, doc_id FROM documents JOIN files USING (file_id) WHERE path = ?"
+        return dict(self._rows(query, os.fsencode(path)))
+
     def doc_ids_of_thread(self, thread: str) -> set[int]:
         """The mails of the thread with that name, or with a message of that id."""
         with plain_errors(self.path):

@@ -458,10 +458,17 @@ def test_the_shipped_caps_hold_years_of_picks() -> None:
 
 
 def test_what_was_opened_last_comes_first_by_trying_the_paths_there_are(tmp_path: Path) -> None:
-    """The names kept are hashes: of three files two were opened, the later one first; one that is gone is not named."""
+    """The names kept are hashes: the latest first, of a mailbox the very messages; one that is gone is not named."""
     with Store(tmp_path / "state.sqlite") as store:
         picks = Picks(store, b"k" * 32)
-        for moment, path in enumerate(("/a", "/b", "/gone")):
-            picks.record(["wind"], path, "", type="text", now=1e9 + moment)
-        assert picks.lately(["/c", "/a", "/b"], limit=5) == ["/b", "/a"]
-        assert picks.lately(["/a", "/b", "/gone"], limit=1) == ["/gone"]
+        opened = [("/a", ""), ("/mbox", "message 1"), ("/gone", ""), ("/mbox", "message 3"), ("/b", "")]
+        for moment, (path, part) in enumerate(opened):
+            picks.record(["wind"], path, part, type="text", now=1e9 + moment)
+
+        def parts_of(path: str) -> dict[str, str]:
+            parts = [f"message {i}" for i in range(5)] if path == "/mbox" else [""]
+            return {part: path + part for part in parts}
+
+        there = ["/c", "/a", "/mbox", "/b"]
+        assert picks.lately(there, parts_of, limit=9) == ["/b", "/mboxmessage 3", "/mboxmessage 1", "/a"]
+        assert picks.lately([*there, "/gone"], parts_of, limit=3) == ["/b", "/mboxmessage 3", "/gone"]

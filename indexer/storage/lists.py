@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import count
 from typing import Any
 
@@ -135,7 +135,7 @@ def _living(
     return terms[alive], docs[alive], tf[alive], lengths[alive], kept
 
 
-def renumber(sizes: Iterable[int], dead: Iterable[set[int]]) -> tuple[list[Ints], int]:
+def renumber(sizes: Iterable[int], dead: Iterable[Set[int]]) -> tuple[list[Ints], int]:
     """New numbers for the living documents of segments of `sizes`, one after the other, and how many there are."""
     maps: list[Ints] = []
     n = 0

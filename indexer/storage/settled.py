@@ -4,7 +4,7 @@ A scan lists every folder and asks for the numbers of each file in it, always. W
 the row of the catalogue of each file. For where a whole folder was found as it was indexed, the digest of its listing
 is kept, and the same listing under the same rules has the same answer.
 
-    digest = BLAKE2b(rules, patterns in force, names, and of each file: size, mtime, inode, ctime)
+    digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
 
 Whoever writes rows of files takes away what is kept of their folders, in the same transaction; and a scan keeps nothing
 when another process has written since it began.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from app.recognising import Recognising, spent_today
-from app.settings import Paths, Settings, SettingsError, index_roots, index_sources
+from app.settings import Paths, Settings, SettingsError, index_roots, index_sources, remember_root
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.pool import WorkerPool
@@ -130,9 +130,7 @@ def make_vectors(settings: Settings, paths: Paths, *, on_progress: OnProgress, s
     threads = min(available_cores(), MAX_ENCODER_THREADS)
     making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings), threads=threads)
     try:
-        while not stop.is_set() and making.step():
-            pass
-        return making.said
+        return making.until(stop.is_set)
     finally:
         making.close()
         catalogue.close()
@@ -273,15 +271,22 @@ class FollowersWork:
             return False
         return (paths, settings) == (self.paths, self.settings) and self.roots is None
 
+    def choose(self, folders: Sequence[str]) -> bool:
+        """Remember `folders` as chosen by the user, before the scan; False where one cannot be."""
+        try:
+            for folder in folders:
+                remember_root(self.paths, folder)
+        except (OSError, SettingsError):
+            return False
+        return True
+
     def update(self, stop: threading.Event) -> UpdateSummary:
         """A whole scan."""
         return self.follower.scan_for(stop)
 
     def read_for_meaning(self, stop: threading.Event) -> str:
         """As `make_vectors`."""
-        while not stop.is_set() and not self.follower.stop.is_set() and self.making.step():
-            pass
-        return self.making.said
+        return self.making.until(lambda: stop.is_set() or self.follower.stop.is_set())
 
 
 def _follow(
@@ -317,7 +322,8 @@ def _follow(
                 asked=desk.asked,
                 decline=desk.decline,
             )
-            follower.roots = partial(_followed_by_now, updater, settings, paths, roots)
+            choice = _Choice(updater, settings, paths, roots)
+            follower.roots, follower.is_chosen_anew = choice.now, choice.is_anew
             follower.answer = partial(desk.answer, FollowersWork(settings, paths, roots, follower, making))
             try:
                 follower.run()
@@ -405,14 +411,35 @@ def _followed(settings: Settings, paths: Paths, roots: Sequence[str] | None) -> 
     return normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots))
 
 
-def _followed_by_now(
-    updater: Updater, settings: Settings, paths: Paths, roots: Sequence[str] | None
-) -> tuple[str, ...]:
-    """The same, or what it was where the file of what was chosen cannot be read."""
-    try:
-        return _followed(settings, paths, roots)
-    except SettingsError:
-        return updater.job.roots
+@dataclass(slots=True)
+class _Choice:
+    """What the user has chosen to have followed, as it is now, whoever chose it."""
+
+    updater: Updater
+    settings: Settings
+    paths: Paths
+    roots: Sequence[str] | None
+    _seen: tuple[int, int] = (0, 0)
+    """which file of what was chosen `now` has read"""
+
+    def now(self) -> tuple[str, ...]:
+        """The folders, or what they were where the file of what was chosen cannot be read."""
+        self._seen = self._stamp()
+        try:
+            return _followed(self.settings, self.paths, self.roots)
+        except SettingsError:
+            return self.updater.job.roots
+
+    def is_anew(self) -> bool:
+        """Whether something was chosen since `now` was asked."""
+        return self.roots is None and self._stamp() != self._seen
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            status = os.stat(self.paths.roots)
+        except OSError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_ino
 
 
 def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:

@@ -66,6 +66,12 @@ class Making:
             self._report("meaning", n_done=self.maker.n_done, n_total=self.maker.n_total, eta_seconds=self._left())
         return more
 
+    def until(self, is_over: Callable[[], bool]) -> str:
+        """Make what is missing, at most until `is_over`; what is said of it then."""
+        while not is_over() and self.step():
+            pass
+        return self.said
+
     @property
     def said(self) -> str:
         """What is there now, in one line; "" where nothing is."""

@@ -39,15 +39,15 @@ class FolderVanished(Exception):
     """A folder was there a moment ago; its parent's change is on the way."""
 
 
-class Either(threading.Event):
-    """Set when one of two events is."""
+class When(threading.Event):
+    """Set while a condition holds."""
 
-    def __init__(self, *events: threading.Event) -> None:
+    def __init__(self, condition: Callable[[], bool]) -> None:
         super().__init__()
-        self._events = events
+        self._condition = condition
 
     def is_set(self) -> bool:
-        return any(event.is_set() for event in self._events)
+        return self._condition()
 
 
 class Notifier:
@@ -201,6 +201,8 @@ class Follower:
     """to show with the first scan"""
     roots: Callable[[], tuple[str, ...]] | None = None
     """the folders to follow as they are chosen by now, asked before each scan; None: those of the job"""
+    is_chosen_anew: Callable[[], bool] = lambda: False
+    """whether `roots` may be others than when they were asked for; asked ten times a second"""
     asked: threading.Event = field(default_factory=threading.Event)
     """somebody wants `answer` to be called, between two turns"""
     answer: Callable[[], None] = lambda: None
@@ -250,7 +252,7 @@ class Follower:
             self._scan()
             return
         self._trouble = FIRST_TROUBLE
-        if len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause():
+        if len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause() or self.is_chosen_anew():
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
@@ -279,19 +281,25 @@ class Follower:
         if self._more_idle_work:
             seconds = 0.0
         if self._notifier is not None:
-            return self._notifier.wait(seconds, Either(self.stop, self.asked))
-        self._rest(seconds)
+            return self._notifier.wait(seconds, When(self._is_wanted))
+        self._rest(seconds, self._is_wanted)
         return []
 
-    def _rest(self, seconds: float) -> None:
-        """Wait, unless somebody asks or stops."""
+    def _is_called(self) -> bool:
+        return self.stop.is_set() or self.asked.is_set()
+
+    def _is_wanted(self) -> bool:
+        return self._is_called() or self.is_chosen_anew()
+
+    def _rest(self, seconds: float, until: Callable[[], bool]) -> None:
+        """Wait, at most until that is true."""
         end = time.monotonic() + seconds
-        while not (self.asked.is_set() or self.stop.is_set()) and (left := end - time.monotonic()) > 0:
+        while not until() and (left := end - time.monotonic()) > 0:
             self.stop.wait(min(left, REST_SECONDS))
 
     def scan_for(self, stop: threading.Event) -> UpdateSummary:
         """Scan now for somebody who may stop it; raises what a scan raises."""
-        self.updater.stop = Either(self.stop, stop)
+        self.updater.stop = When(lambda: self.stop.is_set() or stop.is_set())
         try:
             summary = self._scan_all()
         finally:
@@ -356,7 +364,7 @@ class Follower:
         """Somebody else is writing, or the disk is full: say so, and scan again after a pause."""
         pause = LOCKED_SECONDS if isinstance(error, LockedError) else REFUSED_SECONDS
         self._say(phase="idle", note=f"{error}; trying again soon")
-        self._rest(pause)
+        self._rest(pause, self._is_called)
         self._scan_soon()
 
     def _watch_anew(self) -> None:
@@ -400,7 +408,7 @@ class Follower:
         while why and not self.stop.is_set():
             self._say(phase="idle", note=f"paused: {why}")
             self.decline()
-            self._rest(PAUSED_SECONDS)
+            self._rest(PAUSED_SECONDS, self._is_called)
             why = self.may_work()
         self._watch_anew()
         self._scan()

@@ -29,8 +29,10 @@ SECONDS = 5.0
 
 def answered(arguments: Sequence[str]) -> int | None:
     """The exit code, when the resident process has answered this command line; None: work alone."""
-    if AVAILABLE and is_whole_index(arguments):
-        return None if os.environ.get("FOLTR_DEBUG") else _indexed(arguments)
+    folders = folders_to_index(arguments) if AVAILABLE else None
+    if folders is not None:
+        is_here = os.environ.get("FOLTR_DEBUG") or not all(map(os.path.isdir, folders))
+        return None if is_here else _indexed(arguments)
     asks = "_FOLTR_SEARCH_COMPLETE" in os.environ or (arguments and arguments[0] in COMMANDS)
     if not AVAILABLE or not asks or os.environ.get("FOLTR_DEBUG") or sys.stdout is None or sys.stderr is None:
         return None
@@ -59,9 +61,15 @@ def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
         line.close()
 
 
-def is_whole_index(arguments: Sequence[str]) -> bool:
-    """Whether it is the whole index that is asked for, and nothing more."""
-    return bool(arguments) and arguments[0] == "index" and set(arguments[1:]) <= {"-q", "--quiet"}
+QUIET = frozenset({"-q", "--quiet"})
+
+
+def folders_to_index(arguments: Sequence[str]) -> list[str] | None:
+    """The folders that `index` is to add before it looks for what changed; None when anything else is asked for."""
+    if not arguments or arguments[0] != "index":
+        return None
+    folders = [one for one in arguments[1:] if one not in QUIET]
+    return None if any(one.startswith(("-", "~")) for one in folders) else folders
 
 
 def _indexed(arguments: Sequence[str]) -> int | None:

@@ -1,8 +1,8 @@
 """`foltr-search index`, asked of the process that follows changes: its catalogue is open and its reader at work.
 
-It does what the command would do alone: looks at everything below the folders, indexes what changed, says how far it
-is and what it did, in the same words. It looks itself, whatever its watches told, so what they missed is not missed.
-A call that it cannot answer so (other settings, other folders than the chosen ones, another version) goes back at once.
+It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
+indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches told,
+so what they missed is not missed. A call that it cannot answer so (other settings, another version) goes back at once.
 
 Over the line: the question, an empty message that it begins, then messages of parts (app.resident.messages) until one
 holds the exit code. An empty message from the caller asks it to stop.
@@ -11,6 +11,7 @@ holds the exit code. An empty message from the caller asks it to stop.
 from __future__ import annotations
 
 import io
+import os
 import select
 import threading
 from contextlib import suppress
@@ -25,7 +26,7 @@ from app.commands.command import FAILED, INTERRUPTED
 from app.commands.progress import ProgressWriter, summarise
 from app.resident import messages
 from app.resident.answering import BadQuestion, Question
-from app.resident.asking import is_whole_index
+from app.resident.asking import QUIET, folders_to_index
 from app.resident.line import MAX_QUESTION, LineError, LocalLine, LocalListener, index_socket_path
 from indexer.errors import IndexDamaged, IndexerError
 
@@ -70,8 +71,14 @@ class IndexCall:
     def __post_init__(self) -> None:
         self.screen = _CallersScreen(self)
         self.progress = ProgressWriter(
-            self.screen, quiet=len(self.question.arguments) > 1, columns=self.question.columns
+            self.screen, quiet=not QUIET.isdisjoint(self.question.arguments), columns=self.question.columns
         )  # fmt: skip
+
+    @property
+    def folders(self) -> list[str]:
+        """Those that are to be followed from now on."""
+        named = folders_to_index(self.question.arguments) or []
+        return [os.path.join(os.fsdecode(self.question.folder), one) for one in named]
 
     def send(self, kind: bytes, content: bytes) -> None:
         try:
@@ -143,7 +150,7 @@ class IndexDesk:
                 self._forget(call)
 
     def _do(self, call: IndexCall, work: FollowersWork) -> None:
-        if not work.would_do(call.question.variables):
+        if not (work.would_do(call.question.variables) and work.choose(call.folders)):
             call.end(messages.ALONE, b"")
             return
         try:
@@ -187,7 +194,7 @@ class IndexDesk:
         try:
             line.connection.settimeout(QUESTION_SECONDS)
             question = Question.decode(line.receive(MAX_QUESTION))
-            if question.version == messages.identity() and is_whole_index(question.arguments):
+            if question.version == messages.identity() and folders_to_index(question.arguments) is not None:
                 line.connection.settimeout(TAKING_SECONDS)
                 self._stand(line, question)
         except (OSError, LineError, BadQuestion):

@@ -23,6 +23,7 @@ _MARKS = (
 )
 _TEXT_BYTES = bytes([*range(7, 14), 27, *range(32, 256)])
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_PLAIN = bytes(c for c in range(128) if not _CONTROL.match(chr(c)))
 _TO_BLANK = dict.fromkeys([*range(9), 11, *range(14, 32), *range(127, 160)], " ") | {0x85: "\n"}
 
 
@@ -90,7 +91,7 @@ def clean(text: str) -> str:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x08" in text or "\x1b" in text:
         text = _TERMINAL.sub("", text)
-    if _CONTROL.search(text) is None:
+    if not (text.encode().translate(None, _PLAIN) if text.isascii() else _CONTROL.search(text)):
         return text
     return text.encode("utf-8", "replace").decode("utf-8").translate(_TO_BLANK)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -96,8 +97,8 @@ class Source:
         if self.data is not None:
             return self.data[:max_bytes]
         with open(self.path, "rb", buffering=0) as stream:
-            parts = []
-            while max_bytes > 0 and (part := stream.read(min(max_bytes, 1 << 22))):
+            parts, step = [], min(os.fstat(stream.fileno()).st_size + 1, 1 << 22)  # room is made for all that is asked
+            while max_bytes > 0 and (part := stream.read(min(max_bytes, step))):
                 parts.append(part)
                 max_bytes -= len(part)
         return b"".join(parts)

@@ -264,7 +264,8 @@ class Crawl:
         if not entries:
             self.empty[folder.path] = folder.device
         folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-        digest = b"" if self._settled is None else self._digest(folder, set(entries).difference(folders))
+        files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)] if folders else entries
+        digest = b"" if self._settled is None else self._digest(folder, files)
         known = self._settled.find(folder.path) if self._settled is not None and digest else None
         if known is not None and known.digest == digest:
             yield known
@@ -273,9 +274,8 @@ class Crawl:
         else:
             yield from self._entries(folder, sorted(entries, key=_in_paths), digest)
 
-    def _digest(self, folder: Folder, files: Iterable[os.DirEntry[str]]) -> bytes:
-        """What decides about the `files` of a folder; b"" where something else may."""
-        files = sorted(files, key=_name)
+    def _digest(self, folder: Folder, files: Sequence[os.DirEntry[str]]) -> bytes:
+        """What decides about the `files` of a folder, in the system's order; b"" where something else may."""
         try:
             statuses = [entry.stat(follow_symlinks=False) for entry in files]
         except OSError:

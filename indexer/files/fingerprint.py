@@ -15,10 +15,11 @@ def fingerprint(path: str) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     try:
         with open(path, "rb", buffering=0, opener=_at_once) as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 return b""
-            left = HEAD_BYTES
-            while left > 0 and (block := stream.read(min(left, 1 << 20))):
+            left, step = HEAD_BYTES, min(status.st_size + 1, 1 << 20)  # what is read is made room for first
+            while left > 0 and (block := stream.read(min(left, step))):
                 digest.update(block)
                 left -= len(block)
             size = stream.seek(0, 2)

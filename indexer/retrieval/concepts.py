@@ -103,7 +103,7 @@ class ConceptLookup:
         return self._as_written_first(concept, found) if concept.written and rare else found
 
     def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
-        held = self.snapshot.remember(
+        held = self.snapshot.keep(
             ("written", self._texts is nothing_written, concept),
             lambda: holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
         )
@@ -167,7 +167,7 @@ def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
     """The numbers in names of files that begin with a year, or a year and more: 2026 is the beginning of 20260815."""
     if not (number.isdecimal() and 4 <= len(number) < 8):
         return ()
-    return snapshot.remember(
+    return snapshot.keep(
         ("going on", number),
         lambda: tuple(term for term in snapshot.terms_with_prefix("name", number, MAX_NAMES) if term.isdecimal()),
     )
@@ -233,7 +233,7 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
                 total[term] = total.get(term, 0) + df
         return tuple(sorted(total, key=lambda term: (-total[term], term))[:MAX_COMPLETIONS])
 
-    return snapshot.remember(("completions", prefix, fields), look_up)
+    return snapshot.keep(("completions", prefix, fields), look_up)
 
 
 def _other_endings(
@@ -267,7 +267,7 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
                         found[term] = max(found.get(term, 0), df)
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
-    return snapshot.remember(("stem", word, languages), look_up)
+    return snapshot.keep(("stem", word, languages), look_up)
 
 
 def _common_prefix(a: str, b: str) -> str:

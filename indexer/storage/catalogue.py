@@ -24,6 +24,7 @@ import msgspec
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.errors import IndexDamaged, IndexerError
 from indexer.storage import threads
+from indexer.storage.settled import TABLE as SETTLED
 from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
 from indexer.storage.unwritable import connect_to_read, is_unwritable
 
@@ -78,6 +79,7 @@ TABLES = (
     "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
     "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
     "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # to be looked at
+    SETTLED,
     *threads.TABLES,
 )
 
@@ -160,6 +162,11 @@ def make_tables(connection: Connection, path: Path) -> None:
                 _create(connection)
     if (version := _version(connection)) != VERSION:
         raise IndexDamaged(f"the catalogue has version {version}, this program has version {VERSION}: {path}")
+    try:
+        connection.execute(SETTLED)
+    except sqlite3.OperationalError as error:
+        if not is_unwritable(error):  # else nothing is scanned
+            raise
 
 
 def _create(connection: Connection) -> None:

@@ -1,18 +1,23 @@
-"""The table of contents, read without Whoosh: which segments make the newest commit.
+"""Whoosh's table of contents, read and replaced without Whoosh: which segments make the newest commit.
 
-The file `_v3_17.toc` is Whoosh's own: sizes of C types, a byte-order mark, versions, the pickled schema (passed over),
-the commit's number, and the pickled segments. Those who only search read it here, for loading Whoosh takes as long as
-twenty queries; those who write use Whoosh (`indexer.storage.whoosh_codec`). Of the pickle nothing is made but
-segments and sets, whatever it names.
+The file `_v3_17.toc` is Whoosh's own: sizes of C types, a byte-order mark, versions and the pickled schema (its head,
+which goes from each table to the next), the commit's number, and the pickled segments. Whoosh writes the first one and
+its readers open all; here nothing of it is loaded, for that takes as long as twenty queries or a tenth of an update. Of
+the pickle nothing is made but segments and sets, whatever it names.
+
+A commit writes the table under a passing name, makes it durable and renames it; only then is the former one removed.
+Readers that list the folder in between may find a name that is gone a moment later, and look again.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
 import re
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from msgspec import Struct
 
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION
+from indexer.storage.codec import private
 
 INDEX_NAME = f"v{VERSION}"
 """Whoosh's index name; holds the schema's version, so that another version is never misread"""
@@ -28,6 +34,9 @@ ATTEMPTS = 5
 SEGMENT = ("indexer.whoosh_codec", "Segment")
 """the class that the pickle names"""
 _NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
+_SEGMENT_FILE = re.compile(rf"({INDEX_NAME}_[0-9a-z]+)\.\w+")
+_SIZES = 3
+"""numbers of C types, and of Whoosh's version, in the head"""
 _BYTE_ORDER, _FORMAT = -12345, -111
 
 
@@ -73,16 +82,77 @@ def read_contents(folder: Path) -> tuple[int, list[ListedSegment]]:
     raise IndexDamaged(f"the index in {folder} cannot be read: {problem}") from problem
 
 
-def _segments(content: bytes, number: int) -> list[ListedSegment]:
-    stream = io.BytesIO(content)
-    for _ in range(3):
+def replace_contents(folder: Path, number: int, segments: Sequence[ListedSegment]) -> None:
+    """Make `segments` the commit after the newest one, `number`, durably, and remove what it no longer names."""
+    table = folder / f"_{INDEX_NAME}_{number}.toc"
+    former = io.BytesIO((folder / f"_{INDEX_NAME}_{number - 1}.toc").read_bytes())
+    _pass_head(former)
+    unfinished = table.with_name(f"{table.name}.{time.time()}")
+    with open(unfinished, "wb", opener=private) as stream:
+        stream.write(former.getvalue()[: former.tell()])
+        stream.write(number.to_bytes(4, "big", signed=True) + bytes(4))
+        stream.write(_pickled(segments))
+    sync([unfinished])
+    os.replace(unfinished, table)
+    sync([folder])
+    tidy(folder, number, segments)
+
+
+def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
+    """Remove the files of commits other than `number`, also of one that was killed while it wrote."""
+    kept = {segment.name for segment in segments}
+    for name in os.listdir(folder):
+        table, file = _NAME.match(name), _SEGMENT_FILE.fullmatch(name)
+        if (table and (int(table[1]) != number or table.end() < len(name))) or (file and file[1] not in kept):
+            with contextlib.suppress(OSError):  # Windows keeps what a reader has mapped
+                os.unlink(folder / name)
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Make files and folders durable."""
+    for path in paths:
+        if os.name == "nt" and path.is_dir():
+            continue  # there folders cannot be opened, and names are kept by the file system's own journal
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _pickled(segments: Sequence[ListedSegment]) -> bytes:
+    """What `pickle.dumps` of protocol 2 gives of Whoosh's segments, whose class is not loaded."""
+    made = (
+        pickle.GLOBAL + "\n".join((*SEGMENT, "")).encode() + pickle.EMPTY_TUPLE + pickle.NEWOBJ
+        + pickle.dumps(_state(segment), 2)[len(pickle.PROTO) + 1 : -len(pickle.STOP)] + pickle.BUILD
+        for segment in segments
+    )  # fmt: skip
+    return pickle.PROTO + b"\2" + pickle.EMPTY_LIST + pickle.MARK + b"".join(made) + pickle.APPENDS + pickle.STOP
+
+
+def _state(segment: ListedSegment) -> dict[str, Any]:
+    """The attributes of Whoosh's segment."""
+    indexname, _, segid = segment.name.rpartition("_")
+    return {
+        "indexname": indexname, "segid": segid, "_codec": None, "_doccount": segment.n_documents,
+        "_deleted": set(segment.deleted) or None, "compound": False,
+    }  # fmt: skip
+
+
+def _pass_head(stream: io.BytesIO) -> None:
+    for _ in range(_SIZES):
         _varint(stream)
     marks = (_int(stream), _int(stream))
     if marks != (_BYTE_ORDER, _FORMAT):
         raise ValueError(f"wanted a table of contents that begins with {(_BYTE_ORDER, _FORMAT)}, got {marks}")
-    for _ in range(3):
+    for _ in range(_SIZES):
         _varint(stream)
     stream.seek(_varint(stream), os.SEEK_CUR)
+
+
+def _segments(content: bytes, number: int) -> list[ListedSegment]:
+    stream = io.BytesIO(content)
+    _pass_head(stream)
     found = _int(stream)
     if found != number:
         raise ValueError(f"wanted commit {number}, got {found}")

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from indexer.documents import FileEntry
@@ -22,7 +23,16 @@ from indexer.meaning import vectors
 from indexer.schema import DOCUMENT, FIELDS
 from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
 from indexer.storage.columns import Chosen
-from indexer.storage.contents import ATTEMPTS, INDEX_NAME, newest, read_contents
+from indexer.storage.contents import (
+    ATTEMPTS,
+    INDEX_NAME,
+    ListedSegment,
+    newest,
+    read_contents,
+    replace_contents,
+    sync,
+    tidy,
+)
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
@@ -30,7 +40,6 @@ from indexer.storage.unwritable import is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
-    from indexer.storage.whoosh_codec import Segment
 
 
 __all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
@@ -96,7 +105,7 @@ class Index:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
         index = cls(folder)
         if index.generation < 0:
-            from indexer.storage import whoosh_codec  # those who only search load no Whoosh
+            from indexer.storage import whoosh_codec  # which Whoosh is loaded for, once in the life of an index
 
             whoosh_codec.create_contents(whoosh_codec.Storage(str(folder)))
         read_contents(folder)
@@ -161,13 +170,9 @@ class IndexWriter:
         self._index = index
         self._lock = lock
         try:
-            from indexer.storage import whoosh_codec
-
-            self._storage = whoosh_codec.Storage(str(index.folder))
-            self.generation, listed = read_contents(index.folder)
-            self._segments = whoosh_codec.segments_of(self._storage, self.generation)
-            self._files = {s.name: open_segment(index.folder, s.name, s.n_documents) for s in listed}
-            whoosh_codec.tidy(self._storage, self.generation, self._segments)
+            self.generation, self._segments = read_contents(index.folder)
+            self._files = {s.name: open_segment(index.folder, s.name, s.n_documents) for s in self._segments}
+            tidy(index.folder, self.generation, self._segments)
         except FileNotFoundError as error:
             self.close()
             raise IndexDamaged(f"a segment that the index in {index.folder} names is not there") from error
@@ -215,9 +220,9 @@ class IndexWriter:
         """The ids of all committed, living documents."""
         found: set[int] = set()
         for segment in self._segments:
-            ids = self._files[segment.segment_id()].documents["doc_id"]
+            ids = self._files[segment.name].documents["doc_id"]
             alive = np.ones(ids.size, dtype=bool)
-            alive[list(segment.deleted_docs())] = False
+            alive[list(segment.deleted)] = False
             found.update(ids[alive].tolist())
         return found
 
@@ -237,7 +242,7 @@ class IndexWriter:
         self._delete_pending()
         if self._rows:
             self._write_new()
-        if len(self._segments) > 1 or any(s.has_deletions() for s in self._segments):
+        if len(self._segments) > 1 or any(s.deleted for s in self._segments):
             self._merge(list(self._segments))
         return self._publish()
 
@@ -245,70 +250,59 @@ class IndexWriter:
         if not self._removed:
             return
         removed = np.fromiter(self._removed, dtype=np.int64, count=len(self._removed))
-        for segment in self._segments:
-            ids = self._files[segment.segment_id()].documents["doc_id"]
-            for docnum in np.flatnonzero(np.isin(ids, removed)).tolist():
-                segment.delete_document(docnum)
-
-    def _new_segment(self, n_documents: int) -> Segment:
-        from indexer.storage.whoosh_codec import ArrayCodec
-
-        segment: Segment = ArrayCodec().new_segment(self._storage, INDEX_NAME)
-        segment.set_doc_count(n_documents)
-        return segment
+        for i, segment in enumerate(self._segments):
+            dead = np.flatnonzero(np.isin(self._files[segment.name].documents["doc_id"], removed)).tolist()
+            self._segments[i] = msgspec.structs.replace(segment, deleted=segment.deleted.union(dead))
 
     def _write_new(self) -> None:
-        segment = self._new_segment(len(self._rows))
         lists = {field: [buffer.lists()] for field, buffer in self._buffers.items() if buffer.n_postings}
         rows = np.array(self._rows, dtype=DOCUMENT)
-        for docnum in np.flatnonzero(np.isin(rows["doc_id"], list(self._removed))).tolist():
-            segment.delete_document(docnum)
-        self._add_segment(segment, rows, lists)
+        dead = np.flatnonzero(np.isin(rows["doc_id"], list(self._removed))).tolist()
+        self._add_segment(rows, lists, dead)
 
-    def _add_segment(self, segment: Segment, rows: Any, lists: dict[str, Any]) -> None:
-        write_segment(self._index.folder, segment.segment_id(), documents=rows, fields=lists)
-        self._files[segment.segment_id()] = SegmentFiles(self._index.folder, segment.segment_id())
-        self._segments.append(segment)
+    def _add_segment(self, rows: Any, lists: dict[str, Any], dead: Iterable[int] = ()) -> None:
+        name = f"{INDEX_NAME}_{os.urandom(8).hex()}"
+        write_segment(self._index.folder, name, documents=rows, fields=lists)
+        files = self._files[name] = SegmentFiles(self._index.folder, name)
+        self._segments.append(ListedSegment(name, len(files.documents), frozenset(dead)))
 
-    def _worth_merging(self, merge: bool) -> list[Segment]:
+    def _worth_merging(self, merge: bool) -> list[ListedSegment]:
         """The smallest segments, as long as each is less than three times all smaller ones together; and dead ones.
 
         So a posting is merged about as often as the logarithm of the index's size, and few segments remain.
         """
-        sizes = {s.segment_id(): self._files[s.segment_id()].n_bytes + 1 for s in self._segments}
-        mostly_dead = [s for s in self._segments if s.deleted_count() * 4 > s.doc_count_all()]
-        chosen: list[Segment] = []
+        sizes = {s.name: self._files[s.name].n_bytes + 1 for s in self._segments}
+        mostly_dead = [s for s in self._segments if len(s.deleted) * 4 > s.n_documents]
+        chosen: list[ListedSegment] = []
         total = 0
-        for segment in sorted(self._segments, key=lambda s: sizes[s.segment_id()]):
+        for segment in sorted(self._segments, key=lambda s: sizes[s.name]):
             crowded = len(self._segments) - len(chosen) >= MAX_SEGMENTS
-            if chosen and not crowded and not (merge and sizes[segment.segment_id()] < 3 * total):
+            if chosen and not crowded and not (merge and sizes[segment.name] < 3 * total):
                 break
             chosen.append(segment)
-            total += sizes[segment.segment_id()]
+            total += sizes[segment.name]
         if len(chosen) < 2:
             chosen = []
         return chosen + [s for s in mostly_dead if s not in chosen]
 
-    def _merge(self, chosen: list[Segment]) -> None:
+    def _merge(self, chosen: list[ListedSegment]) -> None:
         if not chosen:
             return
-        files = [self._files[s.segment_id()] for s in chosen]
-        maps, n = renumber((len(f.documents) for f in files), (set(s.deleted_docs()) for s in chosen))
+        files = [self._files[s.name] for s in chosen]
+        maps, n = renumber((len(f.documents) for f in files), (s.deleted for s in chosen))
         self._segments = [s for s in self._segments if s not in chosen]
         if n == 0:
             return
         fields = sorted({field for f in files for field in f.fields})
         lists = {field: merged_lists(field, files, maps) for field in fields}
         rows = Chosen([f.documents for f in files], [new >= 0 for new in maps])
-        self._add_segment(self._new_segment(n), rows, lists)
+        self._add_segment(rows, lists)
 
     def _publish(self) -> int:
-        from indexer.storage import whoosh_codec
-
         folder = self._index.folder
-        names = {segment.segment_id() for segment in self._segments}
-        whoosh_codec.sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
-        whoosh_codec.replace_contents(self._storage, self.generation + 1, self._segments)
+        names = {segment.name for segment in self._segments}
+        sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
+        replace_contents(folder, self.generation + 1, self._segments)
         self.generation += 1
         self._durable = names
         self._files = {name: files for name, files in self._files.items() if name in names}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -17,23 +19,21 @@ _RUN_BYTES = 2 << 20
 """of posting lists that are merged at a time; their arrays take about forty times as much memory"""
 
 
-class _Numbers(dict[Any, int]):
+def _numbered() -> defaultdict[Any, int]:
     """Term -> its number; an unseen one gets the next."""
+    return defaultdict(count().__next__)
 
-    def __missing__(self, term: object) -> int:
-        number = self[term] = len(self)
-        return number
 
-    def of(self, terms: Sequence[object]) -> npt.NDArray[np.int32]:
-        """The numbers of `terms` [n]."""
-        return np.fromiter(map(self.__getitem__, terms), dtype=np.int32, count=len(terms))
+def _numbers_of(terms: Sequence[object], numbered: Mapping[Any, int]) -> npt.NDArray[np.int32]:
+    """The numbers of `terms` [n]."""
+    return np.fromiter(map(numbered.__getitem__, terms), dtype=np.int32, count=len(terms))
 
 
 class FieldBuffer:
     """Collects one field's postings of many documents, as arrays."""
 
     def __init__(self) -> None:
-        self._numbers = _Numbers()
+        self._numbers = _numbered()
         self._terms: list[npt.NDArray[np.int32]] = []
         self._docs: list[tuple[int, int]] = []
         self._tf: list[bytes] = []
@@ -46,7 +46,7 @@ class FieldBuffer:
         if not field.terms:
             return
         terms = field.terms.split("\n")
-        self._terms.append(self._numbers.of(terms))
+        self._terms.append(_numbers_of(terms, self._numbers))
         self._docs.append((doc, len(terms)))
         self._tf.append(field.tf)
         self._lengths.append(field.position_lengths)
@@ -111,15 +111,15 @@ def merged_lists(field: str, segments: Sequence[SegmentFiles], renumbered: Seque
 def _merged_run(
     field: str, segments: Sequence[SegmentFiles], renumbered: Sequence[Ints], ranges: Sequence[tuple[int, int]]
 ) -> FieldLists:
-    numbers = _Numbers()
+    numbered = _numbered()
     nothing = np.zeros(0, dtype=np.int32)
     parts: list[tuple[Any, ...]] = [(nothing, nothing, nothing, nothing, nothing.astype(np.uint8))]
     for segment, new, (start, stop) in zip(segments, renumbered, ranges, strict=True):
         if stop > start:
             lists = segment.field_lists(field, start, stop)
-            parts.append(_living(np.repeat(numbers.of(lists.terms), lists.df), lists, new))
+            parts.append(_living(np.repeat(_numbers_of(lists.terms, numbered), lists.df), lists, new))
     terms, docs, tf, lengths, positions = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return group_lists(list(numbers), terms, docs=docs, tf=tf, lengths=lengths, positions=positions)
+    return group_lists(list(numbered), terms, docs=docs, tf=tf, lengths=lengths, positions=positions)
 
 
 def _living(
@@ -135,7 +135,7 @@ def _living(
     return terms[alive], docs[alive], tf[alive], lengths[alive], kept
 
 
-def renumber(sizes: Iterable[int], dead: Iterable[set[int]]) -> tuple[list[Ints], int]:
+def renumber(sizes: Iterable[int], dead: Iterable[Set[int]]) -> tuple[list[Ints], int]:
     """New numbers for the living documents of segments of `sizes`, one after the other, and how many there are."""
     maps: list[Ints] = []
     n = 0

@@ -4,7 +4,7 @@ A scan lists every folder and asks for the numbers of each file in it, always. W
 the row of the catalogue of each file. For where a whole folder was found as it was indexed, the digest of its listing
 is kept, and the same listing under the same rules has the same answer.
 
-    digest = BLAKE2b(rules, patterns in force, names, and of each file: size, mtime, inode, ctime)
+    digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
 
 Whoever writes rows of files takes away what is kept of their folders, in the same transaction; and a scan keeps nothing
 when another process has written since it began.
@@ -26,7 +26,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS settled (
     n_files INTEGER NOT NULL,       -- in the folder itself
     skipped BLOB NOT NULL           -- msgpack array of [path, rule, reason]
 ) WITHOUT ROWID"""
-"""made by whoever needs it first: a catalogue of version 2 may be older than this table"""
+"""a catalogue of version 2 may be older than this table, and gets it when it is opened"""
 
 MAX_SKIPPED = 100
 """paths passed over in a folder, above which it is never kept"""
@@ -37,7 +37,6 @@ class SettledFolders:
 
     def __init__(self, connection: sqlite3.Connection, rules: bytes) -> None:
         """`rules` tell under which rules the scan is made."""
-        connection.execute(TABLE)
         self._connection, self.rules = connection, rules
         self._version = self._written_by_others()
         self.doubtful: set[str] = set()
@@ -77,7 +76,6 @@ def skipped_rows(skipped: Iterable[Skipped]) -> list[tuple[bytes, str, str]]:
 
 def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Iterable[str]) -> None:
     """Within the transaction that writes the rows of these files: forget the folders where they were and will be."""
-    connection.execute(TABLE)
     if not connection.execute("SELECT 1 FROM settled LIMIT 1").fetchone():
         return
     folders = {os.path.dirname(os.fsencode(path)) for path in paths}
@@ -88,5 +86,4 @@ def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Ite
 
 def unsettle_all(connection: sqlite3.Connection) -> None:
     """The same where rows of any folder are written."""
-    connection.execute(TABLE)
     connection.execute("DELETE FROM settled").close()

@@ -106,6 +106,8 @@ def _n_bytes(answer: object) -> int:
             return 300 + sum(map(_n_bytes, answer.values()))
         case tuple() | list():
             return 300 + sum(map(_n_bytes, answer))
+        case str():
+            return 60 + len(answer)
         case _:
             return 1_000
 
@@ -153,7 +155,7 @@ class Snapshot:
         return np.asarray(np.isin(self.documents["doc_id"], wanted) & self.alive)
 
     def remember(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
-        """The answer to a question about this commit, looked up once."""
+        """The answer to one of the few questions that any query asks of this commit, looked up once."""
         answer: Answer | None = self._remembered.get(question)
         if answer is None:
             answer = self._remembered[question] = look_up()

@@ -1,27 +1,23 @@
-"""Our segments as Whoosh sees them, through its own extension point for codecs, and its table of contents.
+"""Our segments as Whoosh sees them, through its own extension point for codecs, and the first table of contents.
 
-Whoosh's table of contents says which segments make the newest commit. It pickles them, and its readers and searchers
-run over these classes, so a plain Whoosh query over the index answers as over any other (the tests and the benchmarks
-rely on that). A commit writes the table under a passing name, makes it durable and renames it; only then is the former
-one removed. Readers that list the folder in between may find a name that is gone a moment later, and look again.
+Whoosh's readers and searchers run over these classes, so a plain Whoosh query over the index answers as over any other
+(the tests and the benchmarks rely on that).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from indexer.errors import IndexDamaged
 from indexer.postings import Ints, encode
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.codec import SegmentFiles, private
-from indexer.storage.contents import INDEX_NAME
+from indexer.storage.contents import INDEX_NAME, sync
 from indexer.whoosh_schema import whoosh_schema
 
 with warnings.catch_warnings():
@@ -51,10 +47,6 @@ class ArrayCodec(base.Codec):  # type: ignore[misc]
 
     def terms_reader(self, storage: Any, segment: Segment) -> WhooshTerms:
         return WhooshTerms(SegmentFiles(Path(storage.folder), segment.segment_id()))
-
-    def new_segment(self, storage: Any, indexname: str) -> Segment:
-        # Whoosh draws names from the global random numbers, which somebody may have seeded.
-        return Segment(None, indexname, segid=os.urandom(8).hex())
 
 
 class WhooshDocuments(base.PerDocumentReader):  # type: ignore[misc]
@@ -163,7 +155,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from whoosh.filedb.filestore import FileStorage
     from whoosh.filedb.structfile import StructFile
-    from whoosh.index import TOC, clean_files
+    from whoosh.index import TOC
 
 
 class Storage(FileStorage):  # type: ignore[misc]
@@ -179,45 +171,9 @@ class Storage(FileStorage):  # type: ignore[misc]
         super().rename_file(oldname, newname, safe=safe)
 
 
-def sync(paths: Iterable[Path]) -> None:
-    """Make files and folders durable."""
-    for path in paths:
-        if os.name == "nt" and path.is_dir():
-            continue  # there folders cannot be opened, and names are kept by the file system's own journal
-        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-
-
 def create_contents(storage: Storage) -> None:
     """Write the table of an empty index; another process may be doing the same."""
     try:
         TOC(whoosh_schema(), [], 0).write(storage, INDEX_NAME)
     except (NameError, FileNotFoundError):
         return  # Whoosh's way to say that the table is already there, and ours when a writer has tidied up
-
-
-def segments_of(storage: Storage, number: int) -> list[Segment]:
-    """The segments of a commit as Whoosh's objects, to write the next one from; FileNotFoundError where it is gone."""
-    try:
-        return list(TOC.read(storage, INDEX_NAME, gen=number, schema=whoosh_schema()).segments)
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # Whoosh raises whatever unpickling and mapping raise
-        raise IndexDamaged(f"the index in {storage.folder} cannot be read: {error}") from error
-
-
-def replace_contents(storage: Storage, number: int, segments: Sequence[Segment]) -> None:
-    """Make `segments` the newest commit, durably, and remove what it no longer names."""
-    TOC(whoosh_schema(), list(segments), number).write(storage, INDEX_NAME)
-    sync([Path(storage.folder)])
-    tidy(storage, number, segments)
-
-
-def tidy(storage: Storage, number: int, segments: Sequence[Segment]) -> None:
-    """Remove the files of other commits, also of one that was killed while it wrote."""
-    clean_files(storage, INDEX_NAME, number, segments)
-    for unfinished in Path(storage.folder).glob(f"_{INDEX_NAME}_*.toc.*"):
-        unfinished.unlink(missing_ok=True)

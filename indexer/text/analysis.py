@@ -80,11 +80,15 @@ def _fold(text: str) -> str:
 
 def raw_tokens(text: str) -> list[str]:
     """The raw tokens of `text` in order; letters and accents that are written apart are put together first."""
-    plain = _RAW_OPTIONS if "--" in text else _RAW
     if text.isascii():
-        return plain.findall(text)
+        return _plain_tokens(text)
     text = unicodedata.normalize("NFC", text)
-    return (_raw_marked() if _mark().search(text) else plain).findall(text)
+    return _raw_marked().findall(text) if _mark().search(text) else _plain_tokens(text)
+
+
+def _plain_tokens(text: str) -> list[str]:
+    """The same of a text in which nothing is to be put together, and without marks."""
+    return (_RAW_OPTIONS if "--" in text else _RAW).findall(text)
 
 
 @lru_cache(maxsize=20_000)
@@ -155,8 +159,8 @@ def _piece_terms(piece: str) -> list[str]:
     terms = [fold(piece)]
     if len(piece) > 3 and not piece.islower() and not piece.isupper():
         camel = _CAMEL.findall(piece)
-        if len(camel) > 1 and all(len(part) > 1 for part in camel):
-            terms.extend(fold(part) for part in camel)
+        if len(camel) > 1 and min(map(len, camel)) > 1:
+            terms += map(fold, camel)
     return terms
 
 
@@ -238,25 +242,20 @@ class _Memo(dict[bytes | str, int]):
         learn = self._analyzer._learn
         if isinstance(run, str):
             number = learn(*raw_terms(run))
-        elif _is_word(bare := run.lstrip(b".'@+#").rstrip(b".'@-")):
+        elif _WORD.fullmatch(bare := run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")):
             number = learn(((bare.lower().decode(), 0),), 1)
         else:
-            found = _joined_terms(bare) or _terms_of(raw_tokens(run.decode("utf-8", "surrogatepass")))
+            found = _joined_terms(bare) or _terms_of(_plain_tokens(run.decode("utf-8", "surrogatepass")))
             number = learn(*found)
         if len(run) <= MAX_RAW_LENGTH:
             self[run] = number
         return number
 
 
+_WORD = re.compile(rb"[a-z0-9]{1,31}|[A-Z]?[a-z]{1,30}|[A-Z0-9]{1,31}|[A-Za-z0-9]{1,3}")
+"""surely ASCII letters and digits without camel parts, and too short for a hash"""
 _JOINED = re.compile(rb"[A-Za-z0-9]{1,31}(?:[._@\-][A-Za-z0-9]{1,31})*")
 _ONE_JOINT = re.compile(r"[._@\-]")
-
-
-def _is_word(run: bytes) -> bool:
-    """Whether `run` is surely ASCII letters and digits without camel parts, and too short for a hash."""
-    if len(run) >= 32 or not run.isalnum():
-        return False
-    return len(run) <= 3 or run.islower() or run.isdigit() or run.isupper() or (run[1:].islower() and run.isalpha())
 
 
 def _joined_terms(run: bytes) -> RawTerms | None:
@@ -265,8 +264,6 @@ def _joined_terms(run: bytes) -> RawTerms | None:
         return None
     text = run.decode("ascii")
     pieces = _ONE_JOINT.split(text)
-    if max(map(len, pieces)) >= 32:
-        return None
     if run.islower():
         terms = dict.fromkeys(zip(pieces, range(len(pieces)), strict=True))
     else:

@@ -67,6 +67,7 @@ LANGUAGES = ("", *FUNCTION_WORDS)
 
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
+_ASCII_WORDS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
 _VOTES: dict[str, list[str]] = {}
 for _code, _words in FUNCTION_WORDS.items():
     for _word in _words.split():
@@ -75,7 +76,8 @@ for _code, _words in FUNCTION_WORDS.items():
 
 def detect(text: str) -> str:
     """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
-    words = _WORD.findall(text[:_SAMPLE].lower())
+    text = text[:_SAMPLE].lower()
+    words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
     votes: Counter[str] = Counter()
     for word, n in Counter(filter(_VOTES.__contains__, words)).items():
         for code in _VOTES[word]:

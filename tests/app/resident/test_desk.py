@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.paths import Paths, remember_root
 from app.resident.line import AVAILABLE, index_socket_path
 from indexer.storage.catalogue import Catalogue
 from tests.app.resident.conftest import PATIENCE, serving
@@ -191,6 +192,33 @@ def test_other_settings_are_the_commands_own_and_other_folders_are_not(device: D
         (device.home / "more" / "new.txt").write_text("a stork claps", encoding="ascii")
         assert handed(device, **UNSEEN)[0] == "0"
         assert "new.txt" in device.run("search", "claps").stdout
+
+
+def test_a_folder_that_is_named_is_remembered_and_followed(device: Device) -> None:
+    """`index FOLDER`, named as seen from the caller's folder, is told as the command alone tells it; what changes there
+    later is found without being asked for. What is no folder the command itself complains of."""
+    device.index()
+    for name in ("one", "more"):
+        (device.home / name).mkdir()
+        (device.home / name / "new.txt").write_text("a bittern booms", encoding="ascii")
+    expected = alone(device, "one", "-q")[1].replace("6 unchanged", "7 unchanged")
+    with following(device):
+        assert handed(device, "more", "-q") == ("0", expected)
+        assert str(device.home / "more") in (device.data_dir / "roots.json").read_text()
+        (device.home / "more" / "later.txt").write_text("a stork claps", encoding="ascii")
+        until(lambda: "later.txt" in device.run("search", "claps").stdout)
+        assert handed(device, "nowhere")[0] == handed(device, "more/new.txt")[0] == "None"
+
+
+@pytest.mark.parametrize("variables", [{}, UNSEEN], ids=["watched", "not watched"])
+def test_a_folder_that_others_choose_is_followed_at_once(device: Device, variables: dict[str, str]) -> None:
+    """As the screen's first question and a command that works alone remember one: nobody has to ask for a scan."""
+    device.index()
+    (device.home / "more").mkdir()
+    (device.home / "more" / "new.txt").write_text("a bittern booms", encoding="ascii")
+    with following(device, **variables):
+        remember_root(Paths(device.home / "config", device.data_dir), device.home / "more")
+        until(lambda: "new.txt" in device.run("search", "bittern").stdout)
 
 
 def test_many_at_once_are_answered_one_after_another(device: Device) -> None:

@@ -19,6 +19,7 @@ from indexer.retrieval.concepts import (
     field_counts,
 )
 from indexer.schema import TEXT_FIELDS
+from indexer.storage import snapshot as snapshot_module
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 
@@ -34,6 +35,25 @@ def concepts(
 def forms(snapshot: Snapshot, text: str, **options: object) -> list[set[str]]:
     """The alternatives of each concept, a run of several terms written with blanks."""
     return [{" ".join(run) for run in concept.forms} for concept in concepts(snapshot, text, **options)]
+
+
+def test_what_is_typed_is_remembered_while_there_is_room(
+    make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The completions of a beginning are looked up once, and again where others have taken their room."""
+    asked: list[str] = []
+    for room, expected in ((snapshot_module.CACHE_BYTES, ["h", "s"]), (1, ["h", "s", "h"])):
+        monkeypatch.setattr(snapshot_module, "CACHE_BYTES", room)
+        snapshot = make_index(["heron stork", "house"]).snapshot()
+        look_up = snapshot.terms_with_prefix
+        monkeypatch.setattr(
+            snapshot, "terms_with_prefix",
+            lambda field, prefix, *most, look_up=look_up: asked.append(prefix) or look_up(field, prefix, *most),
+        )  # fmt: skip
+        asked.clear()
+        for text in ("body:h*", "body:s*", "body:h*"):
+            concepts(snapshot, text)
+        assert asked == expected
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,10 @@
-"""The table of contents, read without Whoosh."""
+"""The table of contents, read and replaced without Whoosh."""
 
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -26,6 +28,21 @@ def test_it_reads_what_whoosh_reads(make_index: Callable[..., Index]) -> None:
     ]
     assert sum(len(one.deleted) for one in segments) == 1
     assert read_contents(make_index([]).folder) == (0, [])
+
+
+def test_only_the_first_commit_of_an_index_loads_whoosh(make_index: Callable[..., Index]) -> None:
+    """What adds, removes and merges later writes tables that Whoosh reads, and does without it."""
+    folder = make_index(["heron", "stork", "crane"], sizes=[2]).folder
+    code = (
+        "import sys; from pathlib import Path; from indexer.storage.index import Index\n"
+        "with Index.open(Path(sys.argv[1])).writer('the test') as writer:\n"
+        "    writer.remove([1]); print(writer.commit(merge=False), writer.optimize(), 'whoosh' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True).stdout
+    number, segments = read_contents(folder)
+    assert told == f"{number - 1} {number} False\n"
+    theirs = whoosh.index.open_dir(str(folder), indexname=INDEX_NAME, schema=whoosh_schema())
+    assert [one.doc_count_all() for one in theirs._segments()] == [one.n_documents for one in segments] == [2]
 
 
 def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:

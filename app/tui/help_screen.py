@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,6 +29,12 @@ QUERIES = (
     ("size:>1mb", "also <10kb"),
     ("artist: camera: tag: taken:", "what describes it: taken:2026-05"),
 )
+LEARNING = (
+    "Text decides first. What you open moves up a little for this and similar questions, and for documents like it; "
+    "one stray opening hardly counts, two or three do. It stays on this device, unless you join a group: then noised "
+    "changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows, saves or resets what was "
+    "learned, and x on a result says what moved it."
+)
 
 
 class HelpScreen(ModalScreen[None]):
@@ -50,28 +57,25 @@ class HelpScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help-panel"):
-            yield Static(self._text(), markup=False)
+            yield Static(Text(self._about + "\n"))
+            yield Static(Text("Keys", style="bold"))
+            yield Static(_in_columns(self._keys, 17, ("bold", "")))
+            yield Static(Text("\nWhat can be asked", style="bold"))
+            yield Static(_in_columns(QUERIES, 26, ("", "dim")))
+            yield Static(Text("\nHow the order learns", style="bold"))
+            yield Static(Text(LEARNING))
+            yield Static(Text("\nNames for screen.keys", style="bold"))
+            yield Static(Text(", ".join(action.id for action in ACTIONS), style="dim"))
 
     def action_scroll(self, lines: int) -> None:
         self.query_one("#help-panel", VerticalScroll).scroll_relative(y=lines, animate=False)
 
-    def _text(self) -> Text:
-        text = Text(self._about + "\n\n")
-        text.append("Keys\n", style="bold")
-        for keys, description in self._keys:
-            text.append(f"  {keys.ljust(17)} ", style="bold")
-            text.append(description + "\n")
-        text.append("\nWhat can be asked\n", style="bold")
-        for query, meaning in QUERIES:
-            text.append(f"  {query.ljust(26)} ")
-            text.append(meaning + "\n", style="dim")
-        text.append("\nHow the order learns\n", style="bold")
-        text.append(
-            "Text decides first. What you open moves up a little for this and similar questions, and for documents\n"
-            "like it; one stray opening hardly counts, two or three do. It stays on this device, unless you join a\n"
-            "group: then noised changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows,\n"
-            "saves or resets what was learned, and x on a result says what moved it.\n"
-        )
-        text.append("\nNames for screen.keys\n", style="bold")
-        text.append(", ".join(action.id for action in ACTIONS) + "\n", style="dim")
-        return text
+
+def _in_columns(pairs: Sequence[tuple[str, str]], width: int, styles: tuple[str, str]) -> Table:
+    """Two columns, the first of so many cells at least; what is too long goes on below in its own."""
+    grid = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    grid.add_column(style=styles[0], min_width=width + 2)
+    grid.add_column(style=styles[1], ratio=1)
+    for left, right in pairs:
+        grid.add_row(f"  {left}", right)
+    return grid

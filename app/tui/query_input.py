@@ -21,7 +21,7 @@ class QueryInput(Input):
     """Where the query is typed; arrows move through the results meanwhile."""
 
     HELP = (
-        "The search box. Results appear as you type; the arrows choose one and Enter opens it. Up in the empty box\n"
+        "The search box. Results appear as you type; the arrows choose one and Enter opens it. Up in the empty box "
         "brings past queries back. Esc clears the box, then takes filters away, and twice in an empty box it leaves."
     )
 

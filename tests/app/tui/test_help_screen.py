@@ -36,3 +36,16 @@ async def test_help_shows_the_keys_as_they_were_remapped(stage: Stages) -> None:
         line = next(line for line in one.text.splitlines() if "whether the learned order helps" in line)
         assert "F9" in line
         assert "F6" not in line
+
+
+async def test_what_is_too_long_goes_on_in_its_own_column(stage: Stages) -> None:
+    """On a small screen no word of a description stands below the keys."""
+    one = stage()
+    async with one.app.run_test(size=(80, 60)) as pilot:
+        await pilot.press("f1")
+        await one.until(pilot, lambda: "Copy its path to the clipboard" in one.text)
+        lines = one.text.splitlines()
+        at = next(i for i, line in enumerate(lines) if "Copy its path to the clipboard" in line)
+        column = lines[at].index("Copy its path")
+        assert not lines[at + 1][column - 12 : column].strip(" │")
+        assert lines[at + 1][column] != " "

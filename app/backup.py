@@ -101,6 +101,7 @@ def restore(paths: Paths, source: Path) -> None:
         if STATE in inside:
             state.write_bytes(archive.read(STATE))
             with closing(Store(state)) as store:
+                store.read_through()
                 if paths.state.exists():
                     _keep_what_was_spent(store, paths.state)
         for name, path in _files(paths).items():

@@ -13,7 +13,7 @@ import pytest
 from app.backup import NoBackupError, read_about, restore, write_backup
 from app.belongings import InUseError
 from app.paths import Paths
-from app.store import Store
+from app.store import StateError, Store
 from app.tui.remembered import Remembered, keep_remembered
 from indexer.storage.file_lock import FileLock
 
@@ -137,6 +137,20 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
             restore(paths, tmp_path / name)
     assert (paths.key.read_bytes() if paths.key.exists() else b"") == before
     assert read_about(target)[0].made == 1.0
+
+
+def test_a_damaged_state_is_not_kept(device: Device, tmp_path: Path) -> None:
+    """Not in a page that nobody asks for either: a backup that could not be restored is none."""
+    device.data_dir.mkdir()
+    paths = paths_of(device)
+    with Store(paths.state) as store, store.transaction() as db:
+        db.executemany("INSERT INTO history (time, query) VALUES (1, ?)", [("word " * 100,)] * 200)
+    damaged = bytearray(paths.state.read_bytes())
+    damaged[-40_000:-30_000] = bytes(range(250)) * 40
+    paths.state.write_bytes(damaged)
+    with pytest.raises(StateError, match="is damaged"):
+        write_backup(paths, tmp_path / "kept.zip", now=1.0)
+    assert list(tmp_path.glob("kept*")) == []
 
 
 def test_nothing_is_restored_while_somebody_follows_changes(device: Device, tmp_path: Path) -> None:

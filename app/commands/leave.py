@@ -29,6 +29,9 @@ def command(local: bool) -> int:
     def leave() -> int:
         with Store(context.paths.state) as store:
             joining = Admission(store, context.settings)
+            if local and not store.rows("SELECT 1 FROM membership"):
+                say("this device belongs to no group")
+                return 0
             if local:
                 joining.forget_locally()
                 say("the key and the group's ranker are erased; the server was not told")

@@ -40,10 +40,8 @@ def read_link(text: str, prefix: str, kind: type[R], what: str) -> R:
         raise RecordError(f"an {what} has at most {LONGEST} characters, not {len(link)}")
     coded = link.removeprefix(prefix).rstrip("=")
     try:
-        data = base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise RecordError(f"the {what} is damaged: it is not base64url") from error
-    try:
-        return decode(data, kind)
-    except RecordError as error:
-        raise RecordError(f"the {what} is damaged, or of another version of foltr-search: {error}") from error
+        return decode(base64.b64decode(coded + "=" * (-len(coded) % 4), altchars=b"-_", validate=True), kind)
+    except (binascii.Error, ValueError, RecordError) as error:
+        raise RecordError(
+            f"the {what} is damaged or not whole, or of another version of foltr-search; copy all of it"
+        ) from error

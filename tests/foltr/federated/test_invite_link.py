@@ -34,12 +34,12 @@ def test_a_link_has_only_characters_that_need_no_quoting() -> None:
     ("text", "said"),
     [
         ("https://host/join", "begins with foltr://join/"),
-        (PREFIX + "!!!", "not base64url"),
-        (PREFIX + "a", "not base64url"),
-        (PREFIX + "e30", "invite link is damaged, or of another version"),
+        (PREFIX + "!!!", "invite link is damaged or not whole"),
+        (PREFIX + "a", "invite link is damaged or not whole"),
+        (PREFIX + "e30", "is damaged or not whole, or of another version"),
         (PREFIX, "invite link is damaged"),
         (PREFIX + "a" * LONGEST, "at most 8192 characters"),
-        (PREFIX + "é", "not base64url"),
+        (PREFIX + "é", "invite link is damaged or not whole"),
     ],
 )
 def test_anything_else_is_a_record_error(text: str, said: str) -> None:

@@ -22,5 +22,9 @@ def problem_of(theme: str) -> str:
     if theme in known:
         return ""
     near = difflib.get_close_matches(theme, known, n=1)
-    hint = f"the nearest one is {near[0]}" if near else f"known are {', '.join(known)}"
+    hint = (
+        f"the nearest one is {near[0]}"
+        if near
+        else f"there are {', '.join(known[:4])} and those that the palette lists"
+    )
     return f"screen.theme: there is no theme {theme!r}; {hint}"

@@ -11,6 +11,7 @@ from rich.style import Style
 from textual.color import Color
 
 from app.settings import ScreenSettings
+from app.tui.themes import problem_of
 
 Stages = Callable[..., Any]
 TEXT_CONTRAST = 4.5
@@ -108,3 +109,10 @@ async def test_an_unknown_theme_is_one_line(stage: Stages) -> None:
         await one.until(pilot, lambda: bool(one.notes), "the line")
         (note,) = one.notes
         assert note.startswith("screen.theme: there is no theme 'drak'; the nearest one is dark")
+
+
+def test_an_unknown_theme_is_told_in_a_line() -> None:
+    """The nearest name, else the short ones: a list of all would push its own beginning off a small screen."""
+    assert problem_of("nord") == problem_of("dark") == ""
+    assert problem_of("nrd") == "screen.theme: there is no theme 'nrd'; the nearest one is nord"
+    assert len(problem_of("x" * 8)) < 110

@@ -10,7 +10,7 @@ from app.commands.command import Command, load, say
 
 EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
-foltr-search restore ~/foltr-2026-11.zip
+foltr-search backup --to /media/disk/foltr.zip     restore brings it back
 """
 
 

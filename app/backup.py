@@ -10,8 +10,10 @@ again who has left or was forgotten, and no budget anew.
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -28,6 +30,8 @@ ABOUT = "backup.json"
 STATE = "state.sqlite"
 _GROUP_TABLES = ("membership", "uploads", "group_ranker", "roster", "round_lists", "receipts")
 _GROUP_VALUES = ("federation standing", "federation roster seen")
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
+"""what reading a ZIP file with changed bytes raises"""
 _LEDGER = "time, group_id, lineage, round, n_params, mechanism, exact_count, against"
 
 
@@ -77,36 +81,38 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
     return names
 
 
-def read_about(source: Path) -> tuple[About, list[str]]:
-    """What a backup says of itself, and the names of what is in it; NoBackupError for one that is damaged."""
-    with _opened(source) as archive:
+def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
+    """What a backup says of itself, and what is in it by name; NoBackupError for one that is damaged."""
+    with source.open("rb") as stream:
         try:
-            about = msgspec.json.decode(archive.read(ABOUT), type=About)
-        except (KeyError, msgspec.MsgspecError) as error:
-            raise NoBackupError(f"{source} is no backup of foltr-search") from error
-        if about.v != 1:
-            raise NoBackupError(f"{source} was made by a newer foltr-search (format {about.v})")
-        if damaged := archive.testzip():
-            raise NoBackupError(f"{source} is damaged ({damaged})")
-        return about, [name for name in archive.namelist() if name != ABOUT]
+            with zipfile.ZipFile(stream) as archive:
+                inside = {name: archive.read(name) for name in archive.namelist()}
+        except _DAMAGE as error:
+            raise NoBackupError(f"{source} is no backup of foltr-search, or is damaged") from error
+    try:
+        about = msgspec.json.decode(inside.pop(ABOUT), type=About)
+    except (KeyError, msgspec.MsgspecError) as error:
+        raise NoBackupError(f"{source} is no backup of foltr-search") from error
+    if about.v != 1:
+        raise NoBackupError(f"{source} was made by a newer foltr-search (format {about.v})")
+    return about, inside
 
 
 def restore(paths: Paths, source: Path) -> None:
     """Put a backup in the place of what is here; InUseError while the program runs here elsewhere."""
-    read_about(source)
+    _, inside = read_backup(source)
     paths.create_data_dir()
     paths.config_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with alone(paths), _opened(source) as archive, _beside(paths.state) as state:
-        inside = archive.namelist()
+    with alone(paths), _beside(paths.state) as state:
         if STATE in inside:
-            state.write_bytes(archive.read(STATE))
+            state.write_bytes(inside[STATE])
             with closing(Store(state)) as store:
                 store.read_through()
                 if paths.state.exists():
                     _keep_what_was_spent(store, paths.state)
         for name, path in _files(paths).items():
             if name in inside:
-                write_private(path, archive.read(name))
+                write_private(path, inside[name])
         if STATE in inside:
             for ending in ("-wal", "-shm"):  # of the file that goes
                 paths.state.with_name(paths.state.name + ending).unlink(missing_ok=True)
@@ -136,15 +142,6 @@ def _keep_what_was_spent(restored: Store, present: Path) -> None:
             changed = db.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'interactions'", (number,))
             if not changed.rowcount:
                 db.execute("INSERT INTO sqlite_sequence VALUES ('interactions', ?)", (number,))
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[zipfile.ZipFile]:
-    try:
-        with zipfile.ZipFile(source) as archive:
-            yield archive
-    except zipfile.BadZipFile as error:
-        raise NoBackupError(f"{source} is no backup of foltr-search, or is damaged") from error
 
 
 @contextmanager

@@ -24,12 +24,12 @@ def command(file: Path, only_verify: bool, yes: bool) -> int:
     What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index stays as
     it is; `index` makes one where there is none.
     """
-    from app.backup import read_about, restore
+    from app.backup import read_backup, restore
     from app.wording import iso_minute
 
     paths = load().paths
-    about, names = read_about(file)
-    say(f"made {iso_minute(about.made)}: {', '.join(names)}")
+    about, inside = read_backup(file)
+    say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
     if only_verify:
         return 0
     if paths.state.exists() and not yes:

@@ -72,7 +72,8 @@ def alone(device: Device, *arguments: str, **variables: str) -> tuple[str, str]:
 
 
 def without_times(said: str) -> str:
-    return re.sub(r"[\d.]+ (s\b|MB/s)|(?m:^(scanning|merging).*\n)", "", said)
+    """What was said of the work but not how far it was at which moment."""
+    return re.sub(r"[\d.]+ (s\b|MB/s)|(?m:^(scanning|indexing|merging)\b.*\n)", "", said)
 
 
 CHANGES: tuple[Callable[[Path], object], ...] = (

@@ -75,6 +75,8 @@ if TYPE_CHECKING:
     from indexer.extract.recognised import Coverage
 
 UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
+MARKED = ("markdown", "text")
+"""types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
 ONCE = 0.1
 """`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
@@ -412,7 +414,7 @@ class Search:
         if hit.passage:
             found = passage_snippet(text, hit.passage, width=width, pages=pages)
         else:
-            plain = self._texts.of(hit.doc_id, generation, unmarked=True) if hit.type == "markdown" else text
+            plain = self._texts.of(hit.doc_id, generation, unmarked=True) if hit.type in MARKED else text
             found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
         if hit.type == "markdown" and found.line:
             return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))

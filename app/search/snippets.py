@@ -295,7 +295,7 @@ MOST_UNMARKED = 500_000
 
 
 def without_marks(text: str) -> str:
-    """A Markdown text of the same length, with blanks for marks that only say how a line is meant.
+    """A text of the same length, Markdown or plain, with blanks for marks that only say how a line is meant.
 
     No word is changed, so places in it are those in `text`.
     """

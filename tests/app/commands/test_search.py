@@ -141,6 +141,14 @@ def test_a_blank_query_finds_nothing(indexed: Device, query: str) -> None:
     assert "blank" in done.stderr
 
 
+def test_an_excerpt_of_plain_text_has_no_rules(device: Device) -> None:
+    """What underlines a heading in a text is not what was asked for."""
+    (device.notes / "boats.txt").write_text("Boats\n=====\n\nNAME\n----\na halyard\n", encoding="utf-8")
+    device.index()
+    shown = json.loads(device.run("search", "halyard", "--json").stdout)["snippet"]["text"]
+    assert shown.split() == ["Boats", "NAME", "a", "halyard"]
+
+
 def test_a_result_of_an_html_page_names_its_heading(device: Device) -> None:
     """The heading over the passage, and no number of a page, which HTML has none of."""
     page = "<title>Boats</title><h1>Boats</h1><p>first<h2>Sails</h2><p>jib<h2>Ropes</h2><p>the halyard is worn</p>"

@@ -41,7 +41,7 @@ class SettledFolders:
         self._connection, self.rules = connection, rules
         self._version = self._written_by_others()
         self.doubtful: Counter[str] = Counter()
-        """how many files of each folder are not known to be as they were indexed; those folders are asked file by file"""
+        """how many files of each folder may not be as they were indexed; such a folder is asked file by file"""
 
     def find(self, folder: str) -> Listing | None:
         """The listing of `folder` with which it was settled."""

@@ -104,8 +104,8 @@ def test_every_change_in_a_settled_folder_is_seen(tree: Tree, name: str) -> None
 
 
 def test_a_folder_whose_changes_were_read_is_settled_at_once(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed and a new file, each read as it was seen. A folder with one that could not be read waits; a file that went
-    before it was read, and came back as it was, is seen when it is there again."""
+    """A changed and a new file, each read as it was seen. A folder with one that could not be read waits; a file that
+    went before it was read, and came back as it was, is seen when it is there again."""
     (tree.files / "a.txt").write_text("other words")
     (tree.files / "inner/d.txt").write_text("d")
     tree.updater.scan()

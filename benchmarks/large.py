@@ -30,7 +30,6 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load
-from benchmarks.commands import PROGRAM as ASKING
 from benchmarks.processes import run, tree_cpu
 from benchmarks.speed import PROGRAM, Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
@@ -119,12 +118,12 @@ def indexing_handed_over(files: Path, env: dict[str, str], paths: Paths) -> None
     try:
         while not Path(index_socket_path(str(paths.data_dir))).exists():
             time.sleep(0.1)
-        run((*ASKING, "index"), env)
+        run((*PROGRAM, "index"), env)
         taken = []
         for i in range(6):
             before = tree_cpu(watch.pid)
             some_file(files).write_text(f"changed for the time number {i}, and followed")
-            command = run((*ASKING, "index"), env).cpu
+            command = run((*PROGRAM, "index"), env).cpu
             taken.append((command, command + tree_cpu(watch.pid) - before))
     finally:
         watch.kill()

@@ -30,7 +30,7 @@ from benchmarks import load, whoosh_plain
 from benchmarks.processes import run
 from benchmarks.tables import machine
 
-PROGRAM = (sys.executable, "-m", "app.cli")
+PROGRAM = (sys.executable, "-m", "app")
 
 Milliseconds = np.ndarray[tuple[int], np.dtype[np.float64]]
 

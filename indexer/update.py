@@ -12,6 +12,7 @@ import errno
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -101,6 +102,8 @@ class UpdateSession:
         self._n_done = self._n_new = 0
         self.moves: Moves = []
         """files found under another path"""
+        self.indexed: Counter[str] = Counter()
+        """how many files of each folder were read, and are now known as they were seen"""
 
     def reconcile(self) -> None:
         """After a kill or a loss: remove documents that only the index has, have those read again that it lacks."""
@@ -205,6 +208,7 @@ class UpdateSession:
                 self._batch.files.append(stored)
             self._meter.count(entry.path, entry.size, "" if is_named else reason)
         else:
+            self.indexed[os.path.dirname(entry.path)] += not entry.source
             self._meter.count(entry.path, entry.size)
         self._note_done(reading)
 
@@ -306,6 +310,8 @@ class Updater:
     stop: threading.Event = field(default_factory=threading.Event)
     folders: list[str] = field(default_factory=list)
     """the folders that the last scan or update listed: those to watch"""
+    _indexed: Counter[str] = field(default_factory=Counter)
+    """as the last session says"""
 
     def scan(self, *, retry_failures: bool = False, optimize: bool = False, note: str = "") -> UpdateSummary:
         """Look at everything below the roots and index what changed; what lies outside them is removed.
@@ -327,6 +333,7 @@ class Updater:
         if summary is None or scan is None:
             return UpdateSummary(stopped=True, generation=catalogue.generation)
         crawl = scan.crawl
+        scan.settled.doubtful.subtract(self._indexed)
         self.folders = crawl.folders
         note_scan(
             catalogue, roots=crawl.roots, skipped=scan.skipped, by_rule=crawl.by_rule,
@@ -362,7 +369,7 @@ class Updater:
             if stamp is not None and is_settled(item, stamp):
                 n_settled += 1
             else:
-                scan.settled.doubtful.add(os.path.dirname(item.path))
+                scan.settled.doubtful[os.path.dirname(item.path)] += 1
                 comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
         comparison.plan.n_unchanged += n_settled
         return comparison.finish(catalogue.known_of(stamps.others()), unread=crawl.unread, empty=crawl.empty)
@@ -393,6 +400,7 @@ class Updater:
 
     def _apply(self, planned: Planning, meter: Meter, *, optimize: bool = False) -> UpdateSummary | None:
         job = self.job
+        self._indexed = Counter()
         index = Index.open(job.index)
         before = (index.generation, job.catalogue.generation)
         plan = planned()
@@ -407,6 +415,7 @@ class Updater:
                 if plan is None:
                     return None
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
+                self._indexed = session.indexed
             if session.moves:
                 self.on_moves(session.moves)
         else:

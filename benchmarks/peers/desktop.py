@@ -29,7 +29,7 @@ from benchmarks.speed import own_folders
 
 NAME = "Recoll"
 HOW_TO_GET = "apt-get install recoll"
-PROGRAM = (sys.executable, "-m", "app.cli")
+PROGRAM = (sys.executable, "-m", "app")
 QUERIES = ("transaction isolation", "regular expression", "socket timeout", "merge conflict", "password file")
 NOTHING = "qvxzzyplomtrick"
 """a word that no document holds"""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -39,12 +40,12 @@ class SettledFolders:
         """`rules` tell under which rules the scan is made."""
         self._connection, self.rules = connection, rules
         self._version = self._written_by_others()
-        self.doubtful: set[str] = set()
-        """folders that are asked file by file"""
+        self.doubtful: Counter[str] = Counter()
+        """how many files of each folder may not be as they were indexed; such a folder is asked file by file"""
 
     def find(self, folder: str) -> Listing | None:
         """The listing of `folder` with which it was settled."""
-        if folder in self.doubtful:
+        if self.doubtful[folder]:
             return None
         query = "SELECT digest, n_files, skipped FROM settled WHERE folder = ?"
         row = self._connection.execute(query, (os.fsencode(folder),)).fetchone()
@@ -60,7 +61,7 @@ class SettledFolders:
         rows = [
             (os.fsencode(one.folder), one.digest, one.n_files, msgspec.msgpack.encode(skipped_rows(one.skipped)))
             for one in listings
-            if one.n_files and len(one.skipped) <= MAX_SKIPPED and one.folder not in self.doubtful
+            if one.n_files and len(one.skipped) <= MAX_SKIPPED and not self.doubtful[one.folder]
         ]
         self._connection.executemany("INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?)", rows).close()
 

@@ -34,6 +34,12 @@ def _pattern(kind: str) -> re.Pattern[str]:
     return re.compile(rf"^(?:{block}|{heading})$" if kind != "org" else rf"^(?:{block}|(?:{heading}))$", re.M | re.I)
 
 
+_LINK = re.compile(r"(?:\s*[¶§🔗]|\s+#|(?<!\b[A-Z])#)\s*$")
+"""the sign at the end of a heading that links to it; C# is none"""
+_SITE = re.compile(r"\s*[-–—|·»:]")
+"""what stands between the title of a page and the name of its site"""
+
+
 def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
     """The nearest heading at or above a line (from 1) of a note at `path`; "" for none, and for its own title."""
     pattern = _pattern(_ENDINGS.get(path.rpartition(".")[2].lower(), "markdown"))
@@ -55,8 +61,10 @@ def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1
     heading = text[starts[place] :].partition("\n")[0] if place >= 0 else ""
+    heading = _LINK.sub("", heading)
     short, long = sorted((fold(heading), fold(title)), key=len)
-    return "" if place == 0 and title and short in long else _shown(heading, title)
+    is_title = (place == 0 and short in long) or (long.startswith(short) and _SITE.match(long, len(short)))
+    return "" if short and is_title else _shown(heading, title)
 
 
 def _shown(heading: str, title: str) -> str:

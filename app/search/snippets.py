@@ -250,7 +250,7 @@ def _overlaps_joined(parts: list[str]) -> list[str]:
     return joined
 
 
-FIRST_CHUNK, CHUNK = 12_000, 200_000
+FIRST_CHUNK, CHUNK = 40_000, 200_000
 """characters searched at first, and at a time: a text is searched only until a place with all words was found"""
 MOST_SEARCHED = 3 * CHUNK
 """characters searched from the chunk with the first match on"""

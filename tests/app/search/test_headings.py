@@ -52,6 +52,9 @@ def test_the_heading_among_known_places() -> None:
         "One b",
     ]
     assert heading_among(text, 3, (2, 8), title="Two thirds") == "Two"
+    assert heading_among(text, 3, (2, 8), title="Two \u2014 Site") == ""
+    links = ["Part\u00b6", "Part #", "Part#", "C#"]
+    assert [heading_among(f"a\n{one}", 2, (2,)) for one in links] == ["Part", "Part", "Part", "C#"]
 
 
 def test_a_match_in_a_heading_is_under_it() -> None:

@@ -57,11 +57,21 @@ class HtmlText(NamedTuple):
 
 def read_html(data: bytes, *, declared: str = "") -> HtmlText:
     """An HTML page in any encoding, at most `MAX_MARKUP` of it; read as browsers do."""
+    marked, title, author = _parsed(data, declared)  # whose tree is gone by now
+    text, headings = _without_marks(marked)
+    return HtmlText(text, title, author, headings)
+
+
+def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
+    """The visible text with its headings marked, the title and the author."""
     from selectolax.lexbor import LexborHTMLParser
 
     is_cut = len(data) > MAX_MARKUP
     markup = decode(data[:MAX_MARKUP], declared=declared_charset(data) or declared, is_cut=is_cut)
-    tree = LexborHTMLParser(_HEADING.sub(_marked, _BLOCK.sub("\n<", markup)))
+    markup = _BLOCK.sub("\n<", markup)  # no second name: a page may be large, and each is a copy
+    markup = _HEADING.sub(_marked, markup)
+    tree = LexborHTMLParser(markup)
+    del markup
     title = one_line(node.text()) if (node := tree.css_first("title")) else ""
     author = ""
     if (node := tree.css_first('meta[name="author" i]')) is not None:
@@ -70,8 +80,7 @@ def read_html(data: bytes, *, declared: str = "") -> HtmlText:
     if not title and (node := tree.css_first("h1")):
         title = one_line(node.text())
     root = tree.body or tree.root
-    text, headings = _without_marks(root.text()) if root else ("", ())
-    return HtmlText(text, title, author, headings)
+    return root.text() if root else "", title, author
 
 
 def _marked(tag: re.Match[str]) -> str:

@@ -54,16 +54,17 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
 
 
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
-    """The same, of the lines of a text that begin at these offsets, in order; the first one may be the title at length.
+    """The same, of the lines of a text that begin at these offsets, in order; "" for one that the title begins with.
 
-    As under "git-merge(1)" the heading "git-merge(1) Manual Page", or over it with the name of a site.
+    Of the first one that is at length what the title is, too: under "git-merge(1)" the heading "git-merge(1) Manual Page".
     """
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1
     heading = text[starts[place] :].partition("\n")[0] if place >= 0 else ""
     heading = _LINK.sub("", heading)
-    short, long = sorted((fold(heading), fold(title)), key=len)
-    is_title = (place == 0 and short in long) or (long.startswith(short) and _SITE.match(long, len(short)))
+    own, whole = (" ".join(fold(one).split()) for one in (heading, title))
+    short, long = sorted((own, whole), key=len)
+    is_title = (place == 0 and f" {short} " in f" {long} ") or (whole.startswith(own) and _SITE.match(whole, len(own)))
     return "" if short and is_title else _shown(heading, title)
 
 

@@ -462,8 +462,9 @@ class SearchScreen(Screen[None]):
         self.query_one(ResultsList).add_snippets(message)
 
     @on(HitSelected)
-    def _selected(self, message: HitSelected) -> None:
-        self.side.expect(message.hit)
+    def _selected(self) -> None:
+        """The selection as it is by now: another page may have come while this was on its way."""
+        self.side.expect(self.query_one(ResultsList).selected)
 
     @on(PreviewResized)
     def _preview_resized(self) -> None:

@@ -1,6 +1,7 @@
 """One line of facts: what was found and how, on the left; what the program is doing or has learned, on the right.
 
-Where they do not all fit, the least important go first and whole: what was found stays readable on any screen.
+Where they do not all fit, the least important go first and whole: what was found stays, unless what was said since
+needs the room.
 """
 
 from __future__ import annotations

@@ -63,13 +63,20 @@ def asked_terminal(
     if not is_asked:
         yield lambda: told
         return
-    before = termios.tcgetattr(reading)
+    before, end, is_read = termios.tcgetattr(reading), time.monotonic() + SECONDS, False
+
+    def answer() -> TerminalTraits:
+        nonlocal is_read
+        is_read = True
+        return understood(_answer(reading, end), told.is_light)
+
     try:
         tty.setcbreak(reading, termios.TCSANOW)
         os.write(writing, QUESTION)
-        end = time.monotonic() + SECONDS
-        yield lambda: understood(_answer(reading, end), told.is_light)
+        yield answer
     finally:
+        if not is_read:  # or the shell would take it for keys
+            _answer(reading, end)
         termios.tcsetattr(reading, termios.TCSANOW, before)
 
 

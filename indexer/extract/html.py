@@ -25,6 +25,8 @@ _BLOCK = re.compile(rf"<(?=/?(?:{_BY_LETTER})\b)")
 _HEADING = re.compile(r"\n<(?=(/?)[hH][1-6]\b)")
 _BEGIN, _END = "\x01", "\x02"
 """stand around each heading while a page is parsed: characters that no text keeps"""
+_OUR_MARKS = re.compile(r"[\x01\x02]|&#(?:0*[12](?!\d)|[xX]0*[12](?![\da-fA-F]));?")
+"""these, as a page itself may write them"""
 
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
@@ -68,6 +70,8 @@ def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
 
     is_cut = len(data) > MAX_MARKUP
     markup = decode(data[:MAX_MARKUP], declared=declared_charset(data) or declared, is_cut=is_cut)
+    if _BEGIN in markup or _END in markup or "&#" in markup:
+        markup = _OUR_MARKS.sub("", markup)
     markup = _BLOCK.sub("\n<", markup)  # no second name: a page may be large, and each is a copy
     markup = _HEADING.sub(_marked, markup)
     tree = LexborHTMLParser(markup)

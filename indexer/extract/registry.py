@@ -75,8 +75,14 @@ OF_SOURCES: dict[str, str] = {
 
 @cache
 def load(extractor: str) -> Any:
-    """The function of that name, its module loaded for the first file that wants it: most are never wanted."""
-    return resolve_name(f"indexer.extract.{extractor}")
+    """The function of that name, its module loaded for the first file that wants it: most are never wanted.
+
+    ExtractionError where that fails, as in a process that lives through an upgrade: no damage of the file.
+    """
+    try:
+        return resolve_name(f"indexer.extract.{extractor}")
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise ExtractionError("crashed", f"its reader could not be loaded: {error}") from error
 
 
 def _of_named_source(source: Source, limits: Limits) -> Extraction | None:

@@ -97,7 +97,8 @@ class Source:
         if self.data is not None:
             return self.data[:max_bytes]
         with open(self.path, "rb", buffering=0) as stream:
-            parts, step = [], min(os.fstat(stream.fileno()).st_size + 1, 1 << 22)  # room is made for all that is asked
+            size = max(os.fstat(stream.fileno()).st_size, LEAST_ROOM)  # 0 of some that are not empty
+            parts, step = [], min(size + 1, 1 << 22)  # room is made for all that is asked
             while max_bytes > 0 and (part := stream.read(min(max_bytes, step))):
                 parts.append(part)
                 max_bytes -= len(part)
@@ -108,6 +109,9 @@ class Source:
         """Length in bytes."""
         return len(self.data) if self.data is not None else Path(self.path).stat().st_size
 
+
+LEAST_ROOM = 1 << 16
+"""bytes that are asked for at once however small a file is said to be"""
 
 Extractor = Callable[[Source, Limits], Extraction]
 """Reads one kind of file; raises ExtractionError, or anything its library raises on malformed data."""

@@ -29,7 +29,7 @@ class ChangePlan:
         return bool(self.readings or self.removed or self.touched)
 
 
-PASSING = frozenset({"timeout", "memory"})
+PASSING = frozenset({"timeout", "memory", "crashed"})
 """kinds of failures that may have been the moment's and not the file's"""
 MAX_TRIES = 3
 """times that a file with such a failure is read, while it does not change"""

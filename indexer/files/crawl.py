@@ -278,13 +278,13 @@ class Crawl:
         """What decides about the `files` of a folder, in the system's order; b"" where something else may."""
         try:
             statuses = [entry.stat(follow_symlinks=False) for entry in files]
-        except OSError:
+            numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
+        except (OSError, OverflowError):  # an inode of some file systems has more than 64 bits
             return b""
         if self.rules.follow_symlinks and any(stat.S_ISLNK(status.st_mode) for status in statuses):
             return b""
         patterns = [(one.folder, one.source, one.lines) for one in (*folder.scope.user, *folder.scope.files)]
         names = os.fsencode("\0".join((repr(patterns), *map(_name, files))))
-        numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
         assert self._settled is not None
         return hashlib.blake2b(b"\0\0".join((self._settled.rules, names, numbers)), digest_size=16).digest()
 

@@ -8,6 +8,8 @@ import stat
 
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000
 """of a larger file only its beginning and its end count"""
+LEAST_ROOM = 1 << 16
+"""bytes that are asked for at once however small a file is said to be"""
 
 
 def fingerprint(path: str) -> bytes:
@@ -18,7 +20,10 @@ def fingerprint(path: str) -> bytes:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return b""
-            left, step = HEAD_BYTES, min(status.st_size + 1, 1 << 20)  # what is read is made room for first
+            left, step = (
+                HEAD_BYTES,
+                min(max(status.st_size, LEAST_ROOM) + 1, 1 << 20),
+            )  # made room for before it is read
             while left > 0 and (block := stream.read(min(left, step))):
                 digest.update(block)
                 left -= len(block)

@@ -53,6 +53,10 @@ def test_the_heading_among_known_places() -> None:
     ]
     assert heading_among(text, 3, (2, 8), title="Two thirds") == "Two"
     assert heading_among(text, 3, (2, 8), title="Two \u2014 Site") == ""
+    assert heading_among(text, 3, (2, 8), title="Two") == ""
+    long = "a\nLog\nFruit: apples"
+    assert [heading_among(long, 2, (2, 6), title=title) for title in ("Catalogue", "Log")] == ["Log", ""]
+    assert heading_among(long, 3, (2, 6), title="Fruit") == "Fruit: apples"
     links = ["Part\u00b6", "Part #", "Part#", "C#"]
     assert [heading_among(f"a\n{one}", 2, (2,)) for one in links] == ["Part", "Part", "Part", "C#"]
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from app.tui.preview import PreviewBody
+from app.search.results import SearchRequest
+from app.tui.preview import PreviewBody, PreviewPane
 from app.tui.results_list import ResultsList
 from app.tui.side_pane import SHARES
 from app.tui.status_line import StatusLine
@@ -79,3 +80,19 @@ async def test_snippets_take_the_room_that_a_hidden_preview_leaves(stage: Stages
         await pilot.press("f2")
         await one.until(pilot, lambda: len(results.make_line(1).text.rstrip()) > 1.5 * before)
         assert len(one.engine.snippet_rows) == asked + 1
+
+
+async def test_a_selection_of_the_page_before_does_not_take_the_preview(stage: Stages, conftest_types: Any) -> None:
+    """Down as the answer arrives: the preview is of what is selected by then."""
+    one = stage()
+    async with one.app.run_test(size=(140, 40)) as pilot:
+        await one.search(pilot, "wind")
+        screen = one.app.search_screen
+        results, pane = screen.query_one(ResultsList), screen.query_one(PreviewPane)
+        answer = conftest_types.FakeSearch().search(SearchRequest("panels"))
+        results.cursor = 1
+        screen._show_page(answer)
+        screen.session.shown(answer)
+        await one.until(pilot, lambda: pane.loaded is not None and pane.loaded.title == "Solar panels")
+        await one.settle(pilot)
+        assert results.selected == pane.hit == pane.loaded

@@ -38,8 +38,11 @@ ATTRIBUTES = b"\x1b[?62;22c"
         (b"a\x1b]11;rgb:f/f/f\x07\x1bP>|tmux 3.4\x07b" + ATTRIBUTES, TerminalTraits(True, typed="ab", name="tmux 3.4")),
     ],
 )
-def test_a_terminal_is_asked_and_keys_are_given_back(answer: bytes, expected: TerminalTraits) -> None:
+def test_a_terminal_is_asked_and_keys_are_given_back(
+    answer: bytes, expected: TerminalTraits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Light, dark, light while somebody types, one that knows no colours, two with a name; its modes as before."""
+    monkeypatch.setattr("app.tui.terminal_traits.SECONDS", 60.0)
     master, slave = pty.openpty()
 
     def terminal() -> None:
@@ -82,6 +85,18 @@ def test_what_came_while_there_was_other_work_is_read_however_long_that_took(mon
         os.write(master, b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES)
         assert select.select([slave], [], [], 60)[0]
         assert told() == TerminalTraits(name="kitty(0.35.2)")
+    os.close(master)
+    os.close(slave)
+
+
+def test_an_answer_that_nobody_took_does_not_reach_the_shell() -> None:
+    """Where the screen fails to load after the question."""
+    master, slave = pty.openpty()
+    with pytest.raises(ImportError), asked_terminal({"TERM": "xterm"}, reading=slave, writing=slave):
+        os.write(master, ATTRIBUTES)
+        assert select.select([slave], [], [], 60)[0]
+        raise ImportError
+    assert not select.select([slave], [], [], 0)[0]
     os.close(master)
     os.close(slave)
 

@@ -34,6 +34,9 @@ def test_headings_are_known_by_their_place(single) -> None:
     assert document.text == "before\nOne two\na\nThree\nb\nc\nSix"
     assert [document.text[start:].split("\n")[0] for start in document.headings] == ["One two", "Three", "Six"]
     assert single("a.html", "plain").headings == ()
+    signs = single("a.html", "<p>&#1;no</p>&#x02;a&#01 b\x01c&#10;d&#12;e&#160;f")
+    assert signs.headings == ()
+    assert signs.text.split() == ["no", "a", "b", "c", "d", "e", "f"]
 
 
 def test_the_declared_charset_is_used(single) -> None:

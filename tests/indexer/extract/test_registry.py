@@ -22,6 +22,7 @@ from indexer.extract import extract_file
 from indexer.extract.pool import WorkerPool
 from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_source, load
 from indexer.extract.source import Limits, Source
+from indexer.files.changes import PASSING
 
 KINDS = {
     "invalid-xml",
@@ -76,6 +77,15 @@ def test_every_name_in_the_registry_is_a_reader() -> None:
     """Each can be loaded, also those of sources that no other test reads."""
     for name in (*EXTRACTORS.values(), *NESTED.values(), *OF_SOURCES.values()):
         assert callable(load(name)), name
+
+
+def test_a_reader_that_cannot_be_loaded_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that lives through an upgrade: the file is tried again, and nobody is told that it is broken."""
+    monkeypatch.setitem(EXTRACTORS, "text", "texts:of_another_version")
+    (tmp_path / "a.txt").write_text("heron")
+    with pytest.raises(ExtractionError, match="could not be loaded") as failed:
+        extract_file(str(tmp_path / "a.txt"), Limits())
+    assert failed.value.kind in PASSING
 
 
 def test_a_file_loads_its_own_reader_alone(tmp_path: Path) -> None:

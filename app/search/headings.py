@@ -56,7 +56,7 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:
     """The same, of the lines of a text that begin at these offsets, in order; "" for one that the title begins with.
 
-    Of the first one that is at length what the title is, too: under "git-merge(1)" the heading "git-merge(1) Manual Page".
+    Of the first one that says the title at length, too: under "git-merge(1)" the heading "git-merge(1) Manual Page".
     """
     at = len(text) - len(text.split("\n", line - 1)[-1])
     place = bisect_right(starts, at) - 1

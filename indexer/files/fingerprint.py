@@ -20,10 +20,8 @@ def fingerprint(path: str) -> bytes:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return b""
-            left, step = (
-                HEAD_BYTES,
-                min(max(status.st_size, LEAST_ROOM) + 1, 1 << 20),
-            )  # made room for before it is read
+            left = HEAD_BYTES
+            step = min(max(status.st_size, LEAST_ROOM) + 1, 1 << 20)  # room is made for it before it is read
             while left > 0 and (block := stream.read(min(left, step))):
                 digest.update(block)
                 left -= len(block)

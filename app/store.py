@@ -120,18 +120,18 @@ class StateError(FoltrError):
 class Store:
     """The state file, open."""
 
-    def __init__(self, path: Path, *, writable: bool = True) -> None:
+    def __init__(self, path: Path, *, writable: bool = True, content: bytes | None = None) -> None:
         """Open the file, make it when there is none, and bring an older one up to date.
 
-        Not `writable`: work on a copy in memory, of which nothing is kept. Raises StateError for a file that is
-        damaged, of another program, or of a newer version of this one.
+        Not `writable`: work on a copy in memory, of which nothing is kept; `content` is that copy, and `path` names it
+        in errors. Raises StateError for a file that is damaged, of another program, or of a newer version of this one.
         """
-        self.path, self.is_kept = path, writable
+        self.path, self.is_kept = path, writable and content is None
         self.lock = RLock()
         """held during every call; memory that mirrors a table is guarded by it too, so that nobody waits in a ring"""
         self._depth = 0
         try:
-            self._db = self._open() if writable else self._copied()
+            self._db = self._open() if self.is_kept else self._copied(content)
         except sqlite3.Error as error:
             raise StateError(f"{path} cannot be opened: {error}") from error
         try:
@@ -163,18 +163,27 @@ class Store:
         _create_private(self.path)
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10.0)
 
-    def _copied(self) -> sqlite3.Connection:
+    def _copied(self, content: bytes | None) -> sqlite3.Connection:
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        if self.path.exists() and self.path.stat().st_size:
+        if content:
+            copy.deserialize(content)
+        elif content is None and self.path.exists() and self.path.stat().st_size:
             with closing(connect_to_read(self.path, sqlite3.Connection)) as stored:
                 stored.backup(copy)
         return copy
 
-    def copy_to(self, path: Path) -> None:
-        """Write all that is kept into an empty file; StateError where it is damaged anywhere."""
+    def content(self) -> bytes:
+        """All that is kept, as one file without a write-ahead log; StateError where it is damaged anywhere."""
         self.read_through()
-        with self.lock, self._named_errors(), closing(sqlite3.connect(path)) as copy:
-            self._db.backup(copy)
+        with self.lock, self._named_errors():
+            whole = self._db.serialize()
+        return whole[:18] + b"\1\1" + whole[20:]  # the header's versions: no write-ahead log, sqlite.org/fileformat2
+
+    def close_as_last(self) -> None:
+        """Close, and leave nothing beside the file; StateError while anybody else has it open for writing."""
+        with self.lock, self._named_errors():
+            self._db.execute("PRAGMA journal_mode = DELETE")
+            self._db.close()
 
     def read_through(self) -> None:
         """StateError where a page of the file is damaged, also one that nobody asks for now."""

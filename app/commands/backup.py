@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, say
 
 EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
@@ -21,14 +21,16 @@ foltr-search backup --to /media/disk/foltr.zip     restore brings it back
 def command(target: Path) -> int:
     """Write one file with what was learned, the folders, settings and saved searches, while anything may run.
 
-    The index is not in it: it comes from your files. The file holds the keys of this device, for you alone.
+    Picks are in it, and past queries where they are kept. The index is not: it comes from your files. The file holds
+    the keys of this device, for you alone.
     """
     import time
 
     from app.backup import write_backup
     from app.commands.printed import printed_path
+    from app.paths import Paths
 
     target = target.expanduser().absolute()
-    names = write_backup(load().paths, target, now=time.time())
+    names = write_backup(Paths.from_environment(), target, now=time.time())
     say(f"{printed_path(str(target))}: {', '.join(names)}")
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, say
 
 EXAMPLES = """
 foltr-search restore ~/foltr-2026-11.zip      tells what it is, asks, restores
@@ -22,18 +22,22 @@ def command(file: Path, only_verify: bool, yes: bool) -> int:
     """Put the backup FILE in the place of what was learned, the folders, settings and saved searches that are here.
 
     What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index stays as
-    it is; `index` makes one where there is none.
+    it is; `index` makes one where there is none. Files here that the backup lacks stay.
     """
-    from app.backup import read_backup, restore
+    from app.backup import read_backup, replaced, restore
+    from app.commands.printed import printed_path
+    from app.paths import Paths
     from app.wording import iso_minute
 
-    paths = load().paths
+    paths = Paths.from_environment()  # not the settings, which may be what is to be mended
     about, inside = read_backup(file)
     say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
     if only_verify:
         return 0
-    if paths.state.exists() and not yes:
-        click.confirm("What was learned since then is lost. Restore it?", abort=True, err=True)
+    there = replaced(paths, inside)
+    if there and not yes:
+        named = ", ".join(printed_path(str(path)) for path in there)
+        click.confirm(f"What these hold now is lost: {named}. Restore?", abort=True, err=True)
     restore(paths, file)
     say("restored; `foltr-search index` brings the index up to date")
     return 0

@@ -31,9 +31,12 @@ from indexer.extract.zipped import Zipped, open_zip
 def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """The list and the members; a member that is damaged, too large or protected becomes a note.
 
-    An office file under a wrong name is read as what it is.
+    An office file under a wrong name is read as what it is. A backup of this program is not read: keys, settings and
+    past queries are no document.
     """
     with open_zip(source, limits) as parts:
+        if _is_own_backup(parts):
+            raise ExtractionError("unreadable", "a backup of foltr-search, which is not read")
         if source.name.rpartition(".")[2] not in _OFFICE.values() and (kind := _office_kind(parts)):
             return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
@@ -50,6 +53,18 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
             if gathered.full:
                 break
     return gathered.extraction()
+
+
+_BACKUP = b'{"backup of":"foltr-search"'
+"""how the first member of what `foltr-search backup` writes begins"""
+
+
+def _is_own_backup(parts: Zipped) -> bool:
+    first = next(iter(parts.infos()), None)
+    if first is None or (first.filename, first.compress_type) != ("backup.json", zipfile.ZIP_STORED):
+        return False
+    with parts.open(first) as stream:
+        return stream.read(len(_BACKUP)) == _BACKUP
 
 
 _OFFICE = {"word/document.xml": "docx", "ppt/presentation.xml": "pptx", "xl/workbook.xml": "xlsx"}

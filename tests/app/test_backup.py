@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import zipfile
-from contextlib import closing, suppress
+from contextlib import closing
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from app.backup import NoBackupError, read_backup, restore, write_backup
-from app.belongings import InUseError
+from app.belongings import InUseError, belongings, strangers, unfinished
+from app.federation import membership
+from app.learning.pick_keys import KEY_BYTES
+from app.learning.picks import Picks
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.remembered import Remembered, keep_remembered
@@ -60,9 +70,7 @@ def test_a_life_goes_on_after_purge_and_restore(device: Device) -> None:
     device.run("saved", "add", "a", "heron")
     paths = paths_of(device)
     keep_remembered(paths.data_dir, Remembered(order="name"))
-    before = [
-        device.run(*line).stdout for line in (("search", "fish"), ("model",), ("stats",), ("history",), ("saved",))
-    ]
+    before = shown(device)
     target = device.home / "kept.zip"
     assert device.run("backup", "--to", str(target)).returncode == 0
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
@@ -71,14 +79,20 @@ def test_a_life_goes_on_after_purge_and_restore(device: Device) -> None:
     done = device.run("restore", str(target))
     assert (done.returncode, "restored" in done.stderr) == (0, True)
     assert device.run("index").returncode == 0
-    after = [
-        device.run(*line).stdout for line in (("search", "fish"), ("model",), ("stats",), ("history",), ("saved",))
-    ]
+    after = shown(device)
     assert after == before
     assert (paths.data_dir / "screen.json").exists()
     device.run("search", "fish")
     device.run("open", "1", "--print")
-    assert device.run("model").stdout != before[1]
+    assert shown(device)[1] != before[1]
+
+
+def shown(device: Device) -> list[str]:
+    """What the program says of a life; of past queries without their minute."""
+    found, model, stats, history, saved = (
+        device.run(*line).stdout for line in (("search", "fish"), ("model",), ("stats",), ("history",), ("saved",))
+    )
+    return [found, model, stats, *(line.partition("\t")[2] for line in history.splitlines()), saved]
 
 
 def test_what_was_spent_stays_spent(device: Device) -> None:
@@ -103,15 +117,208 @@ def test_what_was_spent_stays_spent(device: Device) -> None:
 
 
 def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
-    """Where nothing is known of any group the backup says it all; the server tells what its ledger does not know."""
+    """Where there is no state the backup says it all; the server tells what its ledger does not know."""
     device.data_dir.mkdir()
     paths, target = paths_of(device), device.home / "kept.zip"
     spend(paths, "g", 1, member=b"member of g")
     write_backup(paths, target, now=1.0)
     paths.state.unlink()
-    with Store(paths.state):
-        restore(paths, target)
+    restore(paths, target)
     assert (in_ledger(paths), members(paths)) == ([("g", 1)], [b"member of g"])
+
+
+def test_who_left_before_anything_was_sent_stays_away(device: Device) -> None:
+    """`leave --local` leaves no receipt and no entry of the ledger: that there is a state is enough."""
+    device.data_dir.mkdir()
+    paths, target = paths_of(device), device.home / "kept.zip"
+    with Store(paths.state) as store, store.transaction() as db:
+        db.execute("INSERT INTO membership VALUES (1, x'aa')")
+    write_backup(paths, target, now=1.0)
+    with Store(paths.state) as store:
+        membership.erase(store)
+    restore(paths, target)
+    assert members(paths) == []
+
+
+def with_picks(paths: Paths, letter: bytes, *, n_words: int = 0) -> None:
+    """A key, a pick under it, and a history of so many words that no packing makes short."""
+    paths.create_data_dir()
+    paths.config_dir.mkdir(exist_ok=True)
+    paths.key.write_bytes(letter * KEY_BYTES)
+    with Store(paths.state) as store, store.transaction() as db:
+        Picks(store, letter * KEY_BYTES).record(["fish"], "/notes/fish", "", type="text", now=1e9)
+        db.executemany("INSERT INTO history (time, query) VALUES (1, ?)", [(os.urandom(8).hex(),)] * n_words)
+
+
+def n_picks(paths: Paths) -> int:
+    with Store(paths.state) as store:
+        return Picks(store, paths.key.read_bytes()).count()
+
+
+def backup_of_another(folder: Path, *, n_words: int = 0) -> Path:
+    """A backup of everything, from a device with a key of its own."""
+    other = Paths(config_dir=folder / "other config", data_dir=folder / "other data")
+    with_picks(other, b"b", n_words=n_words)
+    for path in (other.roots, other.config_file, other.saved):
+        path.write_text("")
+    write_backup(other, folder / "other.zip", now=1.0)
+    return folder / "other.zip"
+
+
+def everything(paths: Paths) -> dict[str, bytes]:
+    """The content of all files but what SQLite writes anew each time it looks."""
+    folders = (paths.data_dir, paths.config_dir)
+    files = (path for folder in folders for path in sorted(folder.iterdir()) if path.is_file())
+    return {path.name: path.read_bytes() for path in files if path != paths.state}
+
+
+def test_a_restore_that_fails_changes_nothing(device: Device, tmp_path: Path) -> None:
+    """A folder in the place of a file, a link to nowhere, a file that cannot grow: picks are as they were."""
+    paths, source = paths_of(device), backup_of_another(tmp_path, n_words=30_000)
+    with_picks(paths, b"a")
+    before = everything(paths)
+    paths.saved.mkdir()
+    with pytest.raises(NoBackupError, match=r"searches\.toml is a folder"):
+        restore(paths, source)
+    paths.saved.rmdir()
+    paths.saved.symlink_to(tmp_path / "none" / "searches.toml")
+    with pytest.raises(FileNotFoundError):
+        restore(paths, source)
+    paths.saved.unlink()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            restore(paths, source)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (everything(paths), n_picks(paths)) == (before, 1)
+    restore(paths, source)
+    assert (n_picks(paths), paths.key.read_bytes()) == (1, b"b" * KEY_BYTES)
+
+
+def test_a_key_comes_with_its_state_alone(device: Device, tmp_path: Path) -> None:
+    """The picks that are here are named by the key that is here."""
+    paths = paths_of(device)
+    with_picks(paths, b"a")
+    other = Paths(config_dir=tmp_path / "other", data_dir=tmp_path / "other")
+    other.create_data_dir()
+    other.key.write_bytes(b"b" * KEY_BYTES)
+    write_backup(other, tmp_path / "key.zip", now=1.0)
+    restore(paths, tmp_path / "key.zip")
+    assert n_picks(paths) == 1
+
+
+def test_what_is_here_is_named_and_asked_for(device: Device, tmp_path: Path) -> None:
+    """Settings alone are enough to ask; a link to them stays one, and settings that are broken hinder nothing."""
+    paths, source = paths_of(device), backup_of_another(tmp_path)
+    kept_elsewhere = device.home / "dotfiles.toml"
+    kept_elsewhere.write_text("[[[broken")
+    paths.config_file.symlink_to(kept_elsewhere)
+    asked = device.run("restore", str(source))
+    assert (asked.returncode != 0, f"is lost: {paths.config_file}. Restore?" in asked.stderr) == (True, True)
+    assert kept_elsewhere.read_text() == "[[[broken"
+    assert device.run("backup", "--to", str(device.home / "broken.zip")).returncode == 0
+    assert device.run("restore", "--yes", str(source)).returncode == 0
+    assert (paths.config_file.is_symlink(), kept_elsewhere.read_text()) == (True, "")
+
+
+def test_nothing_is_restored_while_a_screen_holds_the_state(device: Device, tmp_path: Path) -> None:
+    """Whoever has it open for writing would go on with the file that is gone."""
+    paths, source = paths_of(device), backup_of_another(tmp_path)
+    with_picks(paths, b"a")
+    with Store(paths.state) as held:
+        assert held.value("x") is None
+        with pytest.raises(InUseError, match=r"another process uses .*state\.sqlite; end it first"):
+            restore(paths, source)
+    assert n_picks(paths) == 1
+    restore(paths, source)
+
+
+def test_a_restore_that_is_killed_leaves_nothing_unknown(device: Device, tmp_path: Path) -> None:
+    """What it wrote is named by `purge`, and gone after the next restore."""
+    paths, source = paths_of(device), backup_of_another(tmp_path)
+    with_picks(paths, b"a")
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_THE_STATE, str(source)], env=device.environment(), check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    left = unfinished(paths)
+    assert [path.name.partition(".foltr-")[0] for path in left if path.stat().st_size] == ["state.sqlite"]
+    assert (n_picks(paths), strangers(paths)) == (1, [])
+    assert set(left) <= {one.path for one in belongings(paths, home=device.home)}
+    restore(paths, source)
+    assert unfinished(paths) == []
+
+
+KILLED_AT_THE_STATE = """
+import os, signal, sys
+from pathlib import Path
+from app import backup
+from app.paths import Paths
+write = backup._write
+def killed(path, content):
+    write(path, content)
+    if path.name.startswith("state"):
+        os.kill(os.getpid(), signal.SIGKILL)
+backup._write = killed
+backup.restore(Paths.from_environment(), Path(sys.argv[1]))
+"""
+
+
+def test_any_changed_byte_is_refused_or_says_nothing(device: Device, tmp_path: Path) -> None:
+    """Several hundred places of the whole, and each byte of the directory at the end, in three ways."""
+    source = backup_of_another(tmp_path)
+    whole, said = source.read_bytes(), read_backup(source)
+    directory = whole.index(b"PK\1\2")
+    places = [*range(0, directory, directory // 400 + 1), *range(directory, len(whole))]
+    n_refused = 0
+    for place in places:
+        for value in {whole[place] ^ 0xFF, whole[place] ^ 1, 14} - {whole[place]}:
+            (tmp_path / "changed").write_bytes(whole[:place] + bytes([value]) + whole[place + 1 :])
+            try:
+                assert read_backup(tmp_path / "changed") == said
+            except NoBackupError:
+                n_refused += 1
+    assert n_refused > len(places)
+
+
+def test_a_state_that_cannot_be_read_is_no_backup(device: Device, tmp_path: Path) -> None:
+    """`--verify` reads it through, and names the file that was given; nor is there a date that no calendar has."""
+    source = backup_of_another(tmp_path)
+    about, _ = read_backup(source)
+    garbage = b"garbage" * 1000
+    for name, changed in {
+        "garbage": msgspec.structs.replace(about, sha256={"state.sqlite": sha256(garbage).hexdigest()}),
+        "dateless": msgspec.structs.replace(about, made=1e300, sha256={}),
+    }.items():
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("backup.json", msgspec.json.encode(changed))
+            if changed.sha256:
+                archive.writestr("state.sqlite", garbage)
+        refused = device.run("restore", "--verify", str(tmp_path / name))
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert f"{tmp_path / name} is " in refused.stderr
+
+
+def test_a_file_of_before_1980_is_kept(device: Device, tmp_path: Path) -> None:
+    """No date is needed of it."""
+    device.config_file.write_text("[history]\n")
+    os.utime(device.config_file, (1, 1))
+    assert write_backup(paths_of(device), tmp_path / "kept.zip", now=1.0) == ["config.toml"]
+
+
+def test_a_backup_in_an_indexed_folder_is_not_found(device: Device) -> None:
+    """Neither settings nor searches of it; its name is, and the reason is listed."""
+    device.config_file.write_text("# kestrel\n[history]\nenabled = true\n")
+    device.run("saved", "add", "merlin", "osprey")
+    device.index()
+    assert device.run("backup", "--to", str(device.notes / "kept.zip")).returncode == 0
+    device.index()
+    for word in ("kestrel", "osprey", "config"):
+        assert device.run("search", word).returncode == 1
+    assert "kept.zip" in device.run("search", "name:kept").stdout
+    assert "a backup of foltr-search, which is not read" in device.run("status", "--failures").stdout
 
 
 def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> None:
@@ -130,11 +337,7 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
     with zipfile.ZipFile(tmp_path / "other", "w") as other:
         other.writestr("a", "b")
     with zipfile.ZipFile(tmp_path / "newer", "w") as newer:
-        newer.writestr("backup.json", '{"v":2,"made":1}')
-    for place in range(0, len(whole), len(whole) // 300 + 1):
-        (tmp_path / "changed").write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
-        with suppress(NoBackupError):  # a byte that says nothing, as of a time, may change
-            read_backup(tmp_path / "changed")
+        newer.writestr("backup.json", '{"backup of":"foltr-search","v":2,"made":1,"sha256":{}}')
     for name in ("damaged", "text", "other", "newer"):
         with pytest.raises(NoBackupError):
             restore(paths, tmp_path / name)

@@ -17,7 +17,9 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import msgspec
@@ -71,7 +73,6 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
         raise NoBackupError(f"{target} is there already; wanted the name of a new file")
     if not target.parent.is_dir():
         raise NoBackupError(f"there is no folder {target.parent}")
-    _remove(path for path in target.parent.iterdir() if path.name.startswith(target.name + UNFINISHED))
     content = {name: path.read_bytes() for name, path in _files(paths).items() if name != STATE and path.exists()}
     if paths.state.exists():  # after the key, without which it means nothing
         with closing(Store(paths.state, writable=False)) as store:
@@ -79,15 +80,15 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
     if not content:
         raise NoBackupError("there is nothing of foltr-search here to keep")
     about = About(1, now, {name: sha256(data).hexdigest() for name, data in content.items()})
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(_member(ABOUT), msgspec.json.encode(about), zipfile.ZIP_STORED)
+        for name, data in content.items():
+            archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
     with _beside(target) as beside:
-        with beside.open("wb") as stream:
-            with zipfile.ZipFile(stream, "w") as archive:
-                archive.writestr(_member(ABOUT), msgspec.json.encode(about), zipfile.ZIP_STORED)
-                for name, data in content.items():
-                    archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
-            stream.flush()
-            os.fsync(stream.fileno())
+        _write(beside, packed.getvalue())
         _take_name(beside, target)
+    _remove(path for path in target.parent.iterdir() if path.name.startswith(target.name + UNFINISHED))
     return list(content)
 
 
@@ -223,7 +224,8 @@ def _beside(place: Path) -> Iterator[Path]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as stream:
+    """Write what _beside made; also where another backup of this name has just removed it, for this user alone."""
+    with open(path, "wb", opener=partial(os.open, mode=0o600)) as stream:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -299,6 +300,26 @@ def test_a_state_that_cannot_be_read_is_no_backup(device: Device, tmp_path: Path
         refused = device.run("restore", "--verify", str(tmp_path / name))
         assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
         assert f"{tmp_path / name} is " in refused.stderr
+
+
+def test_of_backups_at_once_one_has_the_name(device: Device, tmp_path: Path) -> None:
+    """The others say that it is taken; nothing unfinished stays, nor what an earlier one left that was killed."""
+    backup_of_another(tmp_path)
+    other = Paths(config_dir=tmp_path / "other config", data_dir=tmp_path / "other data")
+    (tmp_path / "kept.zip.foltr-unfinished-abcdefgh").write_bytes(b"PK")
+
+    def made(number: int) -> float:
+        try:
+            write_backup(other, tmp_path / "kept.zip", now=float(number))
+        except NoBackupError as error:
+            return 0.0 if "is there already" in str(error) else -1.0
+        return float(number)
+
+    with ThreadPoolExecutor(8) as pool:
+        numbers = sorted(pool.map(made, range(1, 9)))
+    assert numbers[:7] == [0.0] * 7
+    assert read_backup(tmp_path / "kept.zip")[0].made == numbers[7]
+    assert [path.name for path in tmp_path.glob("kept*")] == ["kept.zip"]
 
 
 def test_a_file_of_before_1980_is_kept(device: Device, tmp_path: Path) -> None:

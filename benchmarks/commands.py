@@ -19,10 +19,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.processes import PROGRAM
 from benchmarks.tables import Table
 
 QUERIES = ("password file", "regular expression", "socket timeout")
-PROGRAM = (sys.executable, "-m", "app")
 
 
 def cpu_seconds(command: Sequence[str], env: Mapping[str, str]) -> float:

@@ -30,8 +30,8 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load
-from benchmarks.processes import run, tree_cpu
-from benchmarks.speed import PROGRAM, Milliseconds, own_folders, read_queries, timed
+from benchmarks.processes import PROGRAM, run, tree_cpu
+from benchmarks.speed import Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
 from indexer.extract.pool import WorkerPool
 from indexer.extract.source import Limits

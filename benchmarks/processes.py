@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,6 +14,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+PROGRAM = (sys.executable, "-m", "app")
+"""the program as `foltr-search` starts it"""
 POLL_SECONDS = 0.1
 
 

@@ -14,7 +14,6 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -27,10 +26,8 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load, whoosh_plain
-from benchmarks.processes import run
+from benchmarks.processes import PROGRAM, run
 from benchmarks.tables import machine
-
-PROGRAM = (sys.executable, "-m", "app")
 
 Milliseconds = np.ndarray[tuple[int], np.dtype[np.float64]]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,12 +23,11 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks.peers.pairs import AbsentError, Bench, Sample
-from benchmarks.processes import Run, run
+from benchmarks.processes import PROGRAM, Run, run
 from benchmarks.speed import own_folders
 
 NAME = "Recoll"
 HOW_TO_GET = "apt-get install recoll"
-PROGRAM = (sys.executable, "-m", "app")
 QUERIES = ("transaction isolation", "regular expression", "socket timeout", "merge conflict", "password file")
 NOTHING = "qvxzzyplomtrick"
 """a word that no document holds"""

@@ -27,10 +27,9 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks.large import write_pieces
 from benchmarks.peers import engine_indexes
-from benchmarks.peers.desktop import PROGRAM
 from benchmarks.peers.engine_indexes import open_bm25s, open_fts5, open_tantivy
 from benchmarks.peers.pairs import AbsentError, Bench, Measure, Sample
-from benchmarks.processes import run
+from benchmarks.processes import PROGRAM, run
 
 NAMES = {"fts5": "SQLite FTS5", "tantivy": "tantivy", "bm25s": "bm25s"}
 """engine -> as the table names it"""

@@ -97,8 +97,7 @@ class Source:
         if self.data is not None:
             return self.data[:max_bytes]
         with open(self.path, "rb", buffering=0) as stream:
-            size = max(os.fstat(stream.fileno()).st_size, LEAST_ROOM)  # 0 of some that are not empty
-            parts, step = [], min(size + 1, 1 << 22)  # room is made for all that is asked
+            parts, step = [], read_step(os.fstat(stream.fileno()).st_size, 1 << 22)
             while max_bytes > 0 and (part := stream.read(min(max_bytes, step))):
                 parts.append(part)
                 max_bytes -= len(part)
@@ -110,8 +109,10 @@ class Source:
         return len(self.data) if self.data is not None else Path(self.path).stat().st_size
 
 
-LEAST_ROOM = 1 << 16
-"""bytes that are asked for at once however small a file is said to be"""
+def read_step(size: int, at_most: int) -> int:
+    """Bytes to ask for at once of a file of `size`, for room is made for all: not few, as some that say 0 hold more."""
+    return min(max(size, 1 << 16) + 1, at_most)
+
 
 Extractor = Callable[[Source, Limits], Extraction]
 """Reads one kind of file; raises ExtractionError, or anything its library raises on malformed data."""

@@ -6,10 +6,10 @@ import hashlib
 import os
 import stat
 
+from indexer.extract.source import read_step
+
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000
 """of a larger file only its beginning and its end count"""
-LEAST_ROOM = 1 << 16
-"""bytes that are asked for at once however small a file is said to be"""
 
 
 def fingerprint(path: str) -> bytes:
@@ -21,7 +21,7 @@ def fingerprint(path: str) -> bytes:
             if not stat.S_ISREG(status.st_mode):
                 return b""
             left = HEAD_BYTES
-            step = min(max(status.st_size, LEAST_ROOM) + 1, 1 << 20)  # room is made for it before it is read
+            step = read_step(status.st_size, 1 << 20)
             while left > 0 and (block := stream.read(min(left, step))):
                 digest.update(block)
                 left -= len(block)

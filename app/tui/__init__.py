@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,14 +41,11 @@ def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picki
     """Ask the terminal what it is, where that decides something, and load the screen while it answers."""
     from app.tui.terminal_traits import TerminalTraits, asked_terminal, places_pictures
 
-    terminal = TerminalTraits()
-    if "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ:
-        with asked_terminal(os.environ) as answer:
-            import app.tui.starting  # noqa: F401 -- takes longer than most answers
+    is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ
+    with asked_terminal(os.environ) if is_asked else nullcontext(TerminalTraits) as answer:
+        from app.tui.starting import start  # takes longer than most answers
 
-            terminal = answer()
+        terminal = answer()
     if places_pictures(terminal.name):  # ssh does not hand the variable on, and each of these has all colours
         os.environ.setdefault("COLORTERM", "truecolor")
-    from app.tui.starting import start
-
     return start(settings, paths, terminal=terminal, folder=folder, picking=picking)

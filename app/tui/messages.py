@@ -138,9 +138,7 @@ class RowsShown(Message):
 
 @dataclass(eq=False, repr=False)
 class HitSelected(Message):
-    """The cursor of the list moved to this hit, or to none."""
-
-    hit: Hit | None
+    """The cursor of the list moved; the list knows what is selected by the time that this arrives."""
 
 
 @dataclass(eq=False, repr=False)

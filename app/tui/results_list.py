@@ -338,7 +338,7 @@ class ResultsList(LineView, can_focus=True):
     def watch_cursor(self, old: int, new: int) -> None:
         self._follow_cursor()
         self.repaint()
-        self.post_message(HitSelected(self.selected))
+        self.post_message(HitSelected())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

@@ -463,7 +463,7 @@ class SearchScreen(Screen[None]):
 
     @on(HitSelected)
     def _selected(self) -> None:
-        """The selection as it is by now: another page may have come while this was on its way."""
+        """Another page may have come while this was on its way."""
         self.side.expect(self.query_one(ResultsList).selected)
 
     @on(PreviewResized)

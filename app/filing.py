@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.extract.sources import source_of
+from indexer.storage.contents import sync
 from indexer.text.printable import display_path
 
 
@@ -134,8 +135,7 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
 
 def _copy(path: str, target: str) -> None:
     shutil.copyfile(path, target)
-    with open(target, "rb+") as file:
-        os.fsync(file.fileno())  # before the source's permissions, which may forbid to open it so
+    sync([Path(target), Path(target).parent])  # before the source's permissions, which may forbid to open it
     shutil.copystat(path, target)
 
 

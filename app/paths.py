@@ -183,16 +183,18 @@ def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace a file at once and for its owner only (0600): it holds the old content or the new, never half of it."""
+    """Replace a file at once, durably and for its owner only (0600): it holds the old content or the new, no half."""
     import tempfile
+
+    from indexer.storage.contents import sync  # no search writes
 
     descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        sync([Path(temporary)])
         Path(temporary).replace(path)
+        sync([path.parent])
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -18,7 +18,7 @@ from federation_server.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.start import Start
-from federation_server.vault import Vault
+from federation_server.vault import Vault, sync
 from foltr.federated.envelope import fingerprint
 from foltr.federated.invite_link import to_link
 from foltr.federated.method import Model
@@ -49,10 +49,13 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
     Vault.generate().write(keys)
     try:
-        return _begun(settings_file, settings, name=name, start=start, now=now)
+        begun = _begun(settings_file, settings, name=name, start=start, now=now)
     except BaseException:  # without its group the key file would look like a server
         keys.unlink()
         raise
+    for path in (*folder.iterdir(), folder):
+        sync(path)
+    return begun
 
 
 def _with_mode(text: str, mode: Mode | None) -> str:

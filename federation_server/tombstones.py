@@ -19,6 +19,7 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
 from federation_server.tables import tombstones
+from federation_server.vault import sync
 from foltr.errors import FoltrError
 
 FILE = "tombstones.jsonl"
@@ -82,13 +83,8 @@ class TombstoneFile:
             with os.fdopen(descriptor, "rb+") as file:
                 self._cut(file.fileno())
                 file.write(msgspec.json.encode(line) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync(self.path)
+            sync(self.path.parent)
         except OSError as error:
             raise TombstoneError(f"{self.path} cannot be written: {error.strerror}") from error
 

@@ -61,9 +61,7 @@ class Vault:
         fresh = path.with_name(path.name + ".new")
         with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(msgspec.json.encode(_Stored(1, self.identity.seed, self.column_keys)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
+        replace_durably(fresh, path)
 
     def encrypt(self, plain: bytes) -> bytes:
         """Under the newest column key."""
@@ -81,6 +79,22 @@ class Vault:
     def with_new_column_key(self) -> Vault:
         """The same, encrypting with a new key from now on."""
         return Vault(self.identity, (nacl.utils.random(KEY_BYTES), *self.column_keys))
+
+
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a folder, durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace_durably(fresh: Path, path: Path) -> None:
+    """Give a file that was just written beside `path` that name, whatever happens to the power."""
+    sync(fresh)
+    os.replace(fresh, path)
+    sync(path.parent)
 
 
 def hash_of(secret: str) -> str:

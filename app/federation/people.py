@@ -156,7 +156,7 @@ def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> 
         rows = [(entry.number, encode(entry)) for entry in fresh]
         db.executemany("INSERT OR IGNORE INTO roster VALUES (?, ?)", rows)
         if signed is not None and store.value(membership.ROSTER_SEEN) != encode(signed):
-            store.set_value(membership.ROSTER_SEEN, encode(signed), durable=True)
+            store.set_value(membership.ROSTER_SEEN, encode(signed))
 
 
 def _check_end(found: Roster, states: Sequence[Roster], head: str, voucher: InviteVoucher | None) -> None:

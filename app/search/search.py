@@ -371,30 +371,29 @@ class Search:
         with self._lock:
             visit = self._shown.get(page.page_id)
         with self._unless_unkept():
-            self._visits.settle()
-            if visit is not None:
-                self._visits.keep(visit)
+            self._visits.exchange(visit)
 
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Where (line, page) the passages are that were printed of the first results of the kept page."""
-        visit = self._visits.kept()
-        if visit is not None:
-            with self._unless_unkept():
+        with self._unless_unkept(), self.store.transaction(durable=False):
+            visit = self._visits.kept()
+            if visit is not None:
                 self._visits.keep(structs.replace(visit, places=tuple(places)))
 
     def open_kept(self, rank: int) -> Hit | None:
         """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
-        visit = self._visits.kept()
-        if visit is None or not 1 <= rank <= visit.n_shown:
-            return None
-        doc_id = visit.doc_ids[rank - 1]
-        row = self._catalogue.documents([doc_id]).get(doc_id)
-        if row is None:
-            return None
-        hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
-        with self._unless_unkept():
+        with self._unless_unkept(), self.store.transaction():
+            visit = self._visits.kept()
+            if visit is None or not 1 <= rank <= visit.n_shown:
+                return None
+            doc_id = visit.doc_ids[rank - 1]
+            row = self._catalogue.documents([doc_id]).get(doc_id)
+            if row is None:
+                return None
+            hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
             self._visits.keep(self._visits.opened(visit, hit))
-        return hit
+            return hit
+        return None  # nothing could be kept
 
     @contextlib.contextmanager
     def _unless_unkept(self) -> Iterator[None]:

@@ -193,10 +193,13 @@ class Visits:
         """The page that `open N` speaks of."""
         return load_shown(self._store)
 
-    def settle(self) -> str | None:
-        """Leave the kept page, now that something else is searched."""
-        visit = self.kept()
-        if visit is None:
-            return None
-        forget_shown(self._store)
-        return self.leave(visit, source="command")
+    def exchange(self, visit: ShownPage | None) -> None:
+        """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else searches or opens."""
+        kept = self.kept()
+        with self._store.transaction(durable=kept is not None and bool(kept.opened)):
+            kept = self.kept()  # another process may have had it meanwhile
+            forget_shown(self._store)
+            if kept is not None:
+                self.leave(kept, source="command")
+            if visit is not None:
+                self.keep(visit)

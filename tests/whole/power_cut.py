@@ -53,10 +53,18 @@ class Disk:
         for folder, _, files in os.walk(self.root):
             for path in (folder, *(os.path.join(folder, name) for name in files)):
                 if self._id(path).startswith(("d", "f")):
-                    handle = os.open(path, os.O_RDONLY)
-                    failed = self._loaded().power_keep(handle, os.fsencode(self.kept))
-                    os.close(handle)
-                    assert not failed, path
+                    self._keep(path)
+
+    def sync(self, path: Path) -> None:
+        """What another program has written and synced, with its name."""
+        for one in (path, path.parent):
+            self._keep(str(one))
+
+    def _keep(self, path: str) -> None:
+        handle = os.open(path, os.O_RDONLY)
+        failed = self._loaded().power_keep(handle, os.fsencode(self.kept))
+        os.close(handle)
+        assert not failed, path
 
     def cut(self, rng: Random | None = None) -> None:
         """Have the folder as the disk has it; whoever writes to it has been killed."""

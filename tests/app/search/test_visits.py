@@ -127,7 +127,7 @@ def test_a_kept_page_is_settled_once(room: Room) -> None:
     kept = room.visits.kept()
     assert kept is not None
     assert kept.opened == (1,)
-    assert room.visits.settle() is not None
-    assert room.visits.settle() is None
+    room.visits.exchange(None)
+    room.visits.exchange(None)
     assert (len(room.clicks()), room.visits.kept()) == (1, None)
     assert [outcome.source for outcome in outcomes.read(room.store)] == ["command"]

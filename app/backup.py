@@ -12,24 +12,24 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
 import msgspec
 
-from app.belongings import UNFINISHED, InUseError, alone, unfinished
+from app.belongings import InUseError, alone, unfinished
+from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.remembered import FILE as SCREEN
 from app.wording import iso_minute
 from foltr.errors import FoltrError
+from indexer.storage.durable import UNFINISHED, create_durably, sync, take_name, write_beside
 
 ABOUT = "backup.json"
 STATE = "state.sqlite"
@@ -56,7 +56,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
 
 def _files(paths: Paths) -> dict[str, Path]:
-    """The name of each file in a backup, and its place; the state and the key that its picks are named by come last."""
+    """The name of each file in a backup, and its place; the state comes after what it does not need."""
     return {
         "roots.json": paths.roots,
         SCREEN: paths.data_dir / SCREEN,
@@ -73,9 +73,12 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
         raise NoBackupError(f"{target} is there already; wanted the name of a new file")
     if not target.parent.is_dir():
         raise NoBackupError(f"there is no folder {target.parent}")
-    content = {name: path.read_bytes() for name, path in _files(paths).items() if name != STATE and path.exists()}
-    if paths.state.exists():  # after the key, without which it means nothing
-        with closing(Store(paths.state, writable=False)) as store:
+    plain = {name: path for name, path in _files(paths).items() if name not in (STATE, KEY)}
+    content = {name: path.read_bytes() for name, path in plain.items() if path.exists()}
+    with closing(Store(paths.state, writable=False)) as store:
+        if (key := read_key(paths.key, store)) is not None:
+            content[KEY] = key
+        if paths.state.exists():
             content[STATE] = store.content()
     if not content:
         raise NoBackupError("there is nothing of foltr-search here to keep")
@@ -85,9 +88,10 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
         archive.writestr(_member(ABOUT), msgspec.json.encode(about), zipfile.ZIP_STORED)
         for name, data in content.items():
             archive.writestr(_member(name), data, zipfile.ZIP_DEFLATED)
-    with _beside(target) as beside:
-        _write(beside, packed.getvalue())
-        _take_name(beside, target)
+    try:
+        create_durably(target, packed.getvalue())
+    except FileExistsError as error:
+        raise NoBackupError(f"{target} is there already; wanted the name of a new file") from error
     _remove(path for path in target.parent.iterdir() if path.name.startswith(target.name + UNFINISHED))
     return list(content)
 
@@ -97,17 +101,6 @@ def _member(name: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o600 << 16
     return info
-
-
-def _take_name(beside: Path, target: Path) -> None:
-    try:
-        os.link(beside, target)
-    except FileExistsError as error:
-        raise NoBackupError(f"{target} is there already; wanted the name of a new file") from error
-    except OSError as error:  # a disk that knows no links, as a stick's
-        if os.path.lexists(target):
-            raise NoBackupError(f"{target} is there already; wanted the name of a new file") from error
-        beside.replace(target)
 
 
 def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
@@ -157,12 +150,11 @@ def replaced(paths: Paths, inside: dict[str, bytes]) -> list[Path]:
 def restore(paths: Paths, source: Path) -> None:
     """Put a backup in the place of what is here; InUseError while the program runs here elsewhere.
 
-    Until everything is written nothing here has changed. A key comes with its state alone: picks under another one
-    are forgotten.
+    Until everything is written nothing here has changed. A key comes with its state alone, and inside of it, so that
+    no end of this process parts them: picks under another one are forgotten. One of no use is left out.
     """
     _, inside = read_backup(source)
-    if STATE not in inside:
-        inside.pop(KEY, None)
+    key = inside.pop(KEY, b"")
     places = {name: path.resolve() for name, path in _files(paths).items() if name in inside}  # of a link, its file
     for path in places.values():
         if path.is_dir():
@@ -171,32 +163,54 @@ def restore(paths: Paths, source: Path) -> None:
     paths.config_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with alone(paths), ExitStack() as written:
         _remove(unfinished(paths))
+        was_there = paths.state.exists()
         if STATE in inside:
             with closing(_restorable(source, inside[STATE])) as store:
-                if paths.state.exists():
-                    _keep_what_was_spent(store, paths.state)
+                if was_there:
+                    present = written.enter_context(_held(paths.state))  # until the restored one has its name
+                    _keep_what_was_spent(store, present)
+                if len(key) == KEY_BYTES:
+                    bring_key(store, key)
                 inside[STATE] = store.content()
-        beside = {name: written.enter_context(_beside(path)) for name, path in places.items()}
+        beside = {name: _written(path, inside[name], written) for name, path in places.items()}
         for name, path in beside.items():
-            _write(path, inside[name])
-        if STATE in inside:
-            for ending in ("-wal", "-shm"):  # of a state that was lost
-                places[STATE].with_name(places[STATE].name + ending).unlink(missing_ok=True)
-        for name, path in beside.items():
-            path.replace(places[name])
+            if name == STATE and not was_there:
+                _take_the_place_of_none(path, places[name])
+            else:
+                path.replace(places[name])
+        sync({path.parent for path in places.values()})
+    if STATE in inside:
+        with Store(paths.state) as store:
+            load_key(paths.key, store)
 
 
-def _keep_what_was_spent(restored: Store, present: Path) -> None:
-    """Let the ledger grow by what the present state has, and stand with groups as that does."""
-    with closing(Store(present)) as store:
-        ledger = store.rows(f"SELECT {_LEDGER} FROM privacy_ledger")
-        tables = {name: store.rows(f"SELECT * FROM {name}") for name in _GROUP_TABLES}
-        values = {name: store.value(name) for name in _GROUP_VALUES}
-        n_pages = store.rows("SELECT seq FROM sqlite_sequence WHERE name = 'interactions'")
+@contextmanager
+def _held(present: Path) -> Iterator[Store]:
+    """The present state, in which nobody else can write any more."""
+    with Store(present) as store:
         try:
-            store.close_as_last()
+            store.hold_alone()
         except StateError as error:
             raise InUseError(f"another process uses {present}; end it first") from error
+        yield store
+
+
+def _take_the_place_of_none(beside: Path, state: Path) -> None:
+    """A restored state where there is none, not even one that another process is making now."""
+    for ending in ("-wal", "-shm"):  # of a state that was lost
+        state.with_name(state.name + ending).unlink(missing_ok=True)
+    try:
+        take_name(beside, state)
+    except FileExistsError as error:
+        raise InUseError(f"another process has just made {state}; restore again") from error
+
+
+def _keep_what_was_spent(restored: Store, present: Store) -> None:
+    """Let the ledger grow by what the present state has, and stand with groups as that does."""
+    ledger = present.rows(f"SELECT {_LEDGER} FROM privacy_ledger")
+    tables = {name: present.rows(f"SELECT * FROM {name}") for name in _GROUP_TABLES}
+    values = {name: present.value(name) for name in _GROUP_VALUES}
+    n_pages = present.rows("SELECT seq FROM sqlite_sequence WHERE name = 'interactions'")
     with restored.transaction() as db:
         db.executemany(f"INSERT OR IGNORE INTO privacy_ledger ({_LEDGER}) VALUES ({', '.join('?' * 8)})", ledger)
         for name, rows in tables.items():
@@ -212,23 +226,11 @@ def _keep_what_was_spent(restored: Store, present: Path) -> None:
                 db.execute("INSERT INTO sqlite_sequence VALUES ('interactions', ?)", (number,))
 
 
-@contextmanager
-def _beside(place: Path) -> Iterator[Path]:
-    """An empty file of this user alone in the folder of `place`, gone at the end if it is still there."""
-    descriptor, name = tempfile.mkstemp(prefix=place.name + UNFINISHED, dir=place.parent)
-    os.close(descriptor)
-    try:
-        yield Path(name)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write what _beside made; also where another backup of this name has just removed it, for this user alone."""
-    with open(path, "wb", opener=partial(os.open, mode=0o600)) as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
+def _written(place: Path, content: bytes, until: ExitStack) -> Path:
+    """A durable file beside `place`, gone at the end if it is still there."""
+    beside = write_beside(place, content)
+    until.callback(beside.unlink, missing_ok=True)
+    return beside
 
 
 def _remove(paths: Iterable[Path]) -> None:

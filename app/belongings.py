@@ -18,6 +18,7 @@ from app.loose_mail import FOLDER
 from app.paths import Paths
 from app.resident.line import socket_path
 from foltr.errors import FoltrError
+from indexer.storage.durable import UNFINISHED
 from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 
@@ -29,8 +30,6 @@ _OWN = re.compile(
 _INDEX = re.compile(
     r"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.lock(\.held(-journal)?)?|meaning\.vectors(\..*)?"
 )
-UNFINISHED = ".foltr-unfinished-"
-"""between the name of a file and eight characters: what a backup or a restore writes before it has that name"""
 _UNFINISHED = re.compile(
     rf"(key|state\.sqlite|roots\.json|screen\.json|config\.toml|searches\.toml){re.escape(UNFINISHED)}[a-z0-9_]{{8}}"
 )
@@ -65,14 +64,14 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
         ("copies of mails that were opened", [paths.data_dir / FOLDER]),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
-        ("what a restore left that was ended", unfinished(paths)),
+        ("what was being written when it was ended", unfinished(paths)),
         ("a service of the user", [path for path in _units(home) if _is_shipped(path)]),
     ]
     return [Belonging(what, path, _size(path)) for what, found in named for path in found if os.path.lexists(path)]
 
 
 def unfinished(paths: Paths) -> list[Path]:
-    """What a restore wrote that was killed before it was done."""
+    """What was being written, by a restore too, when its process was killed."""
     folders = {path.resolve().parent for path in (paths.state, paths.config_file, paths.saved)}
     return [path for folder in sorted(folders) for path in _inside(folder) if _UNFINISHED.fullmatch(path.name)]
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.extract.sources import source_of
-from indexer.storage.contents import sync
+from indexer.storage.durable import sync
 from indexer.text.printable import display_path
 
 

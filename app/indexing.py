@@ -453,7 +453,7 @@ def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], No
         from app.store import Store
 
         with Store(paths.state) as store:
-            picks = Picks(store, load_key(paths.key))
+            picks = Picks(store, load_key(paths.key, store))
             for old, new in fold_moves(moves):
                 picks.rename(old, new)
 

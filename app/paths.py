@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from app.standard_folders import standard_folder
+from indexer.storage.durable import replace_durably
 
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
@@ -182,29 +183,11 @@ def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
     return True
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Replace a file at once, durably and for its owner only (0600): it holds the old content or the new, no half."""
-    import tempfile
-
-    from indexer.storage.contents import sync  # no search writes
-
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        sync([Path(temporary)])
-        Path(temporary).replace(path)
-        sync([path.parent])
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 def _write_roots(paths: Paths, roots: Sequence[str], sources: Sequence[str] | None = None) -> None:
     paths.create_data_dir()
     named = list(remembered_sources(paths) if sources is None else sources)
     content = msgspec.json.encode(_Roots(v=1, roots=[_to_json(root) for root in roots], sources=named))
-    write_private(paths.roots, msgspec.json.format(content) + b"\n")
+    replace_durably(paths.roots, msgspec.json.format(content) + b"\n")
 
 
 def _to_json(name: str) -> str:

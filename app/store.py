@@ -4,7 +4,8 @@ It holds interactions (features, ranking, clicks and the query's keyed hash only
 picks, ranks of opened results, the session's nonce, the last page and, if switched on, past queries. It never holds a
 path or a text of a document. Deleted rows are overwritten.
 
-Any number of threads and processes may use it at once. What must be durable (a lesson, a pick) is synchronised to
+Any number of threads and processes may use it at once, also by several `Store`s of one process: each has a connection
+of its own, so that nobody waits in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a pick) is synchronised to
 the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
 
 The tables are the steps that lead from an empty file to the present format; a file's `user_version` is the number of
@@ -14,9 +15,7 @@ apart from everything that is learned.
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -28,7 +27,9 @@ import msgspec
 from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
-from indexer.storage.unwritable import connect_to_read, is_unwritable
+from indexer.storage import database
+from indexer.storage.database import Connection, use_write_ahead_log
+from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
 
 R = TypeVar("R")
 
@@ -117,6 +118,10 @@ class StateError(FoltrError):
     """The device's state file cannot be used; the message says why and what to do."""
 
 
+class StateLostError(StateError):
+    """The state file was removed or replaced while it was open: nothing more can be kept in it."""
+
+
 class Store:
     """The state file, open."""
 
@@ -127,13 +132,16 @@ class Store:
         in errors. Raises StateError for a file that is damaged, of another program, or of a newer version of this one.
         """
         self.path, self.is_kept = path, writable and content is None
+        self.why_unkept = ""
+        """why nothing can be kept, where `for_searching` found that"""
         self.lock = RLock()
         """held during every call; memory that mirrors a table is guarded by it too, so that nobody waits in a ring"""
         self._depth = 0
         try:
             self._db = self._open() if self.is_kept else self._copied(content)
-        except sqlite3.Error as error:
-            raise StateError(f"{path} cannot be opened: {error}") from error
+        except (sqlite3.Error, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise StateError(f"{path} cannot be opened: {reason}") from error
         try:
             with self._named_errors():
                 self._prepare()
@@ -144,31 +152,30 @@ class Store:
     @classmethod
     def for_searching(cls, path: Path) -> Store:
         """As `Store(path)`; where the disk is full or the folder read-only, a copy of which nothing is kept."""
+        store = None
         try:
             store = cls(path)
-        except StateError as error:
-            if not is_unwritable(error.__cause__):
-                raise
-            return cls(path, writable=False)
-        try:
             store.set_value("can be written", b"yes")
+            return store
         except StateError as error:
-            store.close()
+            if store is not None:
+                store.close()
             if not is_unwritable(error.__cause__):
                 raise
-            return cls(path, writable=False)
-        return store
+            copy = cls(path, writable=False)
+            copy.why_unkept = cause(error.__cause__)
+            return copy
 
-    def _open(self) -> sqlite3.Connection:
-        _create_private(self.path)
-        return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    def _open(self) -> Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return database.connect(self.path)
 
-    def _copied(self, content: bytes | None) -> sqlite3.Connection:
-        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    def _copied(self, content: bytes | None) -> Connection:
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Connection)
         if content:
             copy.deserialize(content)
         elif content is None and self.path.exists() and self.path.stat().st_size:
-            with closing(connect_to_read(self.path, sqlite3.Connection)) as stored:
+            with closing(connect_to_read(self.path)) as stored:
                 stored.backup(copy)
         return copy
 
@@ -179,11 +186,17 @@ class Store:
             whole = self._db.serialize()
         return whole[:18] + b"\1\1" + whole[20:]  # the header's versions: no write-ahead log, sqlite.org/fileformat2
 
-    def close_as_last(self) -> None:
-        """Close, and leave nothing beside the file; StateError while anybody else has it open for writing."""
+    def hold_alone(self) -> None:
+        """Nobody else reads or writes from now until `close`; StateError while anybody else has it open for writing.
+
+        Nothing is left beside the file.
+        """
         with self.lock, self._named_errors():
+            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode = DELETE")
-            self._db.close()
+            self._db.stands_at(str(self.path))
+            self._db.execute("BEGIN EXCLUSIVE")
+            self._db.execute("COMMIT")
 
     def read_through(self) -> None:
         """StateError where a page of the file is damaged, also one that nobody asks for now."""
@@ -200,9 +213,20 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the file was removed or replaced since it was opened."""
+        return self._db.is_stranded
+
+    def _require_its_file(self) -> None:
+        if self.is_lost:
+            raise StateLostError(f"{self.path} was removed or replaced while it was open, so nothing is kept; try again")
+
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """All or nothing: what is written inside is kept when the block ends, and undone when it raises.
+
+        StateLostError when the file is no longer the one that its name stands for.
 
         Blocks may be nested; the outermost decides. Not `durable` spares the wait for the disk: a power cut may then
         take the transaction back, killing the program may not.
@@ -211,6 +235,7 @@ class Store:
             if self._depth:
                 yield self._db
                 return
+            self._require_its_file()
             self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             self._depth = 1
@@ -221,6 +246,7 @@ class Store:
                 self._depth = 0
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
+            self._require_its_file()
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
         """All rows of one SELECT."""
@@ -280,7 +306,7 @@ class Store:
         self._db.execute("PRAGMA secure_delete = ON")
         self._refuse_strangers()
         if self.is_kept:
-            self._use_write_ahead_log()
+            use_write_ahead_log(self._db, self.path)
         if self._schema_version() == len(MIGRATIONS):
             return
         with self.transaction() as db:
@@ -289,18 +315,6 @@ class Store:
                     db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-
-    def _use_write_ahead_log(self) -> None:
-        """Readers never wait for a writer. Changing the mode ignores SQLite's own waiting, so wait here."""
-        for _ in range(100):
-            try:
-                if self._db.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
-                    return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
-                    raise
-            time.sleep(0.05)
-        raise StateError(f"{self.path} cannot be switched to a write-ahead log (is it on a network folder?)")
 
     def _schema_version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -323,6 +337,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
+            self._require_its_file()
             raise StateError(f"{self.path}: {error}") from error
         except sqlite3.DatabaseError as error:
             raise StateError(f"{self.path} is damaged ({error}); move it away to start afresh") from error
@@ -332,16 +347,6 @@ def trim(db: sqlite3.Connection, table: str, cap: int) -> None:
     """Drop the oldest rows of a table with ascending `id`, so that `cap` stay."""
     newest_to_drop = f'SELECT id FROM "{table}" ORDER BY id DESC LIMIT 1 OFFSET ?'
     db.execute(f'DELETE FROM "{table}" WHERE id <= ({newest_to_drop})', (cap,))
-
-
-def _create_private(path: Path) -> None:
-    """Make the file (0600) and its folder (0700) before SQLite would make them with the user's umask."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        path.chmod(0o600)
-    except OSError as error:
-        raise StateError(f"{path} cannot be opened: {error.strerror}") from error
 
 
 def decode_record(stored: bytes, kind: type[R], error: type[FoltrError], what: str, advice: str = "") -> R:

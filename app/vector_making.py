@@ -114,7 +114,7 @@ def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Cal
         from app.store import Store
 
         with Store(paths.state) as store:
-            picks = Picks(store, load_key(paths.key))
+            picks = Picks(store, load_key(paths.key, store))
             if not picks.count():
                 return none
             rows = catalogue.documents(doc_ids.tolist())

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from app.paths import write_private
 from app.store import Store, decode_record
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ModelError
 from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
+from indexer.storage.durable import replace_durably
 
 KEPT_DAYS = 31
 LARGEST_WEIGHT = 1e6
@@ -206,7 +206,7 @@ def export_model(model: PersonalModel, path: Path) -> None:
     """Write the model as JSON, readable by its owner only; ModelError when that is not possible."""
     content = msgspec.json.format(msgspec.json.encode(to_record(model)), indent=1) + b"\n"
     try:
-        write_private(path, content)
+        replace_durably(path, content)
     except OSError as error:
         raise ModelError(f"cannot write {path}: {error.strerror}") from error
 

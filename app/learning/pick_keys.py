@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hmac
 import os
-import time
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from app.store import StateError
+from app.store import StateError, Store
+from indexer.storage.durable import create_durably, replace_durably
 
 KEY_BYTES = 32
 TERM_BYTES = 8
@@ -25,40 +25,51 @@ QueryKey = frozenset[bytes]
 """The hashed terms of a query, in no order."""
 
 
-def load_key(path: Path, *, keep: bool = True) -> bytes:
+_RESTORED = "restored key"
+
+
+def load_key(path: Path, store: Store) -> bytes:
     """The device's key, drawn from the operating system the first time; StateError when it cannot be used.
 
-    Not to `keep`: where there is none the new one is for this process alone.
+    One that came with a restored state is put into its place first. Where `store` is not kept, nothing is: a new key
+    is then for this process alone.
     """
-    if not keep and not path.exists():
-        return os.urandom(KEY_BYTES)
+    key = read_key(path, store)
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        if key is None:
+            key = os.urandom(KEY_BYTES)
+            if store.is_kept:
+                create_durably(path, key)
+        elif store.is_kept and store.value(_RESTORED):
+            replace_durably(path, key)
+            store.set_value(_RESTORED, None, durable=True)
+            store.erase()
     except FileExistsError:
-        return _read_key(path)
+        return load_key(path, store)
     except OSError as error:
         raise StateError(f"the key {path} cannot be made: {error.strerror}") from error
-    with os.fdopen(descriptor, "wb") as file:
-        key = os.urandom(KEY_BYTES)
-        file.write(key)
-        file.flush()
-        os.fsync(file.fileno())
     return key
 
 
-def _read_key(path: Path) -> bytes:
-    key = b""
-    for _ in range(20):
-        try:
-            key = path.read_bytes()
-        except OSError as error:
-            raise StateError(f"the key {path} cannot be read: {error.strerror}") from error
-        if len(key) == KEY_BYTES:
-            return key
-        time.sleep(0.05)  # another process may be about to write it
-    raise StateError(
-        f"the key {path} has {len(key)} bytes, not {KEY_BYTES}; remove it to start a new one (picks are then forgotten)"
-    )
+def read_key(path: Path, store: Store) -> bytes | None:
+    """The device's key, None where there is none yet; StateError when it cannot be used."""
+    try:
+        key = store.value(_RESTORED) or path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StateError(f"the key {path} cannot be read: {error.strerror}") from error
+    if len(key) != KEY_BYTES:
+        raise StateError(
+            f"the key {path} has {len(key)} bytes, not {KEY_BYTES}: put back the one of a backup (restore), or remove it"
+            " to start a new one (picks are then forgotten)"
+        )
+    return key
+
+
+def bring_key(store: Store, key: bytes) -> None:
+    """Let the key come with a state that is to be restored, as one: `load_key` puts it into its place."""
+    store.set_value(_RESTORED, key)
 
 
 class Hasher:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from app.paths import write_private
 from foltr.errors import FoltrError
 from indexer.query.nodes import Problem
 from indexer.query.parse import tokens
+from indexer.storage.durable import replace_durably
 from indexer.text.spelling import nearest
 
 _NAME = re.compile(r"[^\W\d_][\w-]*")
@@ -149,7 +149,7 @@ class SavedSearches:
         except tomllib.TOMLDecodeError:
             whole = False
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_private(self._path, (text if whole else _HEAD + tomli_w.dumps(dict(searches))).encode("utf-8"))
+        replace_durably(self._path, (text if whole else _HEAD + tomli_w.dumps(dict(searches))).encode("utf-8"))
 
 
 def _checked(read: Mapping[str, object]) -> dict[str, str]:

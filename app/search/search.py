@@ -69,12 +69,12 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
-from indexer.storage.unwritable import is_unwritable
+from indexer.storage.unwritable import cause, is_unwritable
 
 if TYPE_CHECKING:
     from indexer.extract.recognised import Coverage
 
-UNKEPT = "the data folder cannot be written (a full disk, or read-only), so nothing is learned or remembered"
+UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
 MARKED = ("markdown", "text")
 """types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
 ONCE = 0.1
@@ -97,22 +97,30 @@ class Search:
         self._texts = RecentTexts(self._catalogue)
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
-        self.store = Store.for_searching(paths.state)
-        self.unkept = "" if self.store.is_kept else UNKEPT
-        """why nothing is learned or remembered now, as one line; "" when all is well"""
-        learning = settings.learning
-        key = load_key(paths.key, keep=self.store.is_kept)
-        self.picks = Picks(self.store, key, enabled=learning.enabled and learning.remember_picks)
-        self.learner = Learner(
-            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
-            pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
-        )  # fmt: skip
-        self._visits = Visits(self.store, self.picks, self.learner, page_size=settings.search.page_size)
+        self._open_state()
         self._page_ids = itertools.count(1)
         self._shown: OrderedDict[int, ShownPage] = OrderedDict()
         self._gone: set[str] = set()
         self._saved = SavedSearches(paths.saved)
         self._lock = threading.Lock()
+
+    def _open_state(self) -> None:
+        """What was learned, and what learns."""
+        self.store = Store.for_searching(self._paths.state)
+        self.unkept = UNKEPT.format(self.store.why_unkept) if self.store.why_unkept else ""
+        """why nothing is learned or remembered now, as one line; "" when all is well"""
+        learning, key = self._settings.learning, load_key(self._paths.key, self.store)
+        self.picks = Picks(self.store, key, enabled=learning.enabled and learning.remember_picks)
+        self.learner = Learner(
+            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
+            pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
+        )  # fmt: skip
+        self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
+
+    def _follow_state(self) -> None:
+        """Open the state anew where its file was removed or replaced; what others still do with the former one fails."""
+        if self.store.is_lost:
+            self._open_state()
 
     def close(self) -> None:
         """Close the files; the search cannot be used afterwards."""
@@ -131,6 +139,7 @@ class Search:
     def search(self, request: SearchRequest) -> ResultPage:
         """Answer one request."""
         started = time.perf_counter()
+        self._follow_state()
         now = time.time()
         tonight = end_of_day(now)
         reading = self._reader.reading
@@ -398,12 +407,13 @@ class Search:
     @contextlib.contextmanager
     def _unless_unkept(self) -> Iterator[None]:
         """When the disk gets full meanwhile, what cannot be kept is left out, and `unkept` says so."""
+        self._follow_state()
         try:
             yield
         except StateError as error:
             if not is_unwritable(error.__cause__):
                 raise
-            self.unkept = UNKEPT
+            self.unkept = UNKEPT.format(cause(error.__cause__))
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""

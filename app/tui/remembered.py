@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from app.paths import write_private
+from indexer.storage.durable import replace_durably
+
 
 FILE = "screen.json"
 
@@ -56,6 +57,6 @@ def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
         if remembered == Remembered():
             (data_dir / FILE).unlink(missing_ok=True)
         elif remembered != read_remembered(data_dir):
-            write_private(data_dir / FILE, msgspec.json.encode(remembered))
+            replace_durably(data_dir / FILE, msgspec.json.encode(remembered))
     except OSError:
         return  # a data folder that cannot be written: the next start is as the last one

@@ -21,6 +21,7 @@ import msgspec
 
 from indexer.documents import ExtractedDocument
 from indexer.extract.source import Limits, cut
+from indexer.storage.database import connect
 from indexer.storage.unwritable import connect_to_read
 
 FILE = "ocr.sqlite"
@@ -59,8 +60,7 @@ def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    store = sqlite3.connect(path, timeout=30)
-    path.chmod(0o600)
+    store = connect(path, seconds=30)
     try:
         store.execute(
             "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
@@ -137,7 +137,7 @@ def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...
     if not path.exists():
         return []
     try:
-        with closing(connect_to_read(path, sqlite3.Connection)) as store:
+        with closing(connect_to_read(path)) as store:
             return store.execute(query, values).fetchall()
     except sqlite3.Error:
         return []

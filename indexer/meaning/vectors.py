@@ -11,7 +11,6 @@ they mapped; dropping records writes a new file over the old name.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ import numpy as np
 from indexer.errors import LockedError
 from indexer.meaning.passages import VERSION, Passage
 from indexer.postings import Ints, Rows, Vectors
+from indexer.storage.durable import replace_durably
 from indexer.storage.file_lock import FileLock
 
 FILE = "meaning.vectors"
@@ -138,19 +138,13 @@ class VectorWriter:
             self._replace(np.asarray(self._records[living]))
 
     def _replace(self, records: Rows) -> None:
-        import tempfile  # no search writes
-
-        descriptor, temporary = tempfile.mkstemp(prefix=f"{FILE}.", dir=self._folder)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_head(self._encoder, records.dtype, len(records)) + records.tobytes())
-            file.flush()
-            os.fsync(file.fileno())
+        content = _head(self._encoder, records.dtype, len(records)) + records.tobytes()
         self._records = no_records()  # Windows replaces no file that is mapped
         try:
-            os.replace(temporary, self._folder / FILE)
+            replace_durably(self._folder / FILE, content)
         except PermissionError as error:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+            if os.name != "nt":
+                raise
             raise LockedError("another process reads the vectors of meaning; they are replaced when it ends") from error
         self._records = read(self._folder, self._encoder)
 

@@ -26,7 +26,9 @@ from indexer.errors import IndexDamaged, IndexerError
 from indexer.storage import threads
 from indexer.storage.settled import TABLE as SETTLED
 from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
-from indexer.storage.unwritable import connect_to_read, is_unwritable
+from indexer.storage import database
+from indexer.storage.database import Connection, use_write_ahead_log
+from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
@@ -95,10 +97,6 @@ FIRST_META: dict[str, object] = {
 """roots: a list of paths as bytes; skipped: how many paths each rule passed over"""
 
 
-class Connection(sqlite3.Connection):
-    """One that a WeakSet can hold."""
-
-
 @contextmanager
 def plain_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors into ours: damage asks for a rebuild, a full disk says so."""
@@ -109,30 +107,28 @@ def plain_errors(path: Path) -> Iterator[None]:
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
             raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
         if is_unwritable(error):
-            raise IndexerError(f"{path} cannot be written (a full disk, or read-only): {error}") from error
+            raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
         raise IndexerError(f"{path}: {error}") from error
 
 
 def connect(path: Path) -> Connection:
-    """A connection in autocommit mode that waits for other writers; a new file gets the mode 0600.
+    """A connection in autocommit mode that waits for other writers.
 
     A catalogue that is there and cannot be written is opened for reading.
     """
     try:
         return _connect_to_write(path)
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         if not is_unwritable(error):
             raise
-        return connect_to_read(path, Connection)
+        return connect_to_read(path)
 
 
 def _connect_to_write(path: Path) -> Connection:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False, factory=Connection)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = database.connect(path)
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        use_write_ahead_log(connection, path)
     except sqlite3.Error:
         connection.close()
         raise
@@ -152,6 +148,8 @@ def transaction(connection: Connection) -> Iterator[Connection]:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+    if connection.is_stranded:
+        raise IndexDamaged("the catalogue was removed or replaced while it was open")
 
 
 def make_tables(connection: Connection, path: Path) -> None:

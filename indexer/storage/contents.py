@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION
-from indexer.storage.codec import private
+from indexer.storage.durable import replace_durably
 
 INDEX_NAME = f"v{VERSION}"
 """Whoosh's index name; holds the schema's version, so that another version is never misread"""
@@ -87,14 +87,8 @@ def replace_contents(folder: Path, number: int, segments: Sequence[ListedSegment
     table = folder / f"_{INDEX_NAME}_{number}.toc"
     former = io.BytesIO((folder / f"_{INDEX_NAME}_{number - 1}.toc").read_bytes())
     _pass_head(former)
-    unfinished = table.with_name(f"{table.name}.{time.time()}")
-    with open(unfinished, "wb", opener=private) as stream:
-        stream.write(former.getvalue()[: former.tell()])
-        stream.write(number.to_bytes(4, "big", signed=True) + bytes(4))
-        stream.write(_pickled(segments))
-    sync([unfinished])
-    os.replace(unfinished, table)
-    sync([folder])
+    head = former.getvalue()[: former.tell()] + number.to_bytes(4, "big", signed=True) + bytes(4)
+    replace_durably(table, head + _pickled(segments))
     tidy(folder, number, segments)
 
 
@@ -106,18 +100,6 @@ def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
         if (table and (int(table[1]) != number or table.end() < len(name))) or (file and file[1] not in kept):
             with contextlib.suppress(OSError):  # Windows keeps what a reader has mapped
                 os.unlink(folder / name)
-
-
-def sync(paths: Iterable[Path]) -> None:
-    """Make files and folders durable."""
-    for path in paths:
-        if os.name == "nt" and path.is_dir():
-            continue  # there folders cannot be opened, and names are kept by the file system's own journal
-        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _pickled(segments: Sequence[ListedSegment]) -> bytes:

@@ -10,6 +10,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from indexer.storage.database import connect
+
 try:
     import fcntl
 except ImportError:
@@ -35,7 +37,7 @@ class FileLock:
             except BlockingIOError:
                 return False
             return True
-        database = sqlite3.connect(self._beside, timeout=0, isolation_level=None, check_same_thread=False)
+        database = connect(self._beside, seconds=0)
         try:
             database.execute("BEGIN EXCLUSIVE")
         except sqlite3.OperationalError as error:

@@ -30,9 +30,9 @@ from indexer.storage.contents import (
     newest,
     read_contents,
     replace_contents,
-    sync,
     tidy,
 )
+from indexer.storage.durable import sync
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot

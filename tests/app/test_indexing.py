@@ -142,13 +142,13 @@ def test_picks_follow_a_moved_file(paths: Paths, notes: Path) -> None:
     update_index(SETTINGS, paths)
     now = time.time()
     with Store(paths.state) as store:
-        picks = Picks(store, load_key(paths.key))
+        picks = Picks(store, load_key(paths.key, store))
         for _ in range(3):
             picks.record(["heron"], str(notes / "a.txt"), "", type="text", now=now)
     (notes / "a.txt").rename(notes / "moved.txt")
     assert update_index(SETTINGS, paths).n_moved == 1
     with Store(paths.state) as store:
-        picks = Picks(store, load_key(paths.key))
+        picks = Picks(store, load_key(paths.key, store))
         documents = [(str(notes / name), "", "text") for name in ("moved.txt", "b.txt")]
         opened = picks.usage(["heron"], documents, now=now).same_query
     assert opened[0] > opened[1]

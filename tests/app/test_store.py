@@ -201,7 +201,7 @@ from app.store import Store
 
 folder = Path(sys.argv[1])
 store = Store(folder / "state.sqlite")
-picks = Picks(store, load_key(folder / "key"))
+picks = Picks(store, load_key(folder / "key", store))
 names = [f"f{i}" for i in range(8)]
 learner = Learner(store, theta0=np.zeros(8), feature_names=names, manifest_hash="m", settings=LearningSettings())
 rng = np.random.default_rng(0)

@@ -91,7 +91,7 @@ def test_what_was_opened_is_read_first(settings: Settings, paths: Paths, notes: 
     """The oldest of three files was opened: it comes before the newer ones."""
     update_index(settings, paths, roots=(str(notes),))
     with Store(paths.state) as store:
-        picks = Picks(store, load_key(paths.key))
+        picks = Picks(store, load_key(paths.key, store))
         picks.record(frozenset(), str(notes / "a car.txt"), "", type="text", now=time.time())
     one = making(settings, paths, [])
     while one.step():

@@ -29,7 +29,7 @@ def store(tmp_path: Path) -> Store:
 
 @pytest.fixture
 def picks(store: Store, tmp_path: Path) -> Picks:
-    return Picks(store, load_key(tmp_path / "key"))
+    return Picks(store, load_key(tmp_path / "key", store))
 
 
 def pick(picks: Picks, document: Document, terms: list[str], *, times: int = 1, now: float = NOW) -> None:
@@ -200,7 +200,7 @@ def test_nothing_is_readable_in_the_file(store: Store, picks: Picks) -> None:
     """Neither the state file nor its log holds a term, a path, its plain hash or the key; only keyed hashes."""
     for document in (A, B, C):
         pick(picks, document, ["secretterm", "budget"])
-    key = load_key(store.path.parent / "key")
+    key = load_key(store.path.parent / "key", store)
     content = b"".join(p.read_bytes() for p in store.path.parent.glob("state.sqlite*"))
     for text in (b"secretterm", b"budget", b"anna", b"notes", b"report"):
         assert text not in content
@@ -217,7 +217,7 @@ def test_a_query_can_be_recorded_by_its_key(picks: Picks) -> None:
 def test_picks_survive_and_are_seen_by_another_process(store: Store, picks: Picks) -> None:
     """A second memory over the same file sees what the first recorded, at once, in both directions."""
     with Store(store.path) as other_store:
-        other = Picks(other_store, load_key(store.path.parent / "key"))
+        other = Picks(other_store, load_key(store.path.parent / "key", store))
         pick(picks, A, ["budget"])
         assert look(other, ["budget"]).same_query[0] == 1 / 17
         pick(other, A, ["budget"])
@@ -240,7 +240,7 @@ def test_an_undone_transaction_leaves_no_trace_in_memory(store: Store, picks: Pi
 def test_switched_off_it_stores_and_knows_nothing(store: Store, picks: Picks) -> None:
     """Off: zeros, whatever is stored; nothing new is stored; clear still works."""
     pick(picks, A, ["budget"])
-    off = Picks(store, load_key(store.path.parent / "key"), enabled=False)
+    off = Picks(store, load_key(store.path.parent / "key", store), enabled=False)
     pick(off, B, ["budget"])
     assert not matrix(look(off, ["budget"])).any()
     assert off.rename(A[0], B[0]) == 0

@@ -25,7 +25,7 @@ def written(tmp_path: Path) -> Path:
 
 def test_it_is_read_and_not_written(written: Path) -> None:
     """Rows come out, nothing goes in, and the error of trying says so."""
-    with closing(connect_to_read(written, sqlite3.Connection)) as connection:
+    with closing(connect_to_read(written)) as connection:
         assert connection.execute("SELECT x FROM t").fetchall() == [(7,)]
         with pytest.raises(sqlite3.OperationalError) as refused:
             connection.execute("INSERT INTO t VALUES (8)")
@@ -35,7 +35,7 @@ def test_it_is_read_and_not_written(written: Path) -> None:
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     """Reading makes nothing."""
     with pytest.raises(sqlite3.OperationalError):
-        connect_to_read(tmp_path / "none.sqlite", sqlite3.Connection)
+        connect_to_read(tmp_path / "none.sqlite")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,91 @@
+"""SQLite files of this program's own: opened by SQLite alone, readable by their owner alone.
+
+POSIX drops all locks that a process has on a file as soon as the process closes any handle of it
+(https://sqlite.org/howtocorrupt.html, 2.2). SQLite minds its own handles, any number of connections in any number of
+threads; of a handle that Python closes it learns nothing. The next process then believes to be the only one, removes
+the log at its end, and what is written after that goes into a file without a name. So nothing here opens, copies or
+reads such a file but by SQLite, not even to make it: SQLite makes it, and its mode is set by its name before
+anything is in it. The log and its shared memory get the file's mode from SQLite.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+import time
+from pathlib import Path
+
+Place = tuple[int, int] | None
+"""device and inode of what a name stands for; None for nothing"""
+_ATTEMPTS = 5
+
+
+class Connection(sqlite3.Connection):
+    """One that a WeakSet can hold, and that can tell whether its files still have their names."""
+
+    _names: tuple[str, ...] = ()
+    _places: tuple[Place, ...] = ()
+
+    def stands_at(self, *names: str) -> None:
+        """From now on these are the files that are open."""
+        self._names, self._places = names, tuple(map(_place, names))
+
+    @property
+    def is_stranded(self) -> bool:
+        """Whether a file was removed or replaced since it was opened: what is written now is found by nobody."""
+        return tuple(map(_place, self._names)) != self._places
+
+    def close(self) -> None:
+        self.stands_at()
+        super().close()
+
+
+def connect(path: Path, *, seconds: float = 10.0) -> Connection:
+    """A connection in autocommit mode that waits for other writers; it takes other users' access away.
+
+    Raises sqlite3.Error, or OSError where the mode cannot be set.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _place(path)
+        connection = sqlite3.connect(
+            path, timeout=seconds, isolation_level=None, check_same_thread=False, factory=Connection
+        )
+        try:
+            if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+                os.chmod(path, 0o600)
+        except OSError:
+            connection.close()
+            raise
+        if before is not None and before == _place(path):
+            connection.stands_at(str(path))
+            return connection
+        connection.close()  # it is new: opened once more, what is open is what the name stands for
+    raise OSError(errno.ESTALE, "another program replaces it all the time", str(path))
+
+
+def use_write_ahead_log(connection: Connection, path: Path) -> None:
+    """Readers never wait for a writer. Changing the mode ignores SQLite's own waiting, so wait here.
+
+    sqlite3.OperationalError where the file cannot have a log, as on a network folder.
+    """
+    for _ in range(100):
+        try:
+            if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # from here on there is a log
+                connection.stands_at(str(path), f"{path}-wal")
+                return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+        time.sleep(0.05)
+    raise sqlite3.OperationalError("it cannot be switched to a write-ahead log (is it on a network folder?)")
+
+
+def _place(path: str | Path) -> Place:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,81 @@
+"""Files that are whole after a power cut, and there once the call has returned.
+
+The content is synchronised before it gets its name, and the folder after. Until then it lies in the same folder under
+the name with UNFINISHED and eight characters behind it, which whoever finds it may delete.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+UNFINISHED = ".foltr-unfinished-"
+
+
+def write_beside(place: Path, content: bytes) -> Path:
+    """A durable file of `content`, for its owner only (0600), in the folder of `place` under an unfinished name."""
+    beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
+    try:
+        with open(beside, "xb", opener=_private) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
+
+
+def replace_durably(place: Path, content: bytes) -> None:
+    """Make `content` the file at `place`, whatever was there; it holds the old content or the new, never half of it."""
+    beside = write_beside(place, content)
+    try:
+        os.replace(beside, place)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    sync([place.parent])
+
+
+def create_durably(place: Path, content: bytes) -> None:
+    """The same for a new file; FileExistsError where there is one, also one that another process has just made."""
+    beside = write_beside(place, content)
+    try:
+        take_name(beside, place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def take_name(beside: Path, place: Path) -> None:
+    """Give an unfinished file its name, durably, over nothing: FileExistsError where the name is taken."""
+    try:
+        os.link(beside, place)
+    except FileExistsError:
+        raise
+    except OSError as error:  # a disk that knows no links, as a stick's
+        if os.path.lexists(place):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from error
+        os.rename(beside, place)
+    sync([place.parent])
+
+
+def sync(paths: Iterable[Path]) -> None:
+    """Make files and folders durable."""
+    for path in paths:
+        is_folder = path.is_dir()
+        if os.name == "nt" and is_folder:
+            continue  # there folders cannot be opened, and names are kept by the file system's own journal
+        handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        except OSError as error:
+            if not is_folder or error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise  # else its file system synchronises no folders
+        finally:
+            os.close(handle)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

@@ -132,8 +132,8 @@ def _connect_to_write(path: Path) -> Connection:
     except sqlite3.Error:
         connection.close()
         raise
-    # A last transaction lost in a power cut is noticed: its generation is then older than that of the index.
-    connection.execute("PRAGMA synchronous = NORMAL")
+    # What `index` has acknowledged is found after a power cut, also where another process keeps the log from being merged.
+    connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA journal_size_limit = 16000000")
     return connection
 

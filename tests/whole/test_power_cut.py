@@ -97,8 +97,19 @@ def values(folder: Path, sql: str) -> list[tuple[object, ...]]:
         return store.rows(sql)
 
 
+def whole(folder: Path) -> bool:
+    """Vectors are derived: what is counted is there, however much is counted."""
+    records = vectors.read(folder, "e")
+    return not len(records) or bool((np.asarray(records["scale"]) > 0).all())
+
+
 STORE = "from app.store import Store\nstore = Store(folder / 'state.sqlite')\n"
 MEMBERSHIP = STORE + "from app.federation import membership\n"
+VECTORS = (
+    "from indexer.meaning import vectors\nfrom indexer.meaning.passages import Passage\nimport numpy as np\n"
+    "def some(first): return vectors.records_of(first, [Passage(0, 9, '')] * 90, np.ones((90, 384)))\n"
+    "writer = vectors.VectorWriter(folder, 'e')"
+)
 SERVER = (
     "from federation_server.database import connect, upgrade, writing\n"
     "engine = connect(f'sqlite:///{folder}/s.sqlite'); upgrade(engine)\n"
@@ -130,9 +141,9 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         lambda folder: values(folder, "SELECT count(*) FROM meta WHERE key = 'pick'") == [(1,)],
     ),
     "the key of picks": (
-        "from app.learning.pick_keys import load_key",
-        "(folder.parent / 'key').write_bytes(load_key(folder / 'key'))",
-        lambda folder: load_key(folder / "key") == (folder.parent / "key").read_bytes(),
+        STORE + "from app.learning.pick_keys import load_key",
+        "(folder.parent / 'key').write_bytes(load_key(folder / 'key', store))",
+        lambda folder: load_key(folder / "key", state(folder)) == (folder.parent / "key").read_bytes(),
     ),
     "a saved search": (
         "from app.search.saved import SavedSearches\nsaved = SavedSearches(folder / 's.toml')\nsaved.save('old', 'x')",
@@ -159,10 +170,9 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         "filing._copy(str(folder / 'a.txt'), str(folder / 'to' / 'a.txt'))",
         lambda folder: (folder / "to" / "a.txt").read_text() == "heron",
     ),
-    "a catalogue that was closed": (
-        "from indexer.storage import catalogue\ncatalogue.Catalogue.open(folder / 'c.sqlite').close()",
-        "one = catalogue.connect(folder / 'c.sqlite')\n"
-        "one.execute(\"UPDATE meta SET value = 7 WHERE key = 'generation'\"); one.close()",
+    "a catalogue's commit": (
+        "from indexer.storage import catalogue\none = catalogue.Catalogue.open(folder / 'c.sqlite')",
+        "catalogue.CatalogueWriter(one).commit(catalogue.Batch(), generation=7)",
         lambda folder: Catalogue.open(folder / "c.sqlite").generation == 7,
     ),
     "an empty index": (
@@ -170,13 +180,8 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         "Index.open(folder / 'index')",
         lambda folder: Index.open(folder / "index").generation == 0,
     ),
-    "vectors": (
-        "from indexer.meaning import vectors\nfrom indexer.meaning.passages import Passage\nimport numpy as np\n"
-        "def some(first): return vectors.records_of(first, [Passage(0, 9, '')] * 90, np.ones((90, 384)))\n"
-        "writer = vectors.VectorWriter(folder, 'e')",
-        "for first in (1, 2, 3): writer.append(some(first))",
-        lambda folder: whole(vectors.read(folder, "e")),
-    ),
+    "vectors": (VECTORS, "for first in (1, 2, 3): writer.append(some(first))", whole),
+    "the first vectors": (VECTORS, "writer.append(some(1))", whole),
     "a server's keys": (
         "from federation_server.vault import Vault",
         "Vault.generate().write(folder / 'keys')",
@@ -214,11 +219,6 @@ def sqlite_rows(path: Path, sql: str) -> list[tuple[object, ...]]:
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return database.execute(sql).fetchall()
-
-
-def whole(records: vectors.Rows) -> bool:
-    """Vectors are derived: what is counted is there, however much is counted."""
-    return bool((np.asarray(records["scale"]) > 0).all())
 
 
 @pytest.mark.parametrize("what", DURABLE)

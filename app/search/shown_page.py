@@ -194,7 +194,7 @@ class Visits:
         return load_shown(self._store)
 
     def exchange(self, visit: ShownPage | None) -> None:
-        """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else searches or opens."""
+        """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else does so."""
         kept = self.kept()
         with self._store.transaction(durable=kept is not None and bool(kept.opened)):
             kept = self.kept()  # another process may have had it meanwhile

@@ -23,11 +23,10 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.errors import IndexDamaged, IndexerError
-from indexer.storage import threads
+from indexer.storage import database, threads
+from indexer.storage.database import Connection, use_write_ahead_log
 from indexer.storage.settled import TABLE as SETTLED
 from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
-from indexer.storage import database
-from indexer.storage.database import Connection, use_write_ahead_log
 from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _connect_to_write(path: Path) -> Connection:
     except sqlite3.Error:
         connection.close()
         raise
-    # What `index` has acknowledged is found after a power cut, also where another process keeps the log from being merged.
+    # What `index` has acknowledged is found after a power cut, also while others have the catalogue open.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA journal_size_limit = 16000000")
     return connection

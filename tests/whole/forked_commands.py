@@ -1,8 +1,8 @@
 """Runs command lines of the program in copies of one process that has loaded it, so that each costs what it does alone.
 
-A line of JSON asks for one: {"number", "arguments", "variables", "output"}; what it prints comes into the files OUTPUT.out
-and OUTPUT.err. Answered are "began NUMBER PID" and "ended NUMBER CODE", in the order in which it happens. `--rows SQL`
-in the place of a command prints the rows of state.sqlite, opened by SQLite alone in a process of its own.
+A line of JSON asks for one: {"number", "arguments", "variables", "output"}; what it prints comes into the files
+OUTPUT.out and OUTPUT.err. Answered are "began NUMBER PID" and "ended NUMBER CODE", in the order in which it happens.
+`--rows SQL` in the place of a command prints the rows of state.sqlite, opened by SQLite alone in a process of its own.
 """
 
 from __future__ import annotations

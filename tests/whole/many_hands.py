@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
+import re
 import signal
 import subprocess
 import sys
@@ -26,18 +26,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import IO
 
 from app.resident import messages
 from app.resident.asking import ask
 from app.resident.line import LineError, socket_path
 from tests.whole.power_cut import Disk, compiled
+from tests.whole.test_federation import invite, served
 
 ROOT = Path(__file__).resolve().parents[2]
 ANCHORS = ("heron", "stork", "crane", "egret", "ibis", "bittern")
 """words of documents that never change"""
 N_RESULTS = 3
 """results that every page has at least"""
+GROUP = (
+    "[rounds]\nquorum = 1\nfloor = 1\nin_period = 0\n"
+    '[method]\nmode = "open"\nshared = []\nlongest_step = 0\nlongest_query = 0\nprivacy = {mechanism = "none"}\n'
+)
 CONFIG = 'open.opener = "true"\nhistory.enabled = {history}\nsearch.page_size = {page_size}\nmeaning.enabled = false\n'
 VARIABLES: tuple[dict[str, str], ...] = (
     {}, {}, {"FOLTR_LEARNING__STRENGTH": "0.5"}, {"FOLTR_LEARNING__BOUND": "1.5"}, {"FOLTR_SEARCH__PAGE_SIZE": "7"},
@@ -83,6 +87,9 @@ class Expected:
     history: Named = field(default_factory=Named)
     saved: Named = field(default_factory=Named)
     ledger: set[tuple[int, int]] = field(default_factory=set)
+    """lineage and round of what was spent"""
+    answered: set[int] = field(default_factory=set)
+    """rounds of the one lineage"""
     words: dict[str, str] = field(default_factory=dict)
     """the word of each document, or that it once had, and its path; "" for one that is gone"""
     backups: set[str] = field(default_factory=set)
@@ -121,10 +128,12 @@ class ManyHands:
         self.folder, self.rng, self.n_steps = folder, Random(seed), 0
         folder.mkdir(exist_ok=True)
         self.home, self.notes = folder / "home", folder / "notes"
-        self.log = open(folder / "log.txt", "a", buffering=1)
+        self.log = open(folder / "log.txt", "a", buffering=1)  # noqa: SIM115 -- closed by __exit__
         self.disk = Disk(self.home, folder / "kept", compiled(folder))
         self.now = Expected()
-        self.serve = self.watch = self.screen = self.server = None  # type: subprocess.Popen[str] | None
+        self.serve: subprocess.Popen[str] | None = None
+        self.watch: subprocess.Popen[str] | None = None
+        self.screen: subprocess.Popen[str] | None = None
         self.number = int(time.time() * 1000) % 10**9 * 1000
         """what makes words and queries new"""
         is_new = not self.home.exists()
@@ -134,8 +143,11 @@ class ManyHands:
         self.hands = self._started(sys.executable, "-m", "tests.whole.forked_commands", stdin=subprocess.PIPE)
         if is_new:
             self._begin()
+        self.group: Iterator[Path] = served(folder / "group", GROUP) if is_new and group else iter(())
+        if (server := next(self.group, None)) is not None:
+            self.run(Command(("join", invite(server), "--yes")))
+        self.has_group = server is not None
         self._look_around()
-        self.group = group
 
     def __enter__(self) -> ManyHands:
         return self
@@ -143,6 +155,7 @@ class ManyHands:
     def __exit__(self, *_: object) -> None:
         self.kill_all()
         self.hands.kill()
+        next(self.group, None)
         self.log.close()
 
     def _begin(self) -> None:
@@ -213,7 +226,7 @@ class ManyHands:
         self.serve = self.watch = self.screen = None
 
     def run(self, *commands: Command, kill: int | None = None, after: float = 0.0) -> None:
-        """Run them at once and take note of each; `kill` is the place of one that is killed, `after` so many seconds."""
+        """Run them at once and take note of each; `kill`, the place of one, is killed `after` so many seconds."""
         assert self.hands.stdin is not None
         for i, command in enumerate(commands):
             question = {"number": i, "arguments": list(command.arguments), "variables": command.variables,
@@ -242,7 +255,7 @@ class ManyHands:
         if command.code == -signal.SIGKILL or command.refusal in command.err:
             command.killed()
         elif command.code in command.codes:
-            command.done(command.out)
+            command.done(command.out + command.err)
         else:
             command.killed()
             return f"{' '.join(command.arguments)} ended with {command.code}: {command.err.strip()[-500:]}"
@@ -287,9 +300,10 @@ class ManyHands:
         missing = set(now.history.sure) - now.history.unsure - set(str(history or "").splitlines())
         if not now.history.holds(dict.fromkeys(str(history or "").splitlines(), "")):
             wrong.append(f"the history is another one (without {sorted(missing)})")
-        if gone := now.ledger - {(a, b) for a, b in json.loads(str(ledger))}:
-            wrong.append(f"the ledger lost {gone}")
-        now.ledger = {(a, b) for a, b in json.loads(str(ledger))}
+        spent = {(a, b) for a, b in json.loads(str(ledger))}
+        if gone := {*now.ledger - spent, *now.answered - {number for _, number in spent}}:
+            wrong.append(f"the ledger is without {gone}")
+        now.ledger, now.answered = spent, set()
         if is_thorough:
             wrong += self._thorough()
         if wrong:
@@ -419,11 +433,17 @@ class ManyHands:
         )), codes=(0, 1))  # fmt: skip
 
     def sync(self) -> Command:
-        return Command(("sync", "--now"), lambda out: None)
+        """With the group's server; what a round costs is in the ledger once it is answered, or before."""
+
+        def done(out: str) -> None:
+            self.now.answered.update(int(number) for number in re.findall(r"answered round (\d+)", out))
+
+        return Command(("sync", "--now"), done)
 
     def _command(self) -> Command:
         """One that may run beside others."""
         kinds = [self.change, self.save, self.ask, self.ask, self.backup]
+        kinds += [self.sync] if self.has_group else []
         kinds += [self.open] * 6 if self.now.n_opened < N_RESULTS else []
         return self.rng.choice(kinds)()
 
@@ -442,7 +462,9 @@ class ManyHands:
         chosen: dict[str, Command] = {}
         for _ in range(self.rng.randrange(2, 5)):
             command = self._command()
-            chosen.setdefault(" ".join(command.arguments[:1 if command.arguments[0] in ("index", "saved") else None]), command)
+            chosen.setdefault(
+                " ".join(command.arguments[: 1 if command.arguments[0] in ("index", "saved") else None]), command
+            )
         self.run(*chosen.values())
 
     def rare(self) -> None:
@@ -493,6 +515,7 @@ class ManyHands:
     def agree(self) -> None:
         """A question to the resident process, to a command alone and to the screen: one answer."""
         self.indexed()
+        self.run(self.search())  # what was opened before teaches now
         text = " ".join(self.rng.sample(ANCHORS, 2))
         answers = {}
         for name, variables in (("any", {}), ("alone", {"FOLTR_DEBUG": "1"})):
@@ -603,7 +626,7 @@ class ManyHands:
         """One of them, and a look whether all is there."""
         self.n_steps += 1
         weights = {
-            self.one: 300, self.burst: 120, self.killed: 60, self.find: 40, self.agree: 15, self.looking: 60,
+            self.one: 300, self.burst: 120, self.killed: 60, self.find: 40, self.agree: 15, self.looking: 40,
             self.serving: 30, self.watching: 6, self.configure: 10, self.rare: 4, self.cut: 12,
         }  # fmt: skip
         chosen, began = self.rng.choices(list(weights), list(weights.values()))[0], time.monotonic()
@@ -634,7 +657,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     n_wrong = 0
-    with ManyHands(asked.folder.absolute(), asked.seed) as hands:
+    with ManyHands(asked.folder.absolute(), asked.seed, group=True) as hands:
         while hands.n_steps < asked.steps:
             try:
                 hands.step()

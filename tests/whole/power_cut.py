@@ -87,7 +87,9 @@ class Disk:
         entries = [entry.split("/", 1) for entry in os.fsdecode(listing.read_bytes()).split("\0") if entry] if (
             listing.exists()) else []  # fmt: skip
         old = {name: one for one, name in entries}
-        new = {path.name: one for one, path in living.items() if path.parent == living.get(folder) and path != self.root}
+        new = {
+            path.name: one for one, path in living.items() if path.parent == living.get(folder) and path != self.root
+        }
         old |= {name: one for name, one in new.items() if (self.kept / f"{one}.names").exists()}
         for name in sorted({*old, *new}):
             chosen = old.get(name) if rng is None or rng.random() < 0.5 else new.get(name)

@@ -66,7 +66,7 @@ def device(home: Path, *arguments: str) -> str:
 def server(tmp_path: Path) -> Iterator[Path]:
     """A running group that begins with the weak ranker, without noise, so that three devices are enough."""
     begins = Start(1, MANIFEST_HASH, tuple(NAMES), tuple(WEAK.get(name, 0.0) for name in NAMES))
-    yield from _served(
+    yield from served(
         tmp_path / "server-home",
         "[rounds]\nquorum = 3\nfloor = 3\nin_period = 0\n"
         '[method]\nmode = "open"\nshared = []\nlongest_step = 0\nlongest_query = 0\nprivacy = {mechanism = "none"}\n',
@@ -77,10 +77,10 @@ def server(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[Path]:
     """A running group on the default terms: nobody opens an update."""
-    yield from _served(tmp_path / "sealed-home", "[rounds]\nin_period = 0\n")
+    yield from served(tmp_path / "sealed-home", "[rounds]\nin_period = 0\n")
 
 
-def _served(home: Path, settings: str, begins: Start | None = None) -> Iterator[Path]:
+def served(home: Path, settings: str, begins: Start | None = None) -> Iterator[Path]:
     """A server of its own in this folder, as long as it is needed."""
     folder, port = home / "server", free_port()
     folder.mkdir(parents=True)

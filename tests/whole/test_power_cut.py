@@ -34,7 +34,8 @@ from tests.whole.power_cut import COMPILER, Disk, compiled
 ROOT = Path(__file__).resolve().parents[2]
 N_DRAWS = 16
 pytestmark = pytest.mark.skipif(
-    COMPILER is None or sys.platform != "linux", reason="wanted a C compiler and Linux: what is synced is seen by a library"
+    COMPILER is None or sys.platform != "linux",
+    reason="wanted a C compiler and Linux: what is synced is seen by a library",
 )
 
 CHILD = """
@@ -193,8 +194,9 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         "os.environ['FOLTR_SERVER_FOLDER'] = str(folder / 'server')\n"
         "subprocess.run([sys.executable, '-c', make, 'init'], check=True, stdout=2)\n"
         "(folder.parent / 'names').write_text(' '.join(sorted(os.listdir(folder / 'server'))))",
-        lambda folder: all((folder / "server" / name).stat().st_size for name in
-                           (folder.parent / "names").read_text().split()),
+        lambda folder: all(
+            (folder / "server" / name).stat().st_size for name in (folder.parent / "names").read_text().split()
+        ),
     ),
     "a server's backup": (
         SERVER + "from federation_server import backup",

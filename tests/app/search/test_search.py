@@ -531,6 +531,29 @@ def test_the_kept_page_is_opened_from_in_another_process(paths: Paths) -> None:
     third.close()
 
 
+def test_results_opened_at_once_are_all_on_their_page(paths: Paths) -> None:
+    """Six commands open a result each of one page at the same moment: all six clicks are learned from."""
+    config = Settings(learning=QUIET)
+    engines = [Search(config, paths) for _ in range(6)]
+    page = ask(engines[0], "heron", limit=6)
+    engines[0].keep(page)
+    together = threading.Barrier(6)
+
+    def open_one(rank: int) -> None:
+        together.wait()
+        engines[rank - 1].open_kept(rank)
+
+    threads = [threading.Thread(target=open_one, args=(rank,)) for rank in range(1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engines[0].keep(ask(engines[0], "quetzal"))
+    assert len(outcomes.read(engines[0].store)) == 6
+    for engine in engines:
+        engine.close()
+
+
 def test_old_pages_are_forgotten(open_search: Open) -> None:
     """Only so many pages can still be opened from; opening from an older one is no error and no pick."""
     search = open_search()

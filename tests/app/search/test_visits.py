@@ -15,7 +15,7 @@ from app.learning.picks import Picks
 from app.search.results import Hit
 from app.search.shown_page import ShownPage, Visits
 from app.settings import LearningSettings
-from app.store import Store
+from app.store import StateError, Store
 from foltr.online.interleaving import FIRST, SECOND
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
@@ -131,3 +131,19 @@ def test_a_kept_page_is_settled_once(room: Room) -> None:
     room.visits.exchange(None)
     assert (len(room.clicks()), room.visits.kept()) == (1, None)
     assert [outcome.source for outcome in outcomes.read(room.store)] == ["command"]
+
+
+def test_a_lesson_and_the_end_of_its_page_are_one(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the lesson cannot be kept the page stays, and teaches when it is left again."""
+    room.visits.keep(room.visit(1))
+
+    def learn(*_: object, **__: object) -> None:
+        raise StateError("the disk is gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(room.learner, "learn", learn)
+        with pytest.raises(StateError, match="gone"):
+            room.visits.exchange(None)
+    assert outcomes.read(room.store) == ()
+    room.visits.exchange(None)
+    assert (len(room.clicks()), len(outcomes.read(room.store))) == (1, 1)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.extract.sources import source_of
+from indexer.storage.durable import sync
 from indexer.text.printable import display_path
 
 
@@ -146,6 +147,7 @@ def _move(path: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         _copy(path, target)
+        sync([Path(target).parent])  # the new name is on disk before the old one goes
         os.unlink(path)
 
 

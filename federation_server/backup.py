@@ -21,6 +21,7 @@ import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
 from federation_server.database import known_revisions, reading, writing
+from federation_server.durable import take_name
 from federation_server.tables import answers, lists, metadata, nonces, rounds, shares, updates
 from foltr.errors import FoltrError
 
@@ -64,7 +65,7 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
             file.write((0).to_bytes(4, "big") + digest.digest())
         with open(fresh, "rb") as whole:
             os.fsync(whole.fileno())
-        os.replace(fresh, path)
+        take_name(fresh, path)
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return BackupContents(now, header.counts)

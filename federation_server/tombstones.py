@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
+from federation_server.durable import sync_folder
 from federation_server.tables import tombstones
 from foltr.errors import FoltrError
 
@@ -84,11 +85,7 @@ class TombstoneFile:
                 file.write(msgspec.json.encode(line) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            folder = os.open(self.path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self.path.parent)
         except OSError as error:
             raise TombstoneError(f"{self.path} cannot be written: {error.strerror}") from error
 

@@ -23,11 +23,10 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.errors import IndexDamaged, IndexerError
-from indexer.storage import threads
+from indexer.storage import database, threads
+from indexer.storage.database import Connection, use_write_ahead_log
 from indexer.storage.settled import TABLE as SETTLED
 from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
-from indexer.storage import database
-from indexer.storage.database import Connection, use_write_ahead_log
 from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -29,7 +29,7 @@ from app.store import StateError, Store
 from app.tui.remembered import FILE as SCREEN
 from app.wording import iso_minute
 from foltr.errors import FoltrError
-from indexer.storage.durable import UNFINISHED, create_durably, sync, take_name, write_beside
+from indexer.storage.durable import UNFINISHED, create_durably, sync, write_beside
 
 ABOUT = "backup.json"
 STATE = "state.sqlite"
@@ -163,44 +163,36 @@ def restore(paths: Paths, source: Path) -> None:
     paths.config_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with alone(paths), ExitStack() as written:
         _remove(unfinished(paths))
-        was_there = paths.state.exists()
+        plain = {name: path for name, path in places.items() if name != STATE}
+        beside = {name: _written(path, inside[name], written) for name, path in plain.items()}
         if STATE in inside:
             with closing(_restorable(source, inside[STATE])) as store:
-                if was_there:
-                    present = written.enter_context(_held(paths.state))  # until the restored one has its name
-                    _keep_what_was_spent(store, present)
                 if len(key) == KEY_BYTES:
                     bring_key(store, key)
-                inside[STATE] = store.content()
-        beside = {name: _written(path, inside[name], written) for name, path in places.items()}
+                _give_state(store, places[STATE])
         for name, path in beside.items():
-            if name == STATE and not was_there:
-                _take_the_place_of_none(path, places[name])
-            else:
-                path.replace(places[name])
-        sync({path.parent for path in places.values()})
+            path.replace(places[name])
+        sync({path.parent for path in plain.values()})
     if STATE in inside:
         with Store(paths.state) as store:
             load_key(paths.key, store)
 
 
-@contextmanager
-def _held(present: Path) -> Iterator[Store]:
-    """The present state, in which nobody else can write any more."""
-    with Store(present) as store:
-        try:
-            store.hold_alone()
-        except StateError as error:
-            raise InUseError(f"another process uses {present}; end it first") from error
-        yield store
-
-
-def _take_the_place_of_none(beside: Path, state: Path) -> None:
-    """A restored state where there is none, not even one that another process is making now."""
+def _give_state(restored: Store, state: Path) -> None:
+    """Make this the state, at once: what one file holds that has a name already, for others may wait to open it."""
+    if state.exists():
+        with Store(state) as present:
+            try:
+                present.hold_alone()
+            except StateError as error:
+                raise InUseError(f"another process uses {state}; end it first") from error
+            _keep_what_was_spent(restored, present)
+            present.become(restored)
+        return
     for ending in ("-wal", "-shm"):  # of a state that was lost
         state.with_name(state.name + ending).unlink(missing_ok=True)
     try:
-        take_name(beside, state)
+        create_durably(state, restored.content())
     except FileExistsError as error:
         raise InUseError(f"another process has just made {state}; restore again") from error
 

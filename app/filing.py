@@ -146,6 +146,7 @@ def _move(path: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         _copy(path, target)
+        sync([Path(target).parent])  # the new name is on disk before the old one goes
         os.unlink(path)
 
 

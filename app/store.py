@@ -5,8 +5,8 @@ picks, ranks of opened results, the session's nonce, the last page and, if switc
 path or a text of a document. Deleted rows are overwritten.
 
 Any number of threads and processes may use it at once, also by several `Store`s of one process: each has a connection
-of its own, so that nobody waits in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a pick) is synchronised to
-the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
+of its own, so that nobody is in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a
+pick) is synchronised to the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
 
 The tables are the steps that lead from an empty file to the present format; a file's `user_version` is the number of
 steps it has seen. Released steps never change; a new format adds a step. Past queries are off by default, and kept
@@ -187,16 +187,19 @@ class Store:
         return whole[:18] + b"\1\1" + whole[20:]  # the header's versions: no write-ahead log, sqlite.org/fileformat2
 
     def hold_alone(self) -> None:
-        """Nobody else reads or writes from now until `close`; StateError while anybody else has it open for writing.
-
-        Nothing is left beside the file.
-        """
+        """Nobody else reads or writes until `close`; StateError while anybody else has it open for writing."""
         with self.lock, self._named_errors():
             self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode = DELETE")
-            self._db.stands_at(str(self.path))
+            self._db.places.pop(f"{self.path}-wal")
             self._db.execute("BEGIN EXCLUSIVE")
             self._db.execute("COMMIT")
+
+    def become(self, other: Store) -> None:
+        """Hold what `other` holds, in one transaction that is durable when this returns."""
+        with self.lock, self._named_errors():
+            self._db.execute("PRAGMA synchronous = FULL")
+            other._db.backup(self._db)
 
     def read_through(self) -> None:
         """StateError where a page of the file is damaged, also one that nobody asks for now."""
@@ -220,16 +223,15 @@ class Store:
 
     def _require_its_file(self) -> None:
         if self.is_lost:
-            raise StateLostError(f"{self.path} was removed or replaced while it was open, so nothing is kept; try again")
+            raise StateLostError(f"{self.path} was removed or replaced while it was open: nothing is kept; try again")
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """All or nothing: what is written inside is kept when the block ends, and undone when it raises.
 
-        StateLostError when the file is no longer the one that its name stands for.
-
         Blocks may be nested; the outermost decides. Not `durable` spares the wait for the disk: a power cut may then
-        take the transaction back, killing the program may not.
+        take the transaction back, killing the program may not. StateLostError where the file is no longer the one that
+        its name stands for.
         """
         with self.lock, self._named_errors():
             if self._depth:

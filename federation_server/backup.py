@@ -21,8 +21,8 @@ import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
 from federation_server.database import known_revisions, reading, writing
+from federation_server.durable import take_name
 from federation_server.tables import answers, lists, metadata, nonces, rounds, shares, updates
-from federation_server.vault import replace_durably
 from foltr.errors import FoltrError
 
 LEFT_OUT = tuple(table.name for table in (updates, nonces, shares, lists, answers))
@@ -63,7 +63,9 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
                     digest.update(block)
                     file.write(len(block).to_bytes(4, "big") + block)
             file.write((0).to_bytes(4, "big") + digest.digest())
-        replace_durably(fresh, path)
+        with open(fresh, "rb") as whole:
+            os.fsync(whole.fileno())
+        take_name(fresh, path)
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return BackupContents(now, header.counts)

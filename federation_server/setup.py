@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +13,12 @@ import numpy as np
 
 from federation_server import group, tls
 from federation_server.database import writing
+from federation_server.durable import replace_durably
 from federation_server.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.start import Start
-from federation_server.vault import Vault, sync
+from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
 from foltr.federated.invite_link import to_link
 from foltr.federated.method import Model
@@ -37,7 +37,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings_file = folder / SETTINGS_FILE
     if not settings_file.exists():
-        _write_private(settings_file, _with_mode(SCHEME.default_file(), mode))
+        replace_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
@@ -49,13 +49,10 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
     Vault.generate().write(keys)
     try:
-        begun = _begun(settings_file, settings, name=name, start=start, now=now)
+        return _begun(settings_file, settings, name=name, start=start, now=now)
     except BaseException:  # without its group the key file would look like a server
         keys.unlink()
         raise
-    for path in (*folder.iterdir(), folder):
-        sync(path)
-    return begun
 
 
 def _with_mode(text: str, mode: Mode | None) -> str:
@@ -174,8 +171,3 @@ def rotate_column_key(installation: Installation) -> Installation:
     vault = installation.vault.with_new_column_key()
     vault.write(installation.folder / installation.settings.server.keys)
     return replace(installation, vault=vault)
-
-
-def _write_private(path: Path, text: str) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(text)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import hashlib
 import ipaddress
-import os
 from pathlib import Path
 
 from cryptography import x509
@@ -16,6 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from federation_server.durable import replace_durably
 from foltr.errors import FoltrError
 
 YEARS = 10
@@ -41,7 +41,7 @@ def make_self_signed(certificate: Path, private_key: Path, *, names: tuple[str, 
         .add_extension(x509.SubjectAlternativeName([_name(name) for name in names]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    replace_durably(certificate, made.public_bytes(serialization.Encoding.PEM))
 
 
 def key_fingerprint(certificate: Path) -> str:
@@ -59,8 +59,7 @@ def _generate(private_key: Path) -> ec.EllipticCurvePrivateKey:
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    with os.fdopen(os.open(private_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(secret)
+    replace_durably(private_key, secret)
     return key
 
 

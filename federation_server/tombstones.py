@@ -18,8 +18,8 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
+from federation_server.durable import sync_folder
 from federation_server.tables import tombstones
-from federation_server.vault import sync
 from foltr.errors import FoltrError
 
 FILE = "tombstones.jsonl"
@@ -83,8 +83,9 @@ class TombstoneFile:
             with os.fdopen(descriptor, "rb+") as file:
                 self._cut(file.fileno())
                 file.write(msgspec.json.encode(line) + b"\n")
-            sync(self.path)
-            sync(self.path.parent)
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(self.path.parent)
         except OSError as error:
             raise TombstoneError(f"{self.path} cannot be written: {error.strerror}") from error
 

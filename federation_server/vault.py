@@ -6,7 +6,6 @@ The file is JSON, mode 0600, and is not in the database: a copy of the database 
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import nacl.exceptions
 import nacl.utils
 from nacl.secret import SecretBox
 
+from federation_server.durable import replace_durably
 from foltr.errors import FoltrError
 from foltr.federated.envelope import KEY_BYTES, Identity
 
@@ -57,11 +57,8 @@ class Vault:
         return cls(Identity(stored.identity), stored.column_keys)
 
     def write(self, path: Path) -> None:
-        """To a new file or over an old one, atomically, mode 0600."""
-        fresh = path.with_name(path.name + ".new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(_Stored(1, self.identity.seed, self.column_keys)))
-        replace_durably(fresh, path)
+        """To a new file or over an old one, durably, mode 0600."""
+        replace_durably(path, msgspec.json.encode(_Stored(1, self.identity.seed, self.column_keys)))
 
     def encrypt(self, plain: bytes) -> bytes:
         """Under the newest column key."""
@@ -79,22 +76,6 @@ class Vault:
     def with_new_column_key(self) -> Vault:
         """The same, encrypting with a new key from now on."""
         return Vault(self.identity, (nacl.utils.random(KEY_BYTES), *self.column_keys))
-
-
-def sync(path: Path) -> None:
-    """Make the content of a file, or the names in a folder, durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def replace_durably(fresh: Path, path: Path) -> None:
-    """Give a file that was just written beside `path` that name, whatever happens to the power."""
-    sync(fresh)
-    os.replace(fresh, path)
-    sync(path.parent)
 
 
 def hash_of(secret: str) -> str:

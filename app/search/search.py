@@ -118,7 +118,7 @@ class Search:
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
 
     def _follow_state(self) -> None:
-        """Open the state anew where its file was removed or replaced; what others still do with the former one fails."""
+        """Open the state anew where its file was removed or replaced."""
         if self.store.is_lost:
             self._open_state()
 

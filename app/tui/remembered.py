@@ -12,7 +12,6 @@ import msgspec
 
 from indexer.storage.durable import replace_durably
 
-
 FILE = "screen.json"
 
 

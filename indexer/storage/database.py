@@ -16,6 +16,7 @@ import sqlite3
 import stat
 import time
 from pathlib import Path
+from typing import Any
 
 Place = tuple[int, int] | None
 """device and inode of what a name stands for; None for nothing"""
@@ -25,20 +26,18 @@ _ATTEMPTS = 5
 class Connection(sqlite3.Connection):
     """One that a WeakSet can hold, and that can tell whether its files still have their names."""
 
-    _names: tuple[str, ...] = ()
-    _places: tuple[Place, ...] = ()
-
-    def stands_at(self, *names: str) -> None:
-        """From now on these are the files that are open."""
-        self._names, self._places = names, tuple(map(_place, names))
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.places: dict[str, Place] = {}
+        """what the names of its files stood for when they were opened"""
 
     @property
     def is_stranded(self) -> bool:
         """Whether a file was removed or replaced since it was opened: what is written now is found by nobody."""
-        return tuple(map(_place, self._names)) != self._places
+        return any(_place(name) != place for name, place in self.places.items())
 
     def close(self) -> None:
-        self.stands_at()
+        self.places.clear()
         super().close()
 
 
@@ -59,7 +58,7 @@ def connect(path: Path, *, seconds: float = 10.0) -> Connection:
             connection.close()
             raise
         if before is not None and before == _place(path):
-            connection.stands_at(str(path))
+            connection.places[str(path)] = before
             return connection
         connection.close()  # it is new: opened once more, what is open is what the name stands for
     raise OSError(errno.ESTALE, "another program replaces it all the time", str(path))
@@ -72,12 +71,14 @@ def use_write_ahead_log(connection: Connection, path: Path) -> None:
     """
     for _ in range(100):
         try:
+            if connection.is_stranded:  # it would take the log of the file that has its name now for its own
+                raise sqlite3.OperationalError("it was removed or replaced while it was opened")
             if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
                 connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # from here on there is a log
-                connection.stands_at(str(path), f"{path}-wal")
+                connection.places[f"{path}-wal"] = _place(f"{path}-wal")
                 return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 raise
         time.sleep(0.05)
     raise sqlite3.OperationalError("it cannot be switched to a write-ahead log (is it on a network folder?)")

@@ -414,7 +414,9 @@ def test_a_kill_at_any_moment_of_a_commit_loses_nothing_and_leaves_nothing(tmp_p
         expected |= set(range(first, reached + 1))
         expected -= {doc_id - 2 for doc_id in range(first, reached + 1) if doc_id % 3 == 0}
         assert set(found(snapshot, "heron")) == expected
-        assert all(found(snapshot, f"w{doc_id}") == [doc_id] for doc_id in rng.sample(sorted(expected), min(2, len(expected))))
+        assert all(
+            found(snapshot, f"w{doc_id}") == [doc_id] for doc_id in rng.sample(sorted(expected), min(2, len(expected)))
+        )
         first = reached + 1
     with Index.open(folder).writer("test") as writer:
         assert writer.doc_ids() == expected

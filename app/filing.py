@@ -135,7 +135,8 @@ def _put(path: str, folder: str, act: Callable[[str, str], None]) -> Filed:
 
 def _copy(path: str, target: str) -> None:
     shutil.copyfile(path, target)
-    sync([Path(target), Path(target).parent])  # before the source's permissions, which may forbid to open it
+    # Before the old name goes, where it is moved; before the source's permissions, which may forbid to open it.
+    sync([Path(target), Path(target).parent])
     shutil.copystat(path, target)
 
 
@@ -146,7 +147,6 @@ def _move(path: str, target: str) -> None:
         if error.errno != errno.EXDEV:
             raise
         _copy(path, target)
-        sync([Path(target).parent])  # the new name is on disk before the old one goes
         os.unlink(path)
 
 

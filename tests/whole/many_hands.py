@@ -5,9 +5,6 @@
 The screen, `serve`, `watch` and a group's server stay; commands run as copies of a process that has loaded the program.
 The seed decides what is done; when a kill strikes depends on the machine, too. FOLDER/log.txt has a line for each step.
 FOLDER is gone on with if it is there, so that a long run may be ended and begun again.
-
-What is known of the state is `Expected`: what was acknowledged must be there, what was killed may be. It is compared
-after every step with what SQLite reads in a process of its own, and now and then with what the commands say.
 """
 
 from __future__ import annotations
@@ -20,29 +17,15 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 
 from app.resident import messages
 from app.resident.asking import ask
 from app.resident.line import LineError, socket_path
-from tests.whole.power_cut import Disk, compiled
-from tests.whole.test_federation import invite, served
+from tests.whole.acknowledged import N_RESULTS, Command, Count, Violation
+from tests.whole.hands import ANCHORS, Hands, close
 
-ROOT = Path(__file__).resolve().parents[2]
-ANCHORS = ("heron", "stork", "crane", "egret", "ibis", "bittern")
-"""words of documents that never change"""
-N_RESULTS = 3
-"""results that every page has at least"""
-GROUP = (
-    "[rounds]\nquorum = 1\nfloor = 1\nin_period = 0\n"
-    '[method]\nmode = "open"\nshared = []\nlongest_step = 0\nlongest_query = 0\nprivacy = {mechanism = "none"}\n'
-)
-CONFIG = 'open.opener = "true"\nhistory.enabled = {history}\nsearch.page_size = {page_size}\nmeaning.enabled = false\n'
 VARIABLES: tuple[dict[str, str], ...] = (
     {}, {}, {"FOLTR_LEARNING__STRENGTH": "0.5"}, {"FOLTR_LEARNING__BOUND": "1.5"}, {"FOLTR_SEARCH__PAGE_SIZE": "7"},
     {"FOLTR_HISTORY__ENABLED": "false"}, {"FOLTR_LEARNING__LEARNING_RATE": "0.3"}, {"COLUMNS": "60"},
@@ -50,279 +33,8 @@ VARIABLES: tuple[dict[str, str], ...] = (
 OPTIONS: tuple[tuple[str, ...], ...] = ((), (), ("--json",), ("--strength", "0.5"), ("-n", "4"), ("--explain",))
 
 
-@dataclass(slots=True)
-class Count:
-    """How many there are: known but for what was killed before it was acknowledged."""
-
-    low: int = 0
-    high: int = 0
-
-    def add(self, *, is_sure: bool = True) -> None:
-        self.low, self.high = self.low + is_sure, self.high + 1
-
-    def holds(self, seen: int) -> bool:
-        """Whether `seen` may be; from now on it is that."""
-        is_so = self.low <= seen <= self.high
-        self.low = self.high = seen
-        return is_so
-
-
-@dataclass(slots=True)
-class Named:
-    """Values by name; `unsure` are those that may be there in another form, or not at all."""
-
-    sure: dict[str, str] = field(default_factory=dict)
-    unsure: set[str] = field(default_factory=set)
-
-    def holds(self, seen: dict[str, str]) -> bool:
-        is_so = all(seen.get(name) == self.sure.get(name) for name in {*seen, *self.sure} - self.unsure)
-        self.sure, self.unsure = seen, set()
-        return is_so
-
-
-@dataclass(slots=True)
-class Expected:
-    picks: Count = field(default_factory=Count)
-    lessons: Count = field(default_factory=Count)
-    history: Named = field(default_factory=Named)
-    saved: Named = field(default_factory=Named)
-    ledger: set[tuple[int, int]] = field(default_factory=set)
-    """lineage and round of what was spent"""
-    answered: set[int] = field(default_factory=set)
-    """rounds of the one lineage"""
-    words: dict[str, str] = field(default_factory=dict)
-    """the word of each document, or that it once had, and its path; "" for one that is gone"""
-    backups: set[str] = field(default_factory=set)
-    clicks: Count = field(default_factory=Count)
-    """results that were opened on pages that taught"""
-    kept: Count = field(default_factory=Count)
-    """results opened on the page that `open N` speaks of, which teaches when it is left"""
-    n_opened: int = N_RESULTS
-    screen_opened: bool = False
-
-
-@dataclass(slots=True)
-class Command:
-    """One command line; `done` is told its output, `killed` that nobody knows."""
-
-    arguments: Sequence[str]
-    done: Callable[[str], None] = lambda out: None
-    killed: Callable[[], None] = lambda: None
-    codes: tuple[int, ...] = (0,)
-    refusal: str = "\0"
-    """said where nothing was done, and rightly so"""
-    variables: dict[str, str] = field(default_factory=dict)
-    code: int | None = None
-    out: str = ""
-    err: str = ""
-
-
-class Violation(AssertionError):
-    """Something that was acknowledged is not there, or two that must agree do not."""
-
-
-class ManyHands:
-    """One folder and everything that works on it; a context manager that leaves no process behind."""
-
-    def __init__(self, folder: Path, seed: int, *, group: bool = False) -> None:
-        self.folder, self.rng, self.n_steps = folder, Random(seed), 0
-        folder.mkdir(exist_ok=True)
-        self.home, self.notes = folder / "home", folder / "notes"
-        self.log = open(folder / "log.txt", "a", buffering=1)  # noqa: SIM115 -- closed by __exit__
-        self.disk = Disk(self.home, folder / "kept", compiled(folder))
-        self.now = Expected()
-        self.serve: subprocess.Popen[str] | None = None
-        self.watch: subprocess.Popen[str] | None = None
-        self.screen: subprocess.Popen[str] | None = None
-        self.number = int(time.time() * 1000) % 10**9 * 1000
-        """what makes words and queries new"""
-        is_new = not self.home.exists()
-        for path in (self.home, self.home / "config", self.home / "backups", self.notes, folder / "out"):
-            path.mkdir(exist_ok=True)
-        self.disk.settle()
-        self.hands = self._started(sys.executable, "-m", "tests.whole.forked_commands", stdin=subprocess.PIPE)
-        if is_new:
-            self._begin()
-        self.group: Iterator[Path] = served(folder / "group", GROUP) if is_new and group else iter(())
-        if (server := next(self.group, None)) is not None:
-            self.run(Command(("join", invite(server), "--yes")))
-        self.has_group = server is not None
-        self._look_around()
-
-    def __enter__(self) -> ManyHands:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.kill_all()
-        self.hands.kill()
-        next(self.group, None)
-        self.log.close()
-
-    def _begin(self) -> None:
-        for i, word in enumerate(ANCHORS * 4):
-            others = " ".join(self.rng.choices(ANCHORS, k=8))
-            (self.notes / f"anchor{i}.md").write_text(f"# {word} {i}\n\n{others}\n")
-        self.configure("true", 10)
-        self.run(Command(("index", str(self.notes))), Command(("search", "nothing yet"), codes=(0, 1)))
-
-    def _look_around(self) -> None:
-        """What is there is what is expected."""
-        self.now.saved.sure = self._saved()
-        self.now.picks.holds(self.count("picks"))
-        self.now.lessons.holds(self.count("interactions"))
-        self.now.clicks.holds(self.count("outcomes"))
-        self.now.history.sure = dict.fromkeys(self._history(), "")
-        self.now.ledger = self._ledger()
-        self.now.words = {path.read_text(): str(path) for path in self.notes.glob("*.txt")}
-        self.now.backups = {path.name for path in (self.home / "backups").iterdir()}
-
-    # What is written about, started and ended.
-
-    def say(self, line: str) -> None:
-        self.log.write(f"{self.n_steps} {line}\n")
-
-    def new(self, kind: str) -> str:
-        self.number += 1
-        return f"{kind}{self.number}x"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        own = {"HOME": str(self.home), "FOLTR_CONFIG_DIR": str(self.home / "config"), "PYTHONPATH": str(ROOT)}
-        return {
-            **kept, **own, "FOLTR_DATA_DIR": str(self.home / "data"), "PYTHONUTF8": "1", "OPENBLAS_NUM_THREADS": "1",
-            "FOLTR_FEDERATION__ALLOW_UNPROTECTED": "true", **self.disk.environment(),
-        }  # fmt: skip
-
-    def _started(self, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
-        with open(self.folder / "errors.txt", "a") as errors:
-            return subprocess.Popen(
-                arguments, env=self.environment, cwd=ROOT, stdin=stdin, stdout=subprocess.PIPE, stderr=errors, text=True
-            )
-
-    def kill_all(self) -> None:
-        """End everything that writes to the disk but the process that commands are copied from."""
-        mark = f"POWER_DISK={self.disk.kept}\0".encode()
-        while True:
-            found = []
-            for one in Path("/proc").iterdir():
-                if one.name.isdecimal() and int(one.name) not in (os.getpid(), self.hands.pid):
-                    try:
-                        if mark in (one / "environ").read_bytes():
-                            found.append(int(one.name))
-                    except OSError:
-                        continue
-            if not found:
-                break
-            for pid in found:
-                _signal(pid, signal.SIGKILL)
-            for process in (self.serve, self.watch, self.screen):
-                if process is not None:
-                    process.poll()
-        for process in (self.serve, self.watch, self.screen):
-            if process is not None:
-                process.wait()
-                _close(process)
-        self.serve = self.watch = self.screen = None
-
-    def run(self, *commands: Command, kill: int | None = None, after: float = 0.0) -> None:
-        """Run them at once and take note of each; `kill`, the place of one, is killed `after` so many seconds."""
-        assert self.hands.stdin is not None
-        for i, command in enumerate(commands):
-            question = {"number": i, "arguments": list(command.arguments), "variables": command.variables,
-                        "output": str(self.folder / "out" / str(i))}  # fmt: skip
-            self.hands.stdin.write(json.dumps(question) + "\n")
-        self.hands.stdin.flush()
-        n_ended = 0
-        assert self.hands.stdout is not None
-        while n_ended < len(commands):
-            what, number, value = self.hands.stdout.readline().split()
-            if what == "began" and int(number) == kill:
-                time.sleep(after)
-                _signal(int(value), signal.SIGKILL)
-            elif what == "ended":
-                n_ended += 1
-                commands[int(number)].code = int(value)
-        if wrong := [said for i, command in enumerate(commands) if (said := self._note(i, command))]:
-            raise Violation("; ".join(wrong))
-
-    def _note(self, i: int, command: Command) -> str:
-        """Take note of how it ended; what is wrong with that, or ""."""
-        command.out, command.err = ((self.folder / "out" / f"{i}{end}").read_text(errors="replace")
-                                    for end in (".out", ".err"))  # fmt: skip
-        if command.arguments[0] != "--rows":
-            self.say(f"{' '.join(command.arguments)} {command.variables or ''} -> {command.code} {command.err[:200]!r}")
-        if command.code == -signal.SIGKILL or command.refusal in command.err:
-            command.killed()
-        elif command.code in command.codes:
-            command.done(command.out + command.err)
-        else:
-            command.killed()
-            return f"{' '.join(command.arguments)} ended with {command.code}: {command.err.strip()[-500:]}"
-        return ""
-
-    # What is there.
-
-    def rows(self, sql: str) -> list[list[str | int]]:
-        command = Command(("--rows", sql))
-        self.run(command)
-        found: list[list[str | int]] = json.loads(command.out)
-        return found
-
-    def count(self, table: str) -> int:
-        return int(self.rows(f"SELECT count(*) FROM {table}")[0][0])
-
-    def _history(self) -> list[str]:
-        return [str(row[0]) for row in self.rows("SELECT query FROM history")]
-
-    def _ledger(self) -> set[tuple[int, int]]:
-        return {(int(a), int(b)) for a, b in self.rows("SELECT lineage, round FROM privacy_ledger")}
-
-    def _saved(self) -> dict[str, str]:
-        command = Command(("saved",), codes=(0, 1))
-        self.run(command)
-        return dict(line.removeprefix("@").split("\t") for line in command.out.splitlines())
-
-    def check(self, *, is_thorough: bool = False) -> None:
-        """Compare the state with what is expected; Violation where it is not so."""
-        sql = (
-            "SELECT (SELECT count(*) FROM picks), (SELECT count(*) FROM interactions), (SELECT count(*) FROM outcomes),"
-            " (SELECT group_concat(query, char(10)) FROM history),"
-            " (SELECT json_group_array(json_array(lineage, round)) FROM privacy_ledger)"
-        )
-        picks, lessons, clicks, history, ledger = self.rows(sql)[0]
-        now, wrong = self.now, []
-        counts = {"picks": (now.picks, picks), "lessons": (now.lessons, lessons), "clicks": (now.clicks, clicks)}
-        for name, (count, seen) in counts.items():
-            before = str(count)
-            if not count.holds(int(seen)):
-                wrong.append(f"{name}: wanted {before}, got {seen}")
-        missing = set(now.history.sure) - now.history.unsure - set(str(history or "").splitlines())
-        if not now.history.holds(dict.fromkeys(str(history or "").splitlines(), "")):
-            wrong.append(f"the history is another one (without {sorted(missing)})")
-        spent = {(a, b) for a, b in json.loads(str(ledger))}
-        if gone := {*now.ledger - spent, *now.answered - {number for _, number in spent}}:
-            wrong.append(f"the ledger is without {gone}")
-        now.ledger, now.answered = spent, set()
-        if is_thorough:
-            wrong += self._thorough()
-        if wrong:
-            raise Violation("; ".join(wrong))
-
-    def _thorough(self) -> Iterator[str]:
-        if not self.now.saved.holds(self._saved()):
-            yield "the saved searches are others"
-        if (found := self.rows("PRAGMA integrity_check")) != [["ok"]]:
-            yield f"state.sqlite: {found}"
-        for name in sorted(self.now.backups):
-            path = self.home / "backups" / name
-            if not zipfile.is_zipfile(path) or zipfile.ZipFile(path).testzip():
-                self.now.backups.remove(name)
-                yield f"the backup {name} is gone or damaged"
-        shown = Command(("model", "show", "--json"))
-        self.run(shown)
-        if (n_pages := json.loads(shown.out)["n_pages"]) != self.now.lessons.low:
-            yield f"model show says {n_pages} pages, there are {self.now.lessons.low}"
+class ManyHands(Hands):
+    """Hands with steps to choose from."""
 
     # Steps by commands.
 
@@ -485,15 +197,6 @@ class ManyHands:
                 ask(socket_path(str(self.home / "data")), messages.question(messages.STATUS), seconds=60)
                 return
 
-    def configure(self, history: str = "", page_size: int = 0) -> None:
-        """The user's editor writes config.toml; an editor syncs."""
-        history = history or self.rng.choice(("true", "true", "false"))
-        path = self.home / "config" / "config.toml"
-        path.write_text(CONFIG.format(history=history, page_size=page_size or self.rng.randrange(5, 12)))
-        self.disk.sync(path)
-        self.history = history == "true"
-        self.say(f"config.toml: history {history}")
-
     def find(self) -> None:
         """After an acknowledged `index` each word is found at its file, and none of a file that is gone."""
         if not self.is_indexed or not self.now.words:
@@ -549,9 +252,9 @@ class ManyHands:
         if process.stdin is not None and how == signal.SIGTERM:
             process.stdin.close()  # the screen is left
         else:
-            process.send_signal(how)
+            process.sendsend(how)
         self.say(f"{process.args[3:] if isinstance(process.args, tuple) else ''} {how.name} -> {process.wait()}")
-        _close(process)
+        close(process)
 
     def looking(self) -> None:
         """The screen: started, asked, a result opened, left or killed."""
@@ -618,10 +321,6 @@ class ManyHands:
         for _ in range(3):
             self.find()
 
-    is_indexed = True
-    history = True
-    asked = ""
-
     def step(self) -> None:
         """One of them, and a look whether all is there."""
         self.n_steps += 1
@@ -634,19 +333,6 @@ class ManyHands:
         chosen()
         self.check(is_thorough=self.n_steps % 50 == 0)
         self.say(f"{chosen.__name__}: {time.monotonic() - began:.2f} s")
-
-
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return
-
-
-def _close(process: subprocess.Popen[str]) -> None:
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            stream.close()
 
 
 def main() -> int:

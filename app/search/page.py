@@ -134,7 +134,7 @@ def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatV
     """
     lowered = np.zeros(len(features))
     if len(candidates.concepts) == 1 and candidates.concepts[0].written:
-        held = held_as_written(candidates) & np.any([tf[:, 0] > 0 for tf in candidates.tf.values()], axis=0)
+        held = held_as_written(candidates) & candidates.held[:, 0]
         if held.any() and not held.all():
             text = features @ weights
             lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)

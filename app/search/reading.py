@@ -59,10 +59,9 @@ class Reading:
     def folder_ids(self, folder: str) -> set[int]:
         """The documents below a folder."""
         try:
-            below = self._catalogue.known(os.path.normpath(os.path.expanduser(folder)))
+            return set(self._catalogue.doc_ids_below(os.path.normpath(os.path.expanduser(folder))))
         except UnicodeEncodeError:
             return set()  # no file has such a name
-        return set(self._catalogue.doc_ids_of_files(known.file_id for known in below.values()))
 
     def named_ids(self, kind: str, name: str) -> set[int]:
         """The mails of a thread, or the notes that link to the one with that title, file name, alias or id."""

@@ -30,21 +30,24 @@ from app.settings import Settings
 from benchmarks.large import indexing, write_pieces
 from benchmarks.speed import own_folders
 from benchmarks.tables import Table, machine
-from indexer.query.parse import FILTER_NAMES, MAX_CHARACTERS, TEXT_NAMES
+from indexer.query.parse import FILTER_NAMES, TEXT_NAMES
+from indexer.storage.catalogue import Catalogue
 
 FIELDS = (*TEXT_NAMES, *FILTER_NAMES, "is", "has", "no")
 VALUES = ("2024", "2024-01..2024-03", ">1mb", "<=7d", "mail", "pdf,docx,", "last-week", "..", "9" * 40, "unread",
           "en", "@-99", "~/x", "/", "*", "0b", "31.2.2024", "attachment")  # fmt: skip
-SIGNS = ("é", "鱻", "中文", "日本語の本", "한국어", "ไทย", "हिन्दी", "שָׁלוֹם", "né́", "\u0301", "ß", "ﬁ", "İ", "ℂ", "👩‍👩‍👧", "🏳️‍🌈",
-         "\u202e", "\u200b", "\0", "\x1b[31m", "\ud800", "\udcff", "\U0001f600", "C++", "C#", "3.2.20", "--no-ff",
-         "foo_bar", "/etc/fstab", "http://example.org/a?b=c", "getFile", "e1000e", "user's", "@tax", "~5", ";", "--",
-         "…", "。", "１２", "Ⅷ", "½")  # fmt: skip
-GLUE = (" ", "", ";", "_", ".", "-", "'", "/", "@", " OR ", " AND ", " NOT ", " -", " NEAR ", "  ", "\t", ",", ":", "::")
-PAIRS = ('""', "“”", "«»", "()", "（）", "„“", '"(', ')"')
+SIGNS = ("é", "鱻", "中文", "日本語の本", "한국어", "ไทย", "हिन्दी", "שָׁלוֹם", "né́", "\u0301", "ß", "ﬁ", "İ", "ℂ",
+         "👩‍👩‍👧", "🏳️‍🌈", "\u202e", "\u200b", "\0", "\x1b[31m", "\ud800", "\udcff", "\U0001f600", "C++", "C#", "3.2.20",
+         "--no-ff", "foo_bar", "/etc/fstab", "http://example.org/a?b=c", "getFile", "e1000e", "user's", "@tax", "~5",
+         ";", "--", "…", "。", "１２", "Ⅷ", "½")  # fmt: skip
+GLUE = (" ", "", ";", "_", ".", "-", "'", "/", "@", " OR ", " AND ", " NOT ", " -", " NEAR ", "\t", ",", ":", "::")
+PAIRS = tuple(map(tuple, ('""', "“”", "«»", "()", "（）", "„“", '"(', ')"')))
 PATTERNS = ("/trains?.*/", "tr*n", "t?r", "[a-z]+", "*a*", "\\w+", "(?:a+)+$", "a~2", "word*", "*", "=*", "*.tar.gz")
 LONGEST = 12_000
 """characters; a little more than is read of a query"""
 SNIPPETS = 3
+MANY = (1, 2, 2, 3, 5, 12, 110)
+"""things in a query; more than a hundred are cut"""
 
 Words = Sequence[str]
 
@@ -59,7 +62,8 @@ def _piece(rng: random.Random, words: Words) -> str:
     chance = rng.random()
     if chance < 0.45:
         word = rng.choice(words)
-        return rng.choice((word, word, word, word.upper(), word[:3] + "*", "=" + word, word[:-1], word + rng.choice(words)))
+        other = rng.choice(words)
+        return rng.choice((word, word, word, word.upper(), word[:3] + "*", "=" + word, word[:-1], word + other))
     if chance < 0.6:
         return f"{rng.choice(FIELDS)}:{rng.choice((*VALUES, *SIGNS, rng.choice(words)))}"
     return rng.choice(rng.choice((SIGNS, PATTERNS, VALUES, SIGNS)))
@@ -76,7 +80,8 @@ def _ordinary(rng: random.Random, words: Words) -> str:
 
 def _phrase(rng: random.Random, words: Words) -> str:
     few = [rng.choice(words) for _ in range(rng.choice((1, 2, 3, 10, 1000)))]
-    return f'{rng.choice(("", "=", "title:", "-"))}"{" ".join(rng.choice(few) for _ in range(rng.choice((2, 5, 300, 2500))))}"'
+    text = " ".join(rng.choice(few) for _ in range(rng.choice((2, 5, 300, 2500))))
+    return f'{rng.choice(("", "=", "title:", "-"))}"{text}"'
 
 
 def _repeated(rng: random.Random, words: Words) -> str:
@@ -101,14 +106,14 @@ def _operators(rng: random.Random, words: Words) -> str:
 
 def _prefixes(rng: random.Random, words: Words) -> str:
     n = rng.choice((1, 2, 3))
-    return rng.choice((" ", " OR ", "_", ".")).join(rng.choice(words)[:n] + "*" for _ in range(rng.choice((1, 5, 110))))
+    return rng.choice((" ", " OR ", "_", ".")).join(rng.choice(words)[:n] + "*" for _ in range(rng.choice(MANY)))
 
 
 def _joined_words(rng: random.Random, words: Words) -> str:
     """Many words that are looked for as they are written."""
     joint = rng.choice(("_", ".", "-", "/", "@", "::", "->"))
     n = rng.choice((2, 3, 4, 50))
-    return " ".join(joint.join(rng.choice(words) for _ in range(n)) for _ in range(rng.choice((1, 10, 110))))
+    return " ".join(joint.join(rng.choice(words) for _ in range(n)) for _ in range(rng.choice(MANY)))
 
 
 def _misspelt(rng: random.Random, words: Words) -> str:
@@ -116,11 +121,11 @@ def _misspelt(rng: random.Random, words: Words) -> str:
         at = rng.randrange(len(word))
         return word[:at] + rng.choice("abcdefghijklmnopqrstuvwxyz") + word[at + rng.choice((0, 1)) :]
 
-    return " ".join(typo(rng.choice(words)) for _ in range(rng.choice((1, 3, 110))))
+    return " ".join(typo(rng.choice(words)) for _ in range(rng.choice(MANY)))
 
 
 def _filters(rng: random.Random, words: Words) -> str:
-    some = (f"{rng.choice(FIELDS)}:{rng.choice((*VALUES, rng.choice(words)))}" for _ in range(rng.choice((2, 30, 150))))
+    some = (f"{rng.choice(FIELDS)}:{rng.choice((*VALUES, rng.choice(words)))}" for _ in range(rng.choice(MANY)))
     return rng.choice((" ", " OR ", " -")).join(some)
 
 
@@ -140,12 +145,16 @@ KINDS: tuple[Callable[[random.Random, Words], str], ...] = (
 )  # fmt: skip
 
 
-def vocabulary(search: Search, n: int = 20_000) -> list[str]:
-    """Words of the documents, the commonest first; common ones come again and again, as they do in texts."""
-    ids = random.Random(0).sample(range(1, 1 + max(search.status().n_documents, 1)), k=min(400, search.status().n_documents))
-    texts = (text for _, text in search._catalogue.written(ids))
+def vocabulary(paths: Paths, n: int = 20_000) -> list[str]:
+    """Words of some of the documents; common ones come again and again, as they do in texts."""
+    catalogue = Catalogue.open(paths.catalogue)
+    try:
+        ids = sorted(catalogue.doc_ids())
+        texts = [text for _, text in catalogue.written(random.Random(0).sample(ids, k=min(400, len(ids))))]
+    finally:
+        catalogue.close()
     counts = Counter(word for text in texts for word in re.findall(r"[^\W\d_]{2,}", text))
-    return [word for word, count in counts.most_common(n) for _ in range(1 + count.bit_length())] or ["word"]
+    return [word for word, count in counts.most_common(n) for _ in range(1 + count.bit_length())]
 
 
 def ask(search: Search, text: str) -> float:
@@ -157,9 +166,9 @@ def ask(search: Search, text: str) -> float:
     return time.process_time() - started
 
 
-def run(search: Search, n: int, seed: int, most: float) -> bool:
+def run(search: Search, words: Words, *, n: int, seed: int, most: float) -> bool:
     """Ask `n` queries and print what they cost; whether all was well."""
-    rng, words = random.Random(seed), vocabulary(search)
+    rng = random.Random(seed)
     taken, errors = np.zeros(n), Counter[str]()
     slow: list[tuple[float, str]] = []
     for i in range(n):
@@ -194,11 +203,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="foltr-odd-queries-") as temporary:
         paths = Paths(Path(temporary), options.data) if options.data else Paths(Path(temporary), Path(temporary))
         if options.corpus:
-            paths, env = own_folders(Path(temporary))
-            indexing(Path(temporary) / "files", env, write_pieces(options.corpus, Path(temporary) / "files", options.documents))
+            files, (paths, env) = Path(temporary) / "files", own_folders(Path(temporary))
+            indexing(files, env, write_pieces(options.corpus, files, options.documents))
         search = Search(Settings(), paths)
         try:
-            return 0 if run(search, options.n, options.seed, options.most) else 1
+            is_well = run(search, vocabulary(paths), n=options.n, seed=options.seed, most=options.most)
+            return 0 if is_well else 1
         finally:
             search.close()
 

@@ -21,7 +21,6 @@ from app.resident import messages
 from app.resident.errand import Errand, NotHere, errands
 from app.resident.line import MAX_ANSWER
 
-
 WIDEST = 100_000
 """columns and lines of a terminal; a larger one is none"""
 

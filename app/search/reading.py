@@ -41,9 +41,10 @@ class Reading:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All words of titles and texts with their document frequency."""
+        snapshot = self.snapshot  # not `self`: this would hold what holds it, and with it a commit long gone
         return Vocabulary(
-            [own for field in SPELT for own in self.snapshot.term_lists(field)],
-            lambda term: sum(self.snapshot.document_frequency(field, term) for field in SPELT),
+            [own for field in SPELT for own in snapshot.term_lists(field)],
+            lambda term: sum(snapshot.document_frequency(field, term) for field in SPELT),
         )
 
     def folders(self) -> FolderNames:

@@ -43,7 +43,7 @@ QUERY_FIELDS = {
 }  # fmt: skip
 """where a query field looks; any other name is the field of the index or the property itself"""
 MAX_CONCEPTS = 200
-"""of one query: what is asked for one by one of the pieces of joined words, and what is scored; the rest is passed over"""
+"""of one query: pieces of joined words that stand nowhere in a row, and what is scored; those beyond are passed over"""
 NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
@@ -74,6 +74,11 @@ class Concept:
     written: str = ""
     """in lower case, a word that is meant as it is written; "" for others"""
 
+    @property
+    def n_bytes(self) -> int:
+        """About what it takes in memory."""
+        return 1_000 + len(self.node.text) + 120 * (len(self.forms) + len(self.completions) + 2 * len(self.pieces))
+
 
 class ConceptLookup:
     """The concepts of the words and phrases of one query and their counts, each looked up once."""
@@ -93,7 +98,8 @@ class ConceptLookup:
             n_pieces = max(len(sequence(node.text)), 1)
             most = n_pieces if isinstance(node, Phrase) else min(n_pieces, self._room)
             question = ("concepts", *key, node.length, unfinished, self.languages, most)
-            found = self._found[key] = self.keep(question, partial(node_concepts, self, node, most=most))
+            found = self.keep(question, partial(node_concepts, self, node, most=most)) if most else []
+            self._found[key] = found
             self._room -= 0 if isinstance(node, Phrase) else len(found)
             self.passed_over |= len(found) == most < n_pieces
         return self._found[key]

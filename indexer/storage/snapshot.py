@@ -19,6 +19,7 @@ from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.storage.columns import Columns
+from indexer.text.analysis import MAX_TERM_LENGTH
 from indexer.text.spelling import TermList
 
 CACHE_BYTES = 48 << 20
@@ -83,7 +84,7 @@ class _Cache:
             return found[0]
 
     def put(self, key: Hashable, answer: object) -> None:
-        n_bytes = _n_bytes(answer)
+        n_bytes = _n_bytes(key) + _n_bytes(answer)
         with self._lock:
             if key in self._kept:
                 return
@@ -108,8 +109,10 @@ def _n_bytes(answer: object) -> int:
             return 300 + sum(map(_n_bytes, answer))
         case str():
             return 60 + len(answer)
+        case int():
+            return 30
         case _:
-            return 1_000
+            return getattr(answer, "n_bytes", 1_000)
 
 
 class Snapshot:
@@ -198,7 +201,8 @@ class Snapshot:
             known = tuple(holder for holder in found if holder[-1] >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
-            self._located[field, term] = known
+            if len(term) <= MAX_TERM_LENGTH:  # no other is there, but for marks
+                self._located[field, term] = known
         return known
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:

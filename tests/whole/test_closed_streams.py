@@ -1,4 +1,4 @@
-"""Every command with each of its streams closed, as cron, daemons and `>&-` leave them: the same end as with nothing there."""
+"""Every command with each of its streams closed, as cron, daemons and `>&-` leave them, or of little use."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="a shell closes the s
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
 DEVICE = 'exec "$0" -m app "$@"'
 SERVER = """exec "$0" -c 'import sys; from federation_server.cli import main; sys.exit(main())' "$@" """
-REAL = (("search", "heron"), ("search", "--json", "heron"), ("search", "nowhere-to-be-found"), ("status",), ("saved",),
-        ("why", "notes/birds/heron.txt"), ("open", "1", "--print"), ("no-such-command",), ("config", "path"))  # fmt: skip
+REAL = (("search", "heron"), ("search", "--json", "heron"), ("search", "nowhere-to-be-found"), ("status",),
+        ("saved",), ("why", "notes/birds/heron.txt"), ("open", "1", "--print"), ("no-such-command",),
+        ("config", "path"))  # fmt: skip
 
 
 def ended(

@@ -64,7 +64,7 @@ def kept_searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> None:
-    """Four hundred more of the same questions (right, odd, mistaken, with other settings) leave nothing behind but a few pages."""
+    """Four hundred more of the same questions (right, odd, mistaken, with other settings) leave but a few pages."""
     (tmp_path / "notes").mkdir()
     for i in range(20):
         (tmp_path / "notes" / f"{i}.txt").write_text(f"a heron and {i} grey fish by the river", encoding="ascii")

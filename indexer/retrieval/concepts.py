@@ -95,13 +95,14 @@ class ConceptLookup:
         key = (node, node.position)  # the same word at two places is equal, and yet two nodes
         if key not in self._found:
             unfinished = isinstance(node, Word) and node.unfinished
-            n_pieces = max(len(sequence(node.text)), 1)
-            most = n_pieces if isinstance(node, Phrase) else min(n_pieces, self._room)
+            n_characters = len(node.text)  # of which no more pieces can be made
+            most = n_characters if isinstance(node, Phrase) else min(n_characters, self._room)
             question = ("concepts", *key, node.length, unfinished, self.languages, most)
             found = self.keep(question, partial(node_concepts, self, node, most=most)) if most else []
             self._found[key] = found
-            self._room -= 0 if isinstance(node, Phrase) else len(found)
-            self.passed_over |= len(found) == most < n_pieces
+            if isinstance(node, Word):
+                self._room -= len(found)
+                self.passed_over |= len(found) == most < len(sequence(node.text))
         return self._found[key]
 
     def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:

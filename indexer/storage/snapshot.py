@@ -28,6 +28,8 @@ PLACE_BITS = 32
 MAX_LOCATED = 50_000
 """terms whose place in the segments is remembered"""
 Answer = TypeVar("Answer")
+Key = tuple[Hashable, ...]
+"""a question, in parts"""
 Term = tuple[str, str]
 """field and term"""
 AnyTerm = tuple[str, tuple[str, ...]]
@@ -72,10 +74,10 @@ class _Cache:
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: Key) -> Any:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -83,8 +85,8 @@ class _Cache:
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, answer: object) -> None:
-        n_bytes = _n_bytes(key) + _n_bytes(answer)
+    def put(self, key: Key, answer: object) -> None:
+        n_bytes = _n_bytes(answer) + sum(len(one) if type(one) is str else _n_known(one) for one in key)
         with self._lock:
             if key in self._kept:
                 return
@@ -109,10 +111,13 @@ def _n_bytes(answer: object) -> int:
             return 300 + sum(map(_n_bytes, answer))
         case str():
             return 60 + len(answer)
-        case int():
-            return 30
         case _:
-            return getattr(answer, "n_bytes", 1_000)
+            return _n_known(answer)
+
+
+def _n_known(answer: object) -> int:
+    """What it says itself that it takes."""
+    return getattr(answer, "n_bytes", 100)
 
 
 class Snapshot:
@@ -172,7 +177,7 @@ class Snapshot:
             self._cache.put((field, term), known)
         return known
 
-    def keep(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
+    def keep(self, question: Key, look_up: Callable[[], Answer]) -> Answer:
         """What answers a question about this commit, kept as posting lists are: while there is room."""
         known: Answer | None = self._cache.get(question)
         if known is None:

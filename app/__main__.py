@@ -12,7 +12,9 @@ import sys
 def main() -> int:
     """Run the command line of this process and give its exit code."""
     from app.resident.asking import COMMANDS, answered
+    from foltr.standard_streams import open_missing
 
+    open_missing()
     try:
         code = answered(sys.argv[1:])
     except KeyboardInterrupt:
@@ -43,7 +45,7 @@ def _leave(code: int) -> None:
         try:
             sys.stdout.flush()
             sys.stderr.flush()
-        except (OSError, ValueError, AttributeError):
+        except (OSError, ValueError):
             return
         os._exit(code)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import FAILED, INTERRUPTED, Group, say
+from foltr.standard_streams import open_missing, show_everything
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -175,12 +175,9 @@ def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code; nothing but the exit code leaves this function."""
     os.umask(0o077)  # whatever a command writes is for its owner only
+    open_missing()
+    show_everything()
     out = sys.stdout
-    if isinstance(out, io.TextIOWrapper):
-        if os.name == "nt":
-            out.reconfigure(encoding="utf-8", errors="surrogatepass")
-        else:
-            out.reconfigure(errors="surrogateescape")  # names that are not UTF-8 leave as the bytes that they are
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False

@@ -87,7 +87,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     os.umask(0o077)  # settings, keys and rows are for the operator only
     from foltr.errors import FoltrError
+    from foltr.standard_streams import open_missing, show_everything
 
+    open_missing()
+    show_everything()
     try:
         code = program.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False

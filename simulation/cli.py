@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foltr.errors import FoltrError
+from foltr.standard_streams import open_missing, show_everything
 from simulation.errors import PresetError
 from simulation.threads import one_thread_each
 
@@ -231,6 +232,8 @@ def _need_extra() -> None:
 def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
     """Run one command line and give its exit code."""
     one_thread_each()
+    open_missing()
+    show_everything()
     try:
         code = command.main(
             args=list(sys.argv[1:] if arguments is None else arguments), prog_name=program, standalone_mode=False

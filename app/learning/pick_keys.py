@@ -72,6 +72,10 @@ def bring_key(store: Store, key: bytes) -> None:
     store.set_value(_RESTORED, key)
 
 
+LONGEST_REMEMBERED = 300
+"""characters; names of longer terms are made anew, so that those remembered have a bound in bytes, too"""
+
+
 class Hasher:
     """Names things with one key."""
 
@@ -85,7 +89,10 @@ class Hasher:
 
     def query(self, terms: Iterable[str]) -> QueryKey:
         """The key of a query from its stemmed terms: order and repetition do not matter."""
-        return frozenset(self.name("term", _encode(term), TERM_BYTES) for term in terms)
+        return frozenset(
+            (self.name if len(term) <= LONGEST_REMEMBERED else self._name)("term", _encode(term), TERM_BYTES)
+            for term in terms
+        )
 
     def _path(self, path: str) -> bytes:
         """A path as the hashes of its parts, 8 bytes each, the root first."""

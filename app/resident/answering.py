@@ -6,6 +6,7 @@ of the terminal and colours, its output kept until it is whole. One question at 
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -13,11 +14,15 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 
 from app import cli
 from app.resident import messages
 from app.resident.errand import Errand, NotHere, errands
 from app.resident.line import MAX_ANSWER
+
+WIDEST = 100_000
+"""columns and lines of a terminal; a larger one is none"""
 
 
 class BadQuestion(ValueError):
@@ -50,25 +55,41 @@ class Question:
                 raise BadQuestion(f"wanted {messages.PROTOCOL!r}, got {protocol[:40]!r}")
             arguments, variables = rest[: int(n)], rest[int(n) :]
             return cls(
-                version, wanted, folder, int(columns), int(lines), (out == b"1", err == b"1"),
-                (out_encoding.decode("ascii"), err_encoding.decode("ascii")), tuple(map(os.fsdecode, arguments)),
+                version, wanted, folder, _size(columns), _size(lines), (out == b"1", err == b"1"),
+                (_encoding(out_encoding), _encoding(err_encoding)), tuple(map(os.fsdecode, arguments)),
                 {name: value for name, _, value in (os.fsdecode(one).partition("=") for one in variables)},
             )  # fmt: skip
-        except (UnicodeDecodeError, ValueError) as error:
+        except (LookupError, ValueError) as error:
             raise BadQuestion(f"wanted a question, got {len(message)} bytes: {error}") from error
 
 
-class _Stream(io.RawIOBase):
+def _size(text: bytes) -> int:
+    size = int(text)
+    if not 0 < size <= WIDEST:
+        raise BadQuestion(f"wanted 1 to {WIDEST} columns or lines, got {size}")
+    return size
+
+
+def _encoding(text: bytes) -> str:
+    """As it came, if it names an encoding of text and what is done with what that cannot show; else LookupError."""
+    encoding, _, errors = text.decode("ascii").partition(" ")
+    "".encode(encoding)
+    codecs.lookup_error(errors)
+    return f"{encoding} {errors}"
+
+
+class _Output(io.RawIOBase):
     """One of the two outputs of a command; both write into one list, in the order of writing."""
 
-    def __init__(self, kind: bytes, written: list[tuple[bytes, bytes]], *, is_terminal: bool) -> None:
-        self._kind, self._written, self._is_terminal = kind, written, is_terminal
+    def __init__(self, kind: bytes, written: list[tuple[bytes, bytes]]) -> None:
+        self._kind, self._written = kind, written
+        self.is_terminal = False
 
     def writable(self) -> bool:
         return True
 
     def isatty(self) -> bool:
-        return self._is_terminal
+        return self.is_terminal
 
     def write(self, content: object) -> int:
         data = bytes(content)  # type: ignore[call-overload]
@@ -76,11 +97,42 @@ class _Stream(io.RawIOBase):
         return len(data)
 
 
+class _Console:
+    """What all commands write to, one after another: click never lets go of a stream that it has written to once."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[bytes, bytes]] = []
+        self.outputs = _Output(messages.OUT, self.written), _Output(messages.ERR, self.written)
+        self.streams = tuple(
+            io.TextIOWrapper(io.BufferedWriter(output, 1 << 16), encoding="utf-8", line_buffering=True)
+            for output in self.outputs
+        )
+        self.no_input = io.StringIO()
+
+    def begin(self, question: Question) -> None:
+        """Be the terminal, or whatever it is, of the process that asks."""
+        for stream, output, is_terminal, encoding in zip(
+            self.streams, self.outputs, question.terminals, question.encodings, strict=True
+        ):
+            name, _, errors = encoding.partition(" ")
+            stream.reconfigure(encoding=name, errors=errors)
+            output.is_terminal = is_terminal
+        self.written.clear()
+
+    def end(self) -> None:
+        """Have all that was printed in `written`."""
+        for stream in self.streams:
+            stream.flush()
+
+
+_console = cache(_Console)
+
+
 def answer(question: Question) -> bytes:
     """What the command of this question prints and its exit code; or that it must be run by who asked."""
-    written: list[tuple[bytes, bytes]] = []
+    console = _console()
     try:
-        with errands() as errand, _in_its_place(question, written):
+        with errands() as errand, _in_its_place(question, console):
             code = cli.main(question.arguments)
     except SystemExit as end:
         if not isinstance(end.code, int):
@@ -88,9 +140,9 @@ def answer(question: Question) -> bytes:
         code = end.code
     except NotHere:
         return alone("it needs the process that asked")
-    except OSError as error:
-        return alone(error.strerror or str(error))
-    answer = b"".join(messages.part(*one) for one in _joined(written)) + _end(code, errand)
+    except Exception as error:  # the next question is not to suffer; who asked meets the error, and says it
+        return alone(f"{type(error).__name__}: {error}")
+    answer = b"".join(messages.part(*one) for one in _joined(console.written)) + _end(code, errand)
     return answer if len(answer) <= MAX_ANSWER else alone("the answer is too long")
 
 
@@ -127,7 +179,7 @@ def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]
 
 
 @contextmanager
-def _in_its_place(question: Question, written: list[tuple[bytes, bytes]]) -> Iterator[None]:
+def _in_its_place(question: Question, console: _Console) -> Iterator[None]:
     """This process with the variables, the folder, the time zone and the streams of the one that asked."""
     before, streams, folder = dict(os.environ), (sys.stdin, sys.stdout, sys.stderr), os.getcwd()
     os.chdir(question.folder)
@@ -136,21 +188,11 @@ def _in_its_place(question: Question, written: list[tuple[bytes, bytes]]) -> Ite
             **{name: value for name, value in before.items() if not messages.matters(name)},
             **question.variables, "COLUMNS": str(question.columns), "LINES": str(question.lines),
         })  # fmt: skip
-        sys.stdin = io.StringIO()
-        sys.stdout, sys.stderr = (
-            io.TextIOWrapper(
-                io.BufferedWriter(_Stream(kind, written, is_terminal=is_terminal), 1 << 16),
-                encoding=encoding.partition(" ")[0], errors=encoding.partition(" ")[2], line_buffering=True,
-            )
-            for kind, is_terminal, encoding in zip(
-                (messages.OUT, messages.ERR), question.terminals, question.encodings, strict=True
-            )
-        )  # fmt: skip
+        console.begin(question)
+        sys.stdin, (sys.stdout, sys.stderr) = console.no_input, console.streams
         yield
     finally:
-        if sys.stdout is not streams[1]:
-            sys.stdout.flush()
-            sys.stderr.flush()
+        console.end()
         sys.stdin, sys.stdout, sys.stderr = streams
         _set_variables(before)
         os.chdir(folder)

@@ -14,7 +14,7 @@ from app.standard_folders import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.resident.line import LocalLine
 
@@ -33,8 +33,7 @@ def answered(arguments: Sequence[str]) -> int | None:
     if folders is not None:
         is_here = os.environ.get("FOLTR_DEBUG") or not all(map(os.path.isdir, folders))
         return None if is_here else _indexed(arguments)
-    asks = "_FOLTR_SEARCH_COMPLETE" in os.environ or (arguments and arguments[0] in COMMANDS)
-    if not AVAILABLE or not asks or os.environ.get("FOLTR_DEBUG") or sys.stdout is None or sys.stderr is None:
+    if not AVAILABLE or not is_brief(arguments, os.environ) or os.environ.get("FOLTR_DEBUG"):
         return None
     try:
         answer = ask(socket_path(data_folder(os.environ)), messages.question(messages.RUN, arguments))
@@ -42,6 +41,11 @@ def answered(arguments: Sequence[str]) -> int | None:
     except (LineError, OSError, ValueError):
         return None
     return _printed(parts)
+
+
+def is_brief(arguments: Sequence[str], variables: Mapping[str, str]) -> bool:
+    """Whether this is a command that the resident process may answer, or what a shell asks at a press of Tab."""
+    return bool(variables.get("_FOLTR_SEARCH_COMPLETE")) or (bool(arguments) and arguments[0] in COMMANDS)
 
 
 def ask(path: str, question: bytes, *, seconds: float = SECONDS) -> bytes:
@@ -75,7 +79,7 @@ def folders_to_index(arguments: Sequence[str]) -> list[str] | None:
 def _indexed(arguments: Sequence[str]) -> int | None:
     """The exit code of `index`, when the process that follows changes has done its work; None: work alone."""
     path = index_socket_path(data_folder(os.environ))
-    if not os.path.exists(path) or sys.stdout is None or sys.stderr is None:
+    if not os.path.exists(path):
         return None
     try:
         line = call(path, seconds=BEGIN_SECONDS)

@@ -23,10 +23,10 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
-from indexer.query.nodes import Query
+from indexer.query.nodes import Problem, Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
-from indexer.retrieval.concepts import Concept
+from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
 from indexer.schema import folder_key
@@ -134,7 +134,7 @@ def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatV
     """
     lowered = np.zeros(len(features))
     if len(candidates.concepts) == 1 and candidates.concepts[0].written:
-        held = held_as_written(candidates) & np.any([tf[:, 0] > 0 for tf in candidates.tf.values()], axis=0)
+        held = held_as_written(candidates) & candidates.held[:, 0]
         if held.any() and not held.all():
             text = features @ weights
             lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)
@@ -349,6 +349,16 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
     return terms, list(dict.fromkeys(stem(run[0], language) for run in (*last.forms, *last.completions)))
 
 
+def passed_over(candidates: Candidates) -> tuple[Problem, ...]:
+    """What is said of a query that asks for more than is looked up."""
+    message = f"only its first {MAX_CONCEPTS} words and parts of words are asked for one by one, and order the results"
+    return (Problem(0, 1, message),) if candidates.passed_over else ()
+
+
+MAX_CORRECTED = 20
+"""unknown words of one query: of a text that was pasted all of them are, and each is compared with every word"""
+
+
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
     words: dict[str, None] = {}
@@ -368,7 +378,7 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
         c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
         if df <= 1 and c.surface[0].isalpha()
     ]  # fmt: skip
-    better = suggest([c.surface[0] for c in unknown], vocabulary) if unknown else {}
+    better = suggest([c.surface[0] for c in unknown[:MAX_CORRECTED]], vocabulary) if unknown else {}
     text = query.text
     for concept in reversed(unknown):
         word = better.get(concept.surface[0])

@@ -41,9 +41,10 @@ class Reading:
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """All words of titles and texts with their document frequency."""
+        snapshot = self.snapshot  # not `self`: this would hold what holds it, and with it a commit long gone
         return Vocabulary(
-            [own for field in SPELT for own in self.snapshot.term_lists(field)],
-            lambda term: sum(self.snapshot.document_frequency(field, term) for field in SPELT),
+            [own for field in SPELT for own in snapshot.term_lists(field)],
+            lambda term: sum(snapshot.document_frequency(field, term) for field in SPELT),
         )
 
     def folders(self) -> FolderNames:
@@ -59,10 +60,9 @@ class Reading:
     def folder_ids(self, folder: str) -> set[int]:
         """The documents below a folder."""
         try:
-            below = self._catalogue.known(os.path.normpath(os.path.expanduser(folder)))
+            return set(self._catalogue.doc_ids_below(os.path.normpath(os.path.expanduser(folder))))
         except UnicodeEncodeError:
             return set()  # no file has such a name
-        return set(self._catalogue.doc_ids_of_files(known.file_id for known in below.values()))
 
     def named_ids(self, kind: str, name: str) -> set[int]:
         """The mails of a thread, or the notes that link to the one with that title, file name, alias or id."""

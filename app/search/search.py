@@ -43,6 +43,7 @@ from app.search.page import (
     make_hit,
     make_hits,
     narrowing,
+    passed_over,
     query_terms,
     sort_rows,
     suggestion,
@@ -134,7 +135,10 @@ class Search:
 
     def refresh(self) -> bool:
         """Look for a newer commit of the index and use it from now on; True when there was one."""
-        return self._reader.refresh()
+        is_newer = self._reader.refresh()
+        if is_newer:
+            self._gone.clear()
+        return is_newer
 
     def search(self, request: SearchRequest) -> ResultPage:
         """Answer one request."""
@@ -163,7 +167,7 @@ class Search:
             n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=written.as_typed(typed.problems),
+            problems=written.as_typed(typed.problems) + passed_over(candidates),
             suggestion=better if query is typed else "",
             searched="" if query is typed else better,
             relaxed=candidates.relaxed,

@@ -9,6 +9,12 @@ import numpy as np
 from indexer.postings import Ints, Mask
 from indexer.storage.snapshot import Snapshot
 
+Pieces = tuple[tuple[str, ...], ...]
+"""of a phrase or a joined word: the terms that may stand at each of its positions"""
+
+DENSE = 16
+"""numbers of which one in so many is there are marked in a row, which beats sorting them"""
+
 
 def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str], docs: Ints | None = None) -> Ints:
     """The places at which the words stand next to each other in this order; `docs` as in `adjacent`."""
@@ -20,8 +26,8 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
 
     Of the ascending `docs` alone, where they are given.
     """
-    common = docs
-    for holders in (union([snapshot.postings(field, term).docs for term in terms]) for terms in pieces):
+    common, distinct = docs, tuple(dict.fromkeys(pieces))
+    for holders in (union([snapshot.postings(field, term).docs for term in terms]) for terms in distinct):
         if common is None:
             common = holders
         else:
@@ -30,11 +36,21 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
         if not common.size:
             return common
     assert common is not None
-    places = [_different(own) for own in snapshot.all_places([(field, terms) for terms in pieces], common)]
-    starts = places[0]
-    for i, following in enumerate(places[1:], start=1):
-        starts = starts[among(starts + i, following)]
-    return starts
+    places = map(_different, snapshot.all_places([(field, terms) for terms in distinct], common))
+    return _in_a_row(tuple(pieces), {(terms,): own for terms, own in zip(distinct, places, strict=True)})
+
+
+def _in_a_row(pieces: Pieces, known: dict[Pieces, Ints]) -> Ints:
+    """Where the pieces stand in a row; `known` holds where each stands alone, and gets what is found of runs of them.
+
+    A run is found from its two parts, the first of 2^k pieces: where pieces repeat so do the parts, and each is looked
+    for once. A word n times in a row costs log n looks at its places.
+    """
+    if pieces not in known:
+        n = 1 << (len(pieces) - 1).bit_length() - 1
+        starts = _in_a_row(pieces[:n], known)
+        known[pieces] = starts[among(starts + n, _in_a_row(pieces[n:], known))] if starts.size else starts
+    return known[pieces]
 
 
 def among(values: Ints, known: Ints) -> Mask:
@@ -51,6 +67,11 @@ def union(lists: Sequence[Ints]) -> Ints:
     if len(lists) == 1:
         return lists[0]
     every = np.concatenate(lists)
+    most = int(every.max(initial=-1)) + 1
+    if most < DENSE * every.size:
+        is_there = np.zeros(most, dtype=bool)
+        is_there[every] = True
+        return is_there.nonzero()[0]
     every.sort()
     return _different(every)
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.adjacency import among, phrase_starts
-from indexer.retrieval.concepts import Concept, ConceptLookup, concepts_of
+from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
 from indexer.retrieval.written import Counts, Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
@@ -65,6 +65,16 @@ class Candidates(Struct, frozen=True, eq=False):
     """admitted documents"""
     n_all_words: int
     """those of them that hold all the words of a plain query; n_matches for any other"""
+    passed_over: bool = False
+    """the query asks for more than is looked up one by one (`MAX_CONCEPTS`)"""
+
+    @property
+    def held(self) -> Mask:
+        """[n, n_concepts] whether a document holds a concept in any field; all False where nothing occurs anywhere."""
+        held = np.zeros((self.docs.size, len(self.concepts)), dtype=bool)
+        for tf in self.tf.values():
+            held |= tf > 0
+        return held
 
     @property
     def relaxed(self) -> bool:
@@ -76,7 +86,7 @@ class Candidates(Struct, frozen=True, eq=False):
         """[n] the words of a plain query that a document does not hold, as typed, folded."""
         missing: list[tuple[str, ...]] = [()] * self.docs.size
         if self.n_all_words < self.n_matches:
-            held = np.any([tf > 0 for tf in self.tf.values()], axis=0)
+            held = self.held
             words = [concept.surface[0] for concept in self.concepts]
             lacking: dict[bytes, tuple[str, ...]] = {}
             for row in np.flatnonzero(~held.all(axis=1)).tolist():
@@ -129,6 +139,7 @@ def find(
     return Candidates(
         docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
         n_matches=int(np.count_nonzero(admitted)), n_all_words=int(np.count_nonzero(all_words)),
+        passed_over=lookup.passed_over,
     )  # fmt: skip
 
 
@@ -142,9 +153,11 @@ def _admitted(matcher: Matcher, query: Query, narrow: Mask | None, *, all_if_any
 
 
 def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
-    """The concepts of a query, function words left out where there are others."""
+    """The first concepts of a query, function words left out where there are others."""
     concepts = concepts_of(query, lookup)
-    return tuple(c for c in concepts if not c.function_word) or concepts
+    asked = tuple(c for c in concepts if not c.function_word) or concepts
+    lookup.passed_over |= len(asked) > MAX_CONCEPTS
+    return asked[:MAX_CONCEPTS]
 
 
 Occurrences = Sequence[Counts]

@@ -13,6 +13,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import nsmallest
 from itertools import accumulate
 
 import numpy as np
@@ -41,6 +42,8 @@ QUERY_FIELDS = {
     None: TEXT_FIELDS,
 }  # fmt: skip
 """where a query field looks; any other name is the field of the index or the property itself"""
+MAX_CONCEPTS = 200
+"""of one query: pieces of joined words that stand nowhere in a row, and what is scored; those beyond are passed over"""
 NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
@@ -71,6 +74,11 @@ class Concept:
     written: str = ""
     """in lower case, a word that is meant as it is written; "" for others"""
 
+    @property
+    def n_bytes(self) -> int:
+        """About what it takes in memory."""
+        return 1_000 + len(self.node.text) + 120 * (len(self.forms) + len(self.completions) + 2 * len(self.pieces))
+
 
 class ConceptLookup:
     """The concepts of the words and phrases of one query and their counts, each looked up once."""
@@ -78,14 +86,23 @@ class ConceptLookup:
     def __init__(self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written) -> None:
         self.snapshot, self.languages, self._texts = snapshot, languages, texts
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
+        self._room = MAX_CONCEPTS
+        self.passed_over = False
+        """whether the query asks for more than MAX_CONCEPTS"""
 
     def of(self, node: Word | Phrase) -> list[Concept]:
         """As `node_concepts`."""
         key = (node, node.position)  # the same word at two places is equal, and yet two nodes
         if key not in self._found:
             unfinished = isinstance(node, Word) and node.unfinished
-            question = ("concepts", *key, node.length, unfinished, self.languages)
-            self._found[key] = self.keep(question, partial(node_concepts, self, node))
+            n_characters = len(node.text)  # of which no more pieces can be made
+            most = n_characters if isinstance(node, Phrase) else min(n_characters, self._room)
+            question = ("concepts", *key, node.length, unfinished, self.languages, most)
+            found = self.keep(question, partial(node_concepts, self, node, most=most)) if most else []
+            self._found[key] = found
+            if isinstance(node, Word):
+                self._room -= len(found)
+                self.passed_over |= len(found) == most < len(sequence(node.text))
         return self._found[key]
 
     def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
@@ -122,8 +139,9 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     return tuple(replace(own, offset=start) if start else own for own, start in zip(found, starts, strict=True))
 
 
-def node_concepts(lookup: ConceptLookup, node: Word | Phrase) -> list[Concept]:
-    """The concepts of one word or phrase of the query."""
+def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> list[Concept]:
+    """The concepts of one word or phrase of the query; of the pieces of a joined word that are asked for one by one
+    the first `most`."""
     snapshot, languages = lookup.snapshot, lookup.languages
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
@@ -134,10 +152,10 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase) -> list[Concept]:
         if joined is not None and lookup.counts(joined):
             return [joined]
     concepts: list[Concept] = []
-    for i, raw in enumerate(raws):
+    for i, raw in enumerate(raws[:most]):
         last = i == len(raws) - 1
         concepts.extend(_raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last))
-    return concepts
+    return concepts[:most]
 
 
 def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
@@ -231,7 +249,7 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
         for field in fields:
             for term, df in snapshot.terms_with_prefix(field, prefix).items():
                 total[term] = total.get(term, 0) + df
-        return tuple(sorted(total, key=lambda term: (-total[term], term))[:MAX_COMPLETIONS])
+        return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
 
     return snapshot.keep(("completions", prefix, fields), look_up)
 

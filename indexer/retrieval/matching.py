@@ -38,6 +38,7 @@ class Matcher:
         self._named_ids = named_ids
         self._counts = lookup.counts
         self._holding: dict[Concept, Mask] = {}
+        self._meeting: dict[Filter, Mask] = {}
 
     def admitted(self, node: Node | None) -> Mask:
         """The living documents for which the tree holds; all of them for an empty tree."""
@@ -63,7 +64,9 @@ class Matcher:
             case Phrase():
                 return self._phrase(node)
             case Filter():
-                return self._filter(node)
+                if node not in self._meeting:
+                    self._meeting[node] = self._filter(node)
+                return self._meeting[node]
             case Not(child):
                 return ~self._mask(child)
             case And(children):

@@ -468,12 +468,13 @@ class Catalogue:
         if below is None:
             rows = self._rows(f"SELECT {_KNOWN} FROM files")
         else:
-            path = os.fsencode(below)
-            first = path.removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
-            after = first[:-1] + bytes((first[-1] + 1,))
-            query = f"SELECT {_KNOWN} FROM files WHERE path = ? OR (path >= ? AND path < ?)"
-            rows = self._rows(query, path, first, after)
+            rows = self._rows(f"SELECT {_KNOWN} FROM files WHERE {_BELOW}", *_below(below))
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
+
+    def doc_ids_below(self, folder: str) -> list[int]:
+        """The documents of the file `folder`, or of those that lie in it."""
+        query = f"SELECT doc_id FROM files JOIN documents USING (file_id) WHERE {_BELOW}"
+        return [row[0] for row in self._rows(query, *_below(folder))]
 
     def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
         """Those of the files `paths` that are known."""
@@ -494,6 +495,16 @@ class Catalogue:
     def suspects(self) -> list[str]:
         """Paths to look at: those that searches found gone, and those to be read anew."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
+
+
+_BELOW = "path = ? OR (path >= ? AND path < ?)"
+
+
+def _below(folder: str) -> tuple[bytes, bytes, bytes]:
+    """What stands for the question marks of `_BELOW`."""
+    path = os.fsencode(folder)
+    first = path.removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
+    return path, first, first[:-1] + bytes((first[-1] + 1,))
 
 
 def _document(row: tuple[Any, ...]) -> DocumentRow:

@@ -19,6 +19,7 @@ from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
 from indexer.storage.codec import SegmentFiles, damage_named
 from indexer.storage.columns import Columns
+from indexer.text.analysis import MAX_TERM_LENGTH
 from indexer.text.spelling import TermList
 
 CACHE_BYTES = 48 << 20
@@ -27,6 +28,8 @@ PLACE_BITS = 32
 MAX_LOCATED = 50_000
 """terms whose place in the segments is remembered"""
 Answer = TypeVar("Answer")
+Key = tuple[Hashable, ...]
+"""a question, in parts"""
 Term = tuple[str, str]
 """field and term"""
 AnyTerm = tuple[str, tuple[str, ...]]
@@ -71,10 +74,10 @@ class _Cache:
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._kept: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable) -> Any:
+    def get(self, key: Key) -> Any:
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -82,8 +85,8 @@ class _Cache:
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: Hashable, answer: object) -> None:
-        n_bytes = _n_bytes(answer)
+    def put(self, key: Key, answer: object) -> None:
+        n_bytes = _n_bytes(answer) + sum(len(one) if type(one) is str else _n_known(one) for one in key)
         with self._lock:
             if key in self._kept:
                 return
@@ -109,7 +112,12 @@ def _n_bytes(answer: object) -> int:
         case str():
             return 60 + len(answer)
         case _:
-            return 1_000
+            return _n_known(answer)
+
+
+def _n_known(answer: object) -> int:
+    """What it says itself that it takes."""
+    return getattr(answer, "n_bytes", 100)
 
 
 class Snapshot:
@@ -169,7 +177,7 @@ class Snapshot:
             self._cache.put((field, term), known)
         return known
 
-    def keep(self, question: Hashable, look_up: Callable[[], Answer]) -> Answer:
+    def keep(self, question: Key, look_up: Callable[[], Answer]) -> Answer:
         """What answers a question about this commit, kept as posting lists are: while there is room."""
         known: Answer | None = self._cache.get(question)
         if known is None:
@@ -198,7 +206,8 @@ class Snapshot:
             known = tuple(holder for holder in found if holder[-1] >= 0)
             if len(self._located) >= MAX_LOCATED:
                 self._located.clear()
-            self._located[field, term] = known
+            if len(term) <= MAX_TERM_LENGTH:  # no other is there, but for marks
+                self._located[field, term] = known
         return known
 
     def places(self, field: str, term: str, docs: Ints) -> Ints:

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from array import array
-from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache, wraps
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ MAX_TERM_LENGTH = 40
 MAX_MEMO = 100_000
 """distinct runs of letters that one process remembers before it starts afresh; each takes some 200 bytes"""
 
+MAX_REMEMBERED = 300
+"""characters; what is made of longer texts is not remembered, so that what is remembered has a bound in bytes, too"""
 MAX_RAW_LENGTH = 200
 """characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
 
@@ -36,6 +39,24 @@ _RAW_OPTIONS = re.compile(_OPTION + _TOKEN.format(r"\w"))
 _JOINT = re.compile(r"[._\-@'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
+
+_Made = TypeVar("_Made")
+
+
+def _remembered(n: int) -> Callable[[Callable[[str], _Made]], Callable[[str], _Made]]:
+    """What a function makes of the `n` texts that came last."""
+
+    def remember(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
+        known = lru_cache(maxsize=n)(make)
+
+        @wraps(make)
+        def made(text: str) -> _Made:
+            return known(text) if len(text) <= MAX_REMEMBERED else make(text)
+
+        return made
+
+    return remember
+
 
 RawTerms = tuple[tuple[tuple[str, int], ...], int]
 """((term, offset of its position), ...), and how many positions the raw token takes"""
@@ -68,7 +89,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else _fold(text)
 
 
-@lru_cache(maxsize=100_000)
+@_remembered(100_000)
 def _fold(text: str) -> str:
     text = text.casefold()
     if text.isascii():
@@ -91,7 +112,7 @@ def _plain_tokens(text: str) -> list[str]:
     return (_RAW_OPTIONS if "--" in text else _RAW).findall(text)
 
 
-@lru_cache(maxsize=20_000)
+@_remembered(20_000)
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
     if is_ideographic(raw):
@@ -195,7 +216,7 @@ def sequence(text: str) -> list[str]:
     return list(words_of(text))
 
 
-@lru_cache(maxsize=10_000)
+@_remembered(10_000)
 def words_of(text: str) -> tuple[str, ...]:
     """As `sequence`; remembered, for titles and names that come again."""
     words: list[str] = []

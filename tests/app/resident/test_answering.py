@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import random
 import sys
 import time
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.indexing import update_index
 from app.resident import messages
 from app.resident.answering import Question, answer
+from app.search import kept
+from app.settings import IndexSettings, Paths, Settings
+from benchmarks.odd_queries import odd_query
 
 
 def question(folder: Path, *arguments: str, **variables: str) -> Question:
@@ -44,3 +52,49 @@ def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_pa
 def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None:
     """It works alone, and says what it says then."""
     assert [kind for kind, _ in messages.parts(answer(question(tmp_path / "gone", "status")))] == [messages.ALONE]
+
+
+@pytest.fixture
+def kept_searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process keeps its searches as the resident one does, until the test is over."""
+    monkeypatch.setattr(kept, "_kept", None)
+    searches = kept.keep_searches()
+    yield
+    searches.close()
+
+
+def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> None:
+    """Four hundred more of the same questions (right, odd, mistaken, with other settings) leave but a few pages."""
+    (tmp_path / "notes").mkdir()
+    for i in range(20):
+        (tmp_path / "notes" / f"{i}.txt").write_text(f"a heron and {i} grey fish by the river", encoding="ascii")
+    settings = Settings(index=IndexSettings(workers=1))
+    update_index(settings, Paths(tmp_path / "config", tmp_path / "data"), roots=[str(tmp_path / "notes")])
+    rng = random.Random(7)
+    odd = [odd_query(rng, ("heron", "fish", "river"))[:300].replace("\0", "") for _ in range(14)]
+    questions = [
+        question(tmp_path, *arguments, FOLTR_CONFIG_DIR=str(tmp_path / "config"), FOLTR_MEANING__ENABLED="false")
+        for arguments in (
+            *(("search", "--json", "--", text.encode("utf-8", "replace").decode()) for text in odd),
+            *(("search", f"--strength=0.{i}", "--explain", "heron fish") for i in range(2)),
+            ("search", "--no-such-option"), ("search", "heorn"), ("why", "/nowhere"), ("open", "1", "--print"),
+        )
+    ]  # fmt: skip
+
+    def n_objects(rounds: int) -> int:
+        for _ in range(rounds):
+            for asked in questions:
+                answer(asked)
+        gc.collect()
+        return sum(type(one) is not weakref.ref for one in gc.get_objects())  # of which modules keep some
+
+    before = n_objects(4)
+    n_more = n_objects(20) - before
+    assert n_more < 20 * len(questions) / 2  # some pages of the searches with other settings
+
+
+def test_an_error_that_no_command_knows_is_left_to_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With FOLTR_DEBUG a command does not catch what it cannot explain; this process must go on all the same."""
+    monkeypatch.setattr("app.cli.program.main", lambda **_: 1 // 0)
+    parts = list(messages.parts(answer(question(tmp_path, "status", FOLTR_DEBUG="1"))))
+    assert parts == [(messages.ALONE, b"ZeroDivisionError: integer division or modulo by zero")]

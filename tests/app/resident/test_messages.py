@@ -40,6 +40,19 @@ def test_what_is_no_question_is_refused(message: bytes) -> None:
         Question.decode(message)
 
 
+@pytest.mark.parametrize(
+    ("place", "content"),
+    [(4, b"0"), (5, b"-1"), (4, b"1000000000"), (8, b"no-such strict"), (9, b"rot13 strict"), (8, b"utf-8 no-such"),
+     (9, b""), (8, b"caf\xc3\xa9 strict")],
+)  # fmt: skip
+def test_a_terminal_that_cannot_be_is_refused(place: int, content: bytes) -> None:
+    """No columns, too many, an encoding that is none of texts, a name for errors that nobody knows."""
+    fields = messages.question(messages.RUN, ("status",)).split(b"\0")
+    fields[place] = content
+    with pytest.raises(BadQuestion, match="wanted"):
+        Question.decode(b"\0".join(fields))
+
+
 def test_the_parts_of_an_answer() -> None:
     """In their order, of any content; an answer that ends early is none."""
     made = [(messages.OUT, b"\0\n" * 5), (messages.ERR, b""), (messages.OUT, b"x" * 70_000), (messages.CODE, b"1")]

@@ -324,6 +324,32 @@ def test_garbage_is_hung_up_on(resident: Device) -> None:
     assert resident.run("search", "heron").returncode == 0
 
 
+def put(
+    device: Device, *arguments: bytes, version: bytes = messages.identity(), encoding: bytes = b"utf-8 strict"
+) -> bytes:
+    """What comes back for a question that is written by hand."""
+    variables = [f"{name}={value}".encode() for name, value in device.environment().items()]
+    version = version or messages.identity()
+    fields = [messages.PROTOCOL, version, messages.RUN, b"/", b"80", b"24", b"0", b"0", encoding, encoding]
+    question = b"\0".join((*fields, b"%d" % len(arguments), *arguments, *variables))
+    with dial(device) as caller:
+        caller.sendall(len(question).to_bytes(4, "big") + question)
+        return read_to_end(caller)
+
+
+def test_no_question_ends_it_or_keeps_it(resident: Device) -> None:
+    """An unknown encoding, a command that never ends, a version that was only damaged: the next one is answered."""
+    assert put(resident, b"search", b"heron", encoding=b"no-such strict") == b""
+    for endless in (b"serve", b"watch", b"mcp", b"--simulate", b"index"):
+        assert b"not a command that ends by itself" in put(resident, endless, b"--no-watch")
+    real = messages.identity()
+    for version in (b" ", b"x", real[:-1], real[1:], real.replace(b"0.", b"7.", 1), b"0.1.0 30b07f0 utf-8 /nowhere"):
+        assert b"another version" in put(resident, b"search", b"heron", version=version)
+    before = n_answered(resident)
+    assert b"heron.txt" in put(resident, b"search", b"heron")
+    assert n_answered(resident) == before + 1
+
+
 def test_half_a_question_waits_in_vain(resident: Device) -> None:
     """A caller who never ends its question is hung up on, and holds nobody up meanwhile."""
     with dial(resident) as slow, dial(resident) as silent:

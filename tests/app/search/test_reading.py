@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -123,3 +125,18 @@ def test_damage_is_trouble_and_not_an_error(tmp_path: Path, catalogue: Catalogue
     table.write_bytes(content)
     assert reader.refresh()
     assert (reader.trouble, reader.reading.snapshot.n_documents) == ("", 1)
+
+
+def test_an_old_commit_goes_with_the_last_who_reads_it(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Its files are closed at once, not when garbage is looked for: nothing in it holds itself."""
+    reader = Reader(tmp_path / "index", catalogue)
+    assert reader.reading.vocabulary.contains("heron") == 0
+    reader.reading.folders()
+    old = weakref.ref(reader.reading), weakref.ref(reader.reading.snapshot)
+    gc.disable()
+    try:
+        add(tmp_path / "index", ["heron"])
+        reader.refresh()
+        assert [one() for one in old] == [None, None]
+    finally:
+        gc.enable()

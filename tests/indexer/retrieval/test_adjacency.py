@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from indexer.postings import Ints
 from indexer.retrieval.adjacency import adjacent, phrase_starts
 from indexer.storage.index import Index
-from indexer.storage.snapshot import PLACE_BITS
+from indexer.storage.snapshot import PLACE_BITS, AnyTerm, Snapshot
 
 MakeIndex = Callable[..., Index]
 
@@ -26,3 +31,35 @@ def test_any_term_of_a_piece_will_do(make_index: MakeIndex) -> None:
     snapshot = make_index(["a b a c", "b a b", "c a"]).snapshot()
     assert adjacent(snapshot, "body", [("a",), ("b", "c")]).tolist() == [0, 2, (1 << PLACE_BITS) + 1]
     assert adjacent(snapshot, "body", [("x", "z"), ("a",)]).size == 0
+
+
+WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=40)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(WORDS, min_size=1, max_size=4), WORDS.map(lambda words: words[:9]))
+def test_as_a_look_at_each_place_finds_them(make_index: MakeIndex, texts: list[list[str]], words: list[str]) -> None:
+    """Of few words that repeat, in any phrase."""
+    wanted = [
+        (doc << PLACE_BITS) + at
+        for doc, text in enumerate(texts)
+        for at in range(len(text))
+        if text[at : at + len(words)] == words
+    ]
+    snapshot = make_index([" ".join(text) for text in texts]).snapshot()
+    assert phrase_starts(snapshot, "body", words).tolist() == wanted
+
+
+def test_a_word_that_repeats_is_read_once(make_index: MakeIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two thousand times "the": its places are decoded once, and compared eleven times, for 2^11 > 2000."""
+    asked: list[int] = []
+    real = Snapshot.all_places
+
+    def counting(self: Snapshot, questions: Sequence[AnyTerm], docs: Ints) -> list[Ints]:
+        asked.append(len(questions))
+        return real(self, questions, docs)
+
+    monkeypatch.setattr(Snapshot, "all_places", counting)
+    snapshot = make_index(["the " * 2_100, "the end"]).snapshot()
+    assert phrase_starts(snapshot, "body", ["the"] * 2_000).tolist() == list(range(101))
+    assert asked == [1]

@@ -264,9 +264,9 @@ def test_each_word_is_looked_up_once(
     snapshot = make_index([{"text": "heron crane ibis"}, {"text": "heron crane"}, {"text": "ibis"}]).snapshot()
     asked: list[str] = []
 
-    def counting(lookup: concepts.ConceptLookup, node: Word | Phrase) -> list[concepts.Concept]:
+    def counting(lookup: concepts.ConceptLookup, node: Word | Phrase, *, most: int) -> list[concepts.Concept]:
         asked.append(node.text)
-        return look_up(lookup, node)
+        return look_up(lookup, node, most=most)
 
     look_up = concepts.node_concepts
     monkeypatch.setattr(concepts, "node_concepts", counting)
@@ -289,3 +289,26 @@ def test_of_many_that_score_alike_the_newest_are_there(make_index: MakeIndex) ->
     assert ids(snapshot, search(snapshot, "heron", limit=6)) == [0, 1, 2, 3, 4, 5, 10, 11]
     long = [{"text": "heron " + "x " * (20 if i < 6 else 2000), "changed": 100 + i} for i in range(12)]
     assert len(search(make_index(long).snapshot(), "heron", limit=6).docs) == 6
+
+
+def test_what_is_found_by_a_function_word_alone_has_nothing_of_the_rest(make_index: MakeIndex) -> None:
+    """ "e" is left out of the order in Portuguese, 鱻 stands nowhere: no field has counts, and all lack the word."""
+    snapshot = make_index(["e basta", "altro"]).snapshot()
+    query = parse("é;鱻")
+    found = find(snapshot, query, limit=9, languages=("pt",), folder_ids=lambda _: set())
+    assert (found.docs.tolist(), found.tf, found.held.shape) == ([0], {}, (1, 1))
+    assert found.missing_words == [("鱻",)]
+
+
+@pytest.mark.parametrize("text", ["a_" * 5_000, "a." * 5_000, "b_a-" * 200 + " " + "a@b." * 200, '"' + "a b " * 2_000])
+def test_a_query_of_thousands_of_pieces_asks_for_the_first(make_index: MakeIndex, text: str) -> None:
+    """Joined words that stand nowhere in a row, a phrase: so many are looked up, and it is said."""
+    found = search(make_index(["a b", "b"]).snapshot(), text)
+    assert 2 <= len(found.concepts) <= concepts.MAX_CONCEPTS
+    assert found.passed_over
+
+
+def test_a_query_as_people_write_it_is_asked_for_whole(make_index: MakeIndex) -> None:
+    """Nothing of a paragraph is passed over."""
+    found = search(make_index(["a b"]).snapshot(), "foo_bar 3.2.20 getFile " + "heron stork " * 40)
+    assert not found.passed_over

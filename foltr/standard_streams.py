@@ -1,0 +1,48 @@
+"""Standard input, output and errors as they are found: closed by cron and daemons, in encodings that show little."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+
+NUMBERED = "foltr-search.numbered"
+"""what cannot be encoded: see `_numbered`"""
+
+
+def open_missing() -> None:
+    """Have nothing (/dev/null) stand where one of the three is closed, so that no other file is opened in its place."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            os.dup2(opened, descriptor)
+            if opened > 2:
+                os.close(opened)
+            stream = open(descriptor, "w" if descriptor else "r", encoding="utf-8", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def show_everything() -> None:
+    """Have stdout write all that is printed: what its encoding does not have is written as its number.
+
+    Names of files that are not UTF-8 leave as the bytes that they are.
+    """
+    out = sys.stdout
+    if not isinstance(out, io.TextIOWrapper):
+        return
+    if os.name == "nt":
+        out.reconfigure(encoding="utf-8", errors="surrogatepass")
+    else:
+        codecs.register_error(NUMBERED, _numbered)
+        out.reconfigure(errors=NUMBERED)
+
+
+def _numbered(error: UnicodeError) -> tuple[str | bytes, int]:
+    """As JSON writes a character by its number, \\u00e9: so JSON stays JSON in any encoding."""
+    assert isinstance(error, UnicodeEncodeError), "it is for writing"
+    sign = error.object[error.start]
+    if "\udc80" <= sign <= "\udcff":
+        return bytes((ord(sign) - 0xDC00,)), error.start + 1
+    units = sign.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.start + 1

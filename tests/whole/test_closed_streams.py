@@ -1,0 +1,96 @@
+"""Every command with each of its streams closed, as cron, daemons and `>&-` leave them, or of little use."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.cli import COMMANDS
+from federation_server.cli import COMMANDS as SERVER_COMMANDS
+from tests.app.conftest import Device, make_device
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="a shell closes the streams")
+
+CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
+DEVICE = 'exec "$0" -m app "$@"'
+SERVER = """exec "$0" -c 'import sys; from federation_server.cli import main; sys.exit(main())' "$@" """
+REAL = (("search", "heron"), ("search", "--json", "heron"), ("search", "nowhere-to-be-found"), ("status",),
+        ("saved",), ("why", "notes/birds/heron.txt"), ("open", "1", "--print"), ("no-such-command",),
+        ("config", "path"))  # fmt: skip
+
+
+def ended(
+    device: Device, line: str, *arguments: str, closed: str, **variables: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["sh", "-c", f"{line} {closed}", sys.executable, *arguments], stdin=subprocess.DEVNULL, capture_output=True,
+        env=device.environment(**variables), cwd=device.home, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> Device:
+    """A device that is indexed, and has a page whose first result can be opened."""
+    device = make_device(tmp_path_factory.mktemp("searched"))
+    device.index()
+    assert device.run("search", "heron").returncode == 0
+    return device
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("name", sorted({*COMMANDS, "--simulate"}))
+def test_every_command_of_the_device(searched: Device, name: str, closed: str) -> None:
+    """Its help goes nowhere, without a word."""
+    done = ended(searched, DEVICE, name, "--help", closed=closed)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("name", sorted(SERVER_COMMANDS))
+def test_every_command_of_the_server(searched: Device, name: str) -> None:
+    """The same."""
+    pytest.importorskip("sqlalchemy")
+    done = ended(searched, SERVER, name, "--help", closed="<&- >&- 2>&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("arguments", REAL, ids=" ".join)
+def test_the_exit_code_does_not_depend_on_them(searched: Device, arguments: tuple[str, ...]) -> None:
+    """And what the open ones show is what they always show."""
+    wanted = ended(searched, DEVICE, *arguments, closed="")
+    for closed in CLOSED:
+        done = ended(searched, DEVICE, *arguments, closed=closed)
+        assert (closed, done.returncode, b"unexpected" in done.stderr) == (closed, wanted.returncode, False)
+        assert done.stdout in (wanted.stdout, b"")
+
+
+def test_an_index_is_made_by_cron(device: Device) -> None:
+    """With all three closed, by workers of its own; every file can be found afterwards."""
+    assert ended(device, DEVICE, "index", str(device.notes), closed="<&- >&- 2>&-").returncode == 0
+    assert json.loads(device.run("status", "--json").stdout)["documents"] == 6
+    assert device.run("search", "kingfisher").returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_encoding_that_shows_little(device: Device, encoding: str) -> None:
+    """JSON is whole, and lines of text say by number what they cannot show."""
+    (device.notes / "birds" / "鹭.txt").write_text("鹭 stands in the café\n", encoding="utf-8")
+    device.index()
+    variables = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    done = ended(device, DEVICE, "search", "--json", "café", closed="", **variables)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert Path(json.loads(done.stdout.decode(encoding))["path"]).name == "鹭.txt"
+    plain = ended(device, DEVICE, "search", "café", closed="", **variables)
+    assert (plain.returncode, b"\\u9e6d.txt" in plain.stdout, plain.stderr) == (0, True, b"")
+
+
+def test_a_reader_that_has_seen_enough(searched: Device) -> None:
+    """`| head -1` and `2>&1 | true` end in silence, for results, JSON and help."""
+    for arguments in (("search", "heron"), ("search", "--json", "heron fish"), ("--help",), ("man",)):
+        for pipe in ("| head -1", "| true", "2>&1 | true"):
+            line = DEVICE.replace("exec ", "") + f" {pipe}"
+            assert ended(searched, line, *arguments, closed="").stderr == b""

@@ -12,6 +12,7 @@ import mmap
 import os
 import stat
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from socket import socket
 
 
-class NextFile(msgspec.Struct, frozen=True, tag=True):
-    """A question: what is to be read now?"""
+class NextFiles(msgspec.Struct, frozen=True, tag=True):
+    """A question: what is to be read now? The answer is a list of `ToRead`."""
 
 
 class StartProgram(msgspec.Struct, frozen=True, tag=True):
@@ -47,11 +48,11 @@ class RecallText(msgspec.Struct, frozen=True, tag=True):
     digest: bytes
 
 
-Question = NextFile | StartProgram | EndProgram | RecallText
+Question = NextFiles | StartProgram | EndProgram | RecallText
 
 
 class ToRead(msgspec.Struct, frozen=True):
-    """An answer: what is asked for, and the files of it that came along, or why they did not."""
+    """What is asked for, and the files of it that came along, or why they did not."""
 
     request: bytes
     files: tuple[tuple[bytes, int], ...]
@@ -68,11 +69,13 @@ class Ended(msgspec.Struct, frozen=True):
 
 MAX_MESSAGE = 1 << 16
 """bytes of a question or an answer; what is longer goes as a file"""
-MAX_FILES = 4
+MAX_FILES = 16
 """that come along"""
 
 _files: Mapping[str, int] | None = None
 """descriptors; a negative one is the number of an error"""
+_ahead: deque[tuple[str, Mapping[str, int]]] = deque()
+"""requests that came with the one before, and their files"""
 _porter: socket | None = None
 
 
@@ -121,14 +124,18 @@ def next_request() -> str:
     for descriptor in (_files or {}).values():
         if descriptor >= 0:
             os.close(descriptor)
-    message, descriptors = ask(NextFile())
-    answer = _TO_READ.decode(message)
-    opened = iter(descriptors)
-    _files = {os.fsdecode(path): -error if error else next(opened) for path, error in answer.files}
-    return os.fsdecode(answer.request)
+    _files = {}
+    if not _ahead:
+        message, descriptors = ask(NextFiles())
+        opened = iter(descriptors)
+        for one in _TO_READ.decode(message):
+            files = {os.fsdecode(path): -error if error else next(opened) for path, error in one.files}
+            _ahead.append((os.fsdecode(one.request), files))
+    request, _files = _ahead.popleft()
+    return request
 
 
-_TO_READ = msgspec.msgpack.Decoder(ToRead)
+_TO_READ = msgspec.msgpack.Decoder(list[ToRead])
 
 
 def open_file(path: str) -> BinaryIO:

@@ -20,8 +20,10 @@ import msgspec
 
 from indexer.confined.confinement import confine_reader, end_with_parent
 from indexer.confined.given import (
+    MAX_FILES,
+    MAX_MESSAGE,
     EndProgram,
-    NextFile,
+    NextFiles,
     Question,
     RecallText,
     StartProgram,
@@ -95,6 +97,7 @@ class Porter:
         self._line, self._requests, self._files_of, self._recognised = line, requests, files_of, recognised
         self._waiting: deque[str] = deque()
         self._running: list[Running] = []
+        self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * MAX_FILES
 
     def work(self) -> None:
         """Until the worker or the parent is gone, or the parent has no more."""
@@ -113,7 +116,7 @@ class Porter:
         question = _QUESTIONS.decode(message)
         try:
             match question:
-                case NextFile():
+                case NextFiles():
                     return self._hand_over()
                 case StartProgram():
                     self._start(question, descriptors[0])
@@ -131,14 +134,24 @@ class Porter:
             if (paths := self._requests.recv()) is None:
                 return False
             self._waiting.extend(paths)
-        request = self._waiting.popleft()
-        opened = {path: _open(path) for path in self._files_of(request)}
-        files = tuple((os.fsencode(path), max(-descriptor, 0)) for path, descriptor in opened.items())
-        descriptors = [descriptor for descriptor in opened.values() if descriptor >= 0]
-        send(self._line, msgspec.msgpack.encode(ToRead(os.fsencode(request), files)), descriptors)
+        answer, descriptors, n_bytes = list[ToRead](), list[int](), 0
+        while (self._waiting and not answer) or self._has_room(n_bytes, len(descriptors)):
+            request = self._waiting.popleft()
+            opened = {path: _open(path) for path in self._files_of(request)}
+            files = tuple((os.fsencode(path), max(-descriptor, 0)) for path, descriptor in opened.items())
+            descriptors += [descriptor for descriptor in opened.values() if descriptor >= 0]
+            answer.append(ToRead(os.fsencode(request), files))
+            n_bytes += 4 * sum(map(len, (request, *opened)))
+        send(self._line, msgspec.msgpack.encode(answer), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         return True
+
+    def _has_room(self, n_bytes: int, n_files: int) -> bool:
+        """Whether one request more goes into an answer; a process that may hardly open files gets one at a time."""
+        if not self._waiting or self._few_files:
+            return False
+        return n_files + len(self._files_of(self._waiting[0])) <= MAX_FILES and n_bytes < MAX_MESSAGE // 2
 
     def _start(self, wanted: StartProgram, descriptor: int) -> None:
         """Run one of the `PROGRAMS`; whoever asks for another is no reader of ours any more."""

@@ -12,9 +12,10 @@ import ctypes
 import os
 import signal
 import site
+import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from indexer.confined import landlock, system_calls
@@ -73,6 +74,28 @@ def _places(name: str) -> list[str]:
     """The folder of a package that is loaded, or the file of a module."""
     module = sys.modules[name]
     return list(getattr(module, "__path__", ())) or [module.__file__ or ""]
+
+
+def rights_left(folder: str, limits: object) -> tuple[str, ...]:
+    """What this process can still do of what a reader must not: tried, not asked for."""
+    import socket
+
+    attempts: dict[str, Callable[[], object]] = {
+        "read folders": lambda: os.listdir(folder),
+        "write": lambda: os.close(os.open(os.devnull, os.O_WRONLY)),
+        "open sockets": lambda: socket.socket().close(),
+        "start programs": lambda: subprocess.run([sys.executable, "--version"], capture_output=True, check=False),
+        "signal others": lambda: os.kill(os.getppid(), 0),
+    }
+    return tuple(name for name, attempt in attempts.items() if _succeeds(attempt))
+
+
+def _succeeds(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
 
 
 _PR_SET_PDEATHSIG = 1

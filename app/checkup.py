@@ -130,6 +130,23 @@ def _index(patient: Patient) -> Findings:
         yield "note", f"the catalogue is at commit {generation}: `foltr-search index` makes them agree"
 
 
+def _reading(patient: Patient) -> Findings:
+    from indexer.confined.confinement import available, rights_left
+    from indexer.documents import FileEntry
+    from indexer.extract.pool import WorkerPool
+
+    with WorkerPool(rights_left, n_workers=1, seconds=10, memory_mb=500) as pool:
+        ((_, left),) = pool.run([FileEntry(str(Path.home()), 0, 0, 0, 0)])
+    if isinstance(left, IndexerError):
+        yield "broken", f"no file can be read: {left}"
+    elif left:
+        why = f"has only {available()[0]}" if available() else "offers neither Landlock nor seccomp"
+        yield "note", f"a file that takes over its reader could {', '.join(left)} as you can: this system {why}"
+        yield "note", "readers are processes of their own with limits of time and memory, and nothing more"
+    else:
+        yield "ok", f"a reader has the file in hand and nothing else ({', '.join(available())})"
+
+
 def _meaning(patient: Patient) -> Findings:
     from indexer.meaning import encoder
     from indexer.meaning.making import n_with_vectors
@@ -228,6 +245,7 @@ CHECKS: Mapping[str, Callable[[Patient], Findings]] = {
     "data folder": _folders,
     "folders": _roots,
     "index": _index,
+    "reading": _reading,
     "meaning": _meaning,
     "learning": _state,
     "watching": _watching,

@@ -83,6 +83,7 @@ def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
         max_bytes={kind: int(size * MEGABYTE) for kind, size in chosen.max_file_mb.items()},
         archives=chosen.archives,
         names=chosen.names,
+        secrets=tuple(chosen.secrets),
         sources=frozenset(index_sources(settings, paths)),
         never=frozenset(str(path) for folder in own for path in (folder.absolute(), folder.resolve())),
     )
@@ -371,6 +372,7 @@ def _limits(settings: Settings, paths: Paths) -> Limits:
     return Limits(
         max_text_bytes=int(settings.index.max_text_mb * MEGABYTE),
         sources=frozenset(index_sources(settings, paths)),
+        secrets=tuple(settings.index.secrets),
         recognised=str(paths.data_dir / RECOGNISED),
     )
 

@@ -55,6 +55,13 @@ def default_caps() -> dict[str, float]:
     return {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()}
 
 
+def default_secrets() -> list[str]:
+    """The names of files that nobody wants to be read aloud."""
+    from indexer.files.secrets import SECRETS
+
+    return list(SECRETS)
+
+
 class IndexSettings(Section, frozen=True):
     """What is indexed, and how much of the machine that may take."""
 
@@ -88,6 +95,13 @@ class IndexSettings(Section, frozen=True):
         bool,
         Meta(description="Find files that are not read by their names: pictures, music, programs, failures."),
     ] = True
+    secrets: Annotated[
+        list[str],
+        Meta(
+            description="Files of keys and passwords, found by their names and not read; `!NAME` has one read. "
+            "No agent (mcp) gets what the default names."
+        ),
+    ] = msgspec.field(default_factory=default_secrets)
     workers: Annotated[
         int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
     ] = 0

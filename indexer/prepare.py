@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from indexer.confined.given import is_other_than_file
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import extract_file
@@ -85,7 +86,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
     """Read, extract, analyse and compress one file; raises ExtractionError."""
     began = time.process_time()
     digest = fingerprint(path)
-    if not digest and os.path.exists(path) and not os.path.isfile(path):
+    if not digest and is_other_than_file(path):
         raise ExtractionError("unreadable", "it is no file any more")  # a pipe would be waited for
     extraction = extract_file(path, limits)
     # A reader may have used up its time; the words of what it read get almost as much again.

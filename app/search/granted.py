@@ -1,6 +1,7 @@
 """The part of the index that an agent may see: the documents in folders that a person has named, and nothing else.
 
-A document is in it when its path, links resolved, lies below one of the folders. Queries are narrowed before anything
+A document is in it when its path, links resolved, lies below one of the folders, and its name is not that of keys or
+passwords (indexer.files.secrets). Queries are narrowed before anything
 is ranked or counted, so that no operator in them reaches further. What would tell of the rest is left out: corrections
 and nearest words (from the vocabulary of the whole index), numbers of matches, saved searches, and the order that this
 person's openings have taught. Nothing of what an agent asks or takes is remembered.
@@ -22,6 +23,7 @@ from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from foltr.errors import FoltrError
+from indexer.files.secrets import SECRETS, pattern_of
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.text.printable import safe_line, safe_text
 
@@ -52,6 +54,7 @@ class Granted:
                 raise RefusedError(f"{folder}: wanted a folder that an agent may see, and there is none")
         self.folders = tuple(dict.fromkeys(os.path.realpath(Path(folder).expanduser()) for folder in folders))
         untaught = msgspec.structs.replace(settings.learning, enabled=False, strength=0.0, remember_picks=False)
+        self._secrets = (SECRETS, tuple(settings.index.secrets))
         self._settings = msgspec.structs.replace(settings, learning=untaught)
         self._paths = paths
         self._search = Search(self._settings, paths, resident=True)
@@ -67,9 +70,11 @@ class Granted:
         """How many files an agent may see now."""
         return sum(self.holds(path) for folder in self.folders for path in self._catalogue.known(folder))
 
-    def holds(self, path: str) -> bool:
-        """Whether a path, links resolved, lies below one of the folders."""
+    def holds(self, path: str, part: str = "") -> bool:
+        """Whether a path, links resolved, lies below one of the folders and is no secret by its name, nor is a part."""
         real = os.path.realpath(path)
+        if any(pattern_of(one, names) for one in (path, real, part) for names in self._secrets):
+            return False
         return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in self.folders)
 
     def search(self, query: str, limit: int = 10) -> dict[str, Any]:
@@ -86,7 +91,7 @@ class Granted:
         page = self._search.search(request)
         if self._search.trouble:
             raise RefusedError("the index cannot be read now")
-        shown = [hit for hit in page.hits if not hit.missing and self.holds(hit.path)][:limit]
+        shown = [hit for hit in page.hits if not hit.missing and self.holds(hit.path, hit.part)][:limit]
         return {
             "note": NOTE,
             "results": [self._result(page, hit) for hit in shown],
@@ -124,7 +129,7 @@ class Granted:
     def _document(self, id: str) -> DocumentRow:
         number = int(id) if id.isascii() and id.isdigit() and len(id) < 19 else -1
         row = self._catalogue.documents([number]).get(number)
-        if row is None or not self.holds(row.path):
+        if row is None or not self.holds(row.path, row.part):
             raise RefusedError("no document with this id may be seen; `search` gives ids")
         return row
 

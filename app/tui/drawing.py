@@ -7,10 +7,10 @@ anything is decoded, and a JPEG is decoded small. Pictures need the extra `pictu
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 from dataclasses import dataclass
 
+from indexer.confined.given import mapped, open_file, status_of
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits
 
@@ -39,12 +39,17 @@ def address_of(path: str, page: int, box: tuple[int, int]) -> str:
     return f"{path}#page={page}&size={box[0]}x{box[1]}"
 
 
+def files_of(address: str) -> tuple[str]:
+    """The path in an address."""
+    return (address.rpartition("#page=")[0],)
+
+
 def draw(address: str, limits: Limits) -> Drawing:
     """Draw what an address names; the process is ended by its limits. Raises ExtractionError."""
     path, _, wanted = address.rpartition("#page=")
     page, width, height = map(int, wanted.replace("&size=", " ").replace("x", " ").split())
     try:
-        about = os.stat(path)
+        about = status_of(path)
         if not stat.S_ISREG(about.st_mode):  # a pipe would be waited for
             raise ExtractionError("unreadable", "it is no file")
         if about.st_size > MOST_BYTES:
@@ -61,7 +66,7 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
     except ImportError:
         raise ExtractionError("unsupported", HOW) from None
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with open_file(path) as stream, Image.open(stream, formats=FORMATS) as image:
             if image.width * image.height > MOST_POINTS:
                 raise ExtractionError("too-large", f"it has {image.width} x {image.height} points")
             square = (max(box), max(box))  # it may have to be turned
@@ -86,7 +91,7 @@ def _page(path: str, number: int, box: tuple[int, int]) -> Drawing:
     import pypdfium2
 
     try:
-        pdf = pypdfium2.PdfDocument(path)
+        pdf = pypdfium2.PdfDocument(mapped(path))
         try:
             page = pdf[number]
             width, height = page.get_size()

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from app.tui.drawing import HOW, Drawing, address_of, draw
+from app.tui.drawing import HOW, Drawing, address_of, draw, files_of
 from app.tui.half_blocks import POINTS as BLOCK_POINTS
 from app.tui.half_blocks import half_block_rows
 from app.tui.kitty_graphics import MOST_COLUMNS, deletion, placeholder_rows, through_tmux, transmission
@@ -162,7 +162,7 @@ def _make_pool() -> WorkerPool[Drawing]:
     if os.name == "posix":
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
             resource_tracker.ensure_running()
-    return WorkerPool(draw, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB)
+    return WorkerPool(draw, n_workers=1, seconds=SECONDS, memory_mb=MEMORY_MB, files_of=files_of)
 
 
 def _changed(path: str) -> int:

@@ -23,7 +23,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.kinds import HEAD, PACKED, base_name, extension, holds_text, kind_of
-from indexer.extract.programs import needed, on_disk, output_of, seconds_left
+from indexer.extract.programs import needed, output_of, seconds_left
 from indexer.extract.source import Extractor, Gathered, Limits, Source, cut, shown_size
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -133,10 +133,9 @@ def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extr
         raise ExtractionError("malformed", "neither a 7z nor a RAR archive")
     found = Extraction()
     try:
-        with on_disk(source) as path:
-            command = (program, "-c", "-f", "-", "--format=pax", f"@{path}")
-            with output_of(command, seconds=seconds_left(limits)) as stream:
-                found = _read_tar(stream, "r|", source.depth, limits, member)
+        command = (program, "-c", "-f", "-", "--format=pax", "@-")
+        with output_of(command, seconds=seconds_left(limits), given=source) as stream:
+            found = _read_tar(stream, "r|", source.depth, limits, member)
     except ExtractionError as error:
         if error.kind == "timeout" and not found.documents:
             raise

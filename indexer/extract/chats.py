@@ -17,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from indexer.confined.given import open_file
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -24,6 +25,7 @@ from indexer.extract.html import one_line
 from indexer.extract.json_stream import lists_under
 from indexer.extract.kinds import base_name
 from indexer.extract.source import MEGABYTE, TIME_IS_UP, Gathered, Limits, Source, cut, shown_size
+from indexer.extract.sources import channel_of
 from indexer.extract.sqlite_file import opened
 from indexer.extract.texts import read_text
 from indexer.extract.zipped import open_zip
@@ -269,11 +271,16 @@ def _discord_channel(source: Source) -> str:
     """The name of the channel, which stands in a file beside the messages; its number where that is not there."""
     folder = source.name.replace("\\", "/").split("/")[-2]
     try:
-        about = json.loads(Path(source.path).with_name("channel.json").read_bytes()) if source.path else {}
+        about = _beside(source.path) if source.path else {}
         guild = about.get("guild") or {}
         return " ".join(part for part in (_line(guild.get("name")), _line(about.get("name"))) if part) or folder
     except (OSError, ValueError, AttributeError):
         return folder
+
+
+def _beside(path: str) -> Any:
+    with open_file(channel_of(path)) as stream:
+        return json.load(stream)
 
 
 def read_imessage(source: Source, limits: Limits) -> Extraction | None:

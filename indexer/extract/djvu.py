@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.decode import clean
-from indexer.extract.programs import needed, on_disk, output_of, seconds_left
+from indexer.extract.programs import needed, output_of, seconds_left
 from indexer.extract.source import Limits, Sink, Source
 
 
@@ -12,7 +12,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     """One document; a file of pictures alone has no text."""
     program = needed("djvutxt", "djvulibre-bin")
     sink = Sink(limits)
-    with on_disk(source) as path, output_of([program, path], seconds=seconds_left(limits)) as out:
+    with output_of([program, "-"], seconds=seconds_left(limits), given=source) as out:
         text = out.read(limits.max_text_bytes + 1)
     for page in text.decode("utf-8", "replace").rstrip("\f\n").split("\f"):
         sink.begin_page()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -105,18 +104,8 @@ def _tesseract(languages: tuple[str, ...]) -> ReadPicture:
     def read(picture: Any, seconds: float) -> str:
         height, width = picture.shape[:2]
         data = b"P6 %d %d 255\n" % (width, height) + picture[:, :, ::-1].tobytes()
-        with output_of(command, seconds=seconds, data=data) as output:
+        with output_of(command, seconds=seconds, given=data) as output:
             text = output.read().decode("utf-8", "replace")
         return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
     return read
-
-
-def processor_seconds() -> float:
-    """Used by this process and what it started and saw end."""
-    if sys.platform == "win32":
-        return time.process_time()
-    import resource
-
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime

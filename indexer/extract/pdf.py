@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from indexer.confined.given import mapped
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -20,7 +21,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
 
     data = source.data
     try:
-        pdf = pypdfium2.PdfDocument(source.path if data is None else data)
+        pdf = pypdfium2.PdfDocument(mapped(source.path) if data is None else data)
     except pypdfium2.PdfiumError as error:
         raise _reason(str(error)) from error
     try:

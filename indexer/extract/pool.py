@@ -9,12 +9,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
 
+import msgspec
+
+from indexer.confined.porter import FilesOf
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
-from indexer.extract.worker import Order, Waiting, Worker, how_it_ended
+from indexer.extract.sources import files_of
+from indexer.extract.worker import Order, Report, Waiting, Worker, how_it_ended
 
 Result = TypeVar("Result")
 
@@ -28,10 +32,12 @@ STILL_SECONDS = 120.0
 class WorkerPool(Generic[Result]):
     """`n_workers` processes that run `function(path, limits)`; a context manager, for one thread at a time.
 
-    `function` is a top-level function of an importable module. A worker is started when there is work for it and
-    kept until `close`. `seconds` are of processor time: a reader that keeps to `limits.cpu_ends` stops after so many
-    and gives what it has, any other is ended after twice as many. One that waits for a disk or a network is
-    ended when it has read nothing for `still_seconds`. So a busy machine, or one that sleeps, costs no file.
+    `function` is a top-level function of an importable module; what it gives is checked by its annotation. It can read
+    the files that `files_of` names for a path and nothing else, where the system sees to that; with None, anything.
+    A worker is started when there is work for it and kept until `close`. `seconds` are of processor time: a reader that
+    keeps to `limits.cpu_ends` stops after so many and gives what it has, any other is ended after twice as many. One
+    that waits for a disk or a network is ended when it has read nothing for `still_seconds`. So a busy machine, or one
+    that sleeps, costs no file.
     """
 
     def __init__(
@@ -43,12 +49,14 @@ class WorkerPool(Generic[Result]):
         memory_mb: int,
         still_seconds: float = STILL_SECONDS,
         limits: Limits | None = None,
+        files_of: FilesOf | None = files_of,
     ) -> None:
         if n_workers < 1 or seconds <= 0 or memory_mb < 1:
             raise ValueError(
                 f"wanted n_workers >= 1, seconds > 0, memory_mb >= 1; got {n_workers}, {seconds}, {memory_mb}"
             )
-        self._order = Order(function, limits or Limits(), seconds, still_seconds, memory_mb)
+        self._order = Order(function, limits or Limits(), seconds, still_seconds, memory_mb, files_of)
+        self._decoder = msgspec.msgpack.Decoder(_given_by(function))
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._n_failed_starts = 0
@@ -125,24 +133,28 @@ class WorkerPool(Generic[Result]):
         for one in ready:
             worker = by_connection[one]
             try:
-                message = worker.results.recv()
+                report = worker.hear()
+                outcome = self._outcome(report) if report is not None else None
             except (EOFError, OSError):
                 yield from self._bury(worker, waiting)
                 continue
-            worker.heard()
-            if isinstance(message, bool):
-                worker.begin(is_limited=message)
+            except msgspec.MsgspecError:
+                yield from self._fail_first(worker, waiting, lambda: ("crashed", "the reader gave what none gives"))
+                continue
+            if report is None:
                 self._n_failed_starts = 0
                 continue
-            outcome, is_last = message
             self._has_results = True
             entry = worker.ahead.popleft()
-            if is_last:
+            if report.is_last:
                 waiting.give_back(self._discard(worker))
             yield entry, outcome
         for worker in busy:
             if worker.ahead and worker.results not in ready and (reason := worker.verdict()):
                 yield from self._give_up(worker, waiting, reason)
+
+    def _outcome(self, report: Report) -> Any:
+        return ExtractionError(report.kind, report.reason) if report.kind else self._decoder.decode(report.outcome)
 
     def _bury(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
         """A worker died: the file it was at fails, the others go back."""
@@ -184,3 +196,8 @@ class WorkerPool(Generic[Result]):
         left = list(worker.ahead)
         worker.ahead.clear()
         return left
+
+
+def _given_by(function: Callable[..., Any]) -> Any:
+    """The type that a function is annotated to give; anything where it does not say."""
+    return get_type_hints(getattr(function, "func", function)).get("return", Any)

@@ -1,7 +1,8 @@
 """Programs of the system, run for one file: without a shell, a terminal or a network, bounded in time and memory.
 
-Memory is bounded by the limit of the worker process, which what it starts inherits. The network is taken away where the
-system lets a user do that (Linux's unshare).
+Memory is bounded by the limit of the worker process, which what it starts inherits. What a program reads and writes is
+open already; it can open nothing but itself and the libraries of the system, where the system can see to that
+(indexer.confined). A confined worker has its porter start them.
 """
 
 from __future__ import annotations
@@ -12,17 +13,22 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import IO
 
+import msgspec
+
+from indexer.confined.confinement import available, confine_program
+from indexer.confined.given import Ended, EndProgram, StartProgram, as_file, ask, is_confined
 from indexer.errors import ExtractionError
 from indexer.extract.source import TIME_IS_UP, Limits, Source
 
 MOST_SECONDS = 30
 """of processor time for one run"""
+PROGRAMS = ("bsdtar", "djvutxt", "tesseract")
+"""that a confined worker may have started"""
 
 
 @lru_cache
@@ -39,32 +45,97 @@ def needed(name: str, package: str) -> str:
 
 
 @contextlib.contextmanager
-def output_of(arguments: Sequence[str], *, seconds: float = MOST_SECONDS, data: bytes = b"") -> Iterator[IO[bytes]]:
-    """What a program writes, given `data` to read; it ends with the block, and what it says of errors is passed over.
+def output_of(
+    arguments: Sequence[str], *, seconds: float = MOST_SECONDS, given: Source | bytes = b""
+) -> Iterator[IO[bytes]]:
+    """What a program writes, given a file to read as its input; it ends with the block, and what it says of errors is
+    passed over.
 
     `seconds` are of processor time, where the system counts them. Raises ExtractionError when it was read to its end
     and the program failed.
     """
-    with tempfile.TemporaryFile() as given:
-        given.write(data)
-        given.seek(0)
-        process = subprocess.Popen(
-            [*_without_network(), *arguments], stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=os.path.abspath(os.sep), env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "OMP_THREAD_LIMIT": "1"},
-            start_new_session=True,
-        )  # fmt: skip
-    assert process.stdout is not None
+    with _input(given) as descriptor:
+        running = (_AtPorter if is_confined() else Running)(arguments, seconds, descriptor)
+    is_over = False
     try:
-        _limit_time(process.pid, seconds)
-        yield process.stdout
-        if not process.stdout.read(1) and process.wait():
-            late = process.returncode == -getattr(signal, "SIGXCPU", 0)
-            name = os.path.basename(arguments[0])
-            raise ExtractionError("timeout", TIME_IS_UP) if late else ExtractionError("malformed", f"{name} failed")
+        yield running.output
+        is_over = not running.output.read(1)
     finally:
-        process.kill()
-        process.stdout.close()
-        process.wait()
+        running.output.close()
+        ended = running.end(is_over=is_over)
+    if is_over and ended.code:
+        late = ended.code == -getattr(signal, "SIGXCPU", 0)
+        name = os.path.basename(arguments[0])
+        raise ExtractionError("timeout", TIME_IS_UP) if late else ExtractionError("malformed", f"{name} failed")
+
+
+@contextlib.contextmanager
+def _input(given: Source | bytes) -> Iterator[int]:
+    """A descriptor at the beginning of what is given."""
+    data = given if isinstance(given, bytes) else given.data
+    if data is not None:
+        with as_file(data) as descriptor:
+            yield descriptor
+    elif isinstance(given, Source):
+        with given.open() as stream:
+            os.lseek(stream.fileno(), 0, os.SEEK_SET)
+            yield stream.fileno()
+
+
+class Running:
+    """A program that was started by this process."""
+
+    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int) -> None:
+        confine = partial(confine_program, installed(arguments[0])) if available() else None
+        self._process = subprocess.Popen(
+            arguments, stdin=descriptor, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=os.path.abspath(os.sep),
+            env={"PATH": os.defpath, "LC_ALL": "C.UTF-8", "OMP_THREAD_LIMIT": "1"}, start_new_session=True,
+            preexec_fn=confine,
+        )  # fmt: skip
+        assert self._process.stdout is not None
+        self.output: IO[bytes] = self._process.stdout
+        _limit_time(self._process.pid, seconds)
+
+    def end(self, *, is_over: bool) -> Ended:
+        """Wait for its end when it `is_over`, or end it."""
+        before = _seconds_of_children()
+        if not is_over:
+            self._process.kill()
+        self.output.close()
+        return Ended(self._process.wait(), _seconds_of_children() - before)
+
+
+class _AtPorter:
+    """A program that the porter of this process has started."""
+
+    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int) -> None:
+        question = StartProgram(os.path.basename(arguments[0]), tuple(arguments[1:]), seconds)
+        _, (output,) = ask(question, descriptor=descriptor)
+        self.output: IO[bytes] = os.fdopen(output, "rb")
+
+    def end(self, *, is_over: bool) -> Ended:
+        global _seconds_elsewhere
+        ended = msgspec.msgpack.decode(ask(EndProgram(is_over))[0], type=Ended)
+        _seconds_elsewhere += ended.seconds
+        return ended
+
+
+_seconds_elsewhere = 0.0
+"""of programs that the porter has run"""
+
+
+def processor_seconds() -> float:
+    """Used by this process and what it started, or had started, and saw end."""
+    return time.process_time() + _seconds_of_children() + _seconds_elsewhere
+
+
+def _seconds_of_children() -> float:
+    if sys.platform == "win32":
+        return 0.0
+    import resource
+
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return children.ru_utime + children.ru_stime
 
 
 def _limit_time(pid: int, seconds: float) -> None:
@@ -73,29 +144,6 @@ def _limit_time(pid: int, seconds: float) -> None:
 
         with contextlib.suppress(OSError):
             resource.prlimit(pid, resource.RLIMIT_CPU, (max(int(seconds), 1), resource.RLIM_INFINITY))
-
-
-@lru_cache(maxsize=1)
-def _without_network() -> tuple[str, ...]:
-    """What to put in front of a command so that it has no network; () where the system does not offer that."""
-    command = (installed("unshare"), "--user", "--net", "--")
-    if not command[0]:
-        return ()
-    quiet = subprocess.DEVNULL
-    done = subprocess.run([*command, sys.executable, "-S", "-c", ""], stdout=quiet, stderr=quiet, check=False)
-    return command if done.returncode == 0 else ()
-
-
-@contextlib.contextmanager
-def on_disk(source: Source) -> Iterator[str]:
-    """The path of `source`, for programs that cannot read a stream; that of a copy where it was inside another file."""
-    if source.data is None:
-        yield os.path.abspath(source.path)
-        return
-    with tempfile.NamedTemporaryFile(prefix="foltr-") as copy:
-        copy.write(source.data)
-        copy.flush()
-        yield copy.name
 
 
 def seconds_left(limits: Limits) -> float:

@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from indexer.confined.confinement import end_with_parent
+from indexer.confined.given import mapped, open_file
 from indexer.errors import ExtractionError
-from indexer.extract.ocr_engines import SIDE, ReadPicture, TextEngine, processor_seconds
+from indexer.extract.ocr_engines import SIDE, ReadPicture, TextEngine
+from indexer.extract.programs import processor_seconds
 from indexer.extract.source import Limits
-from indexer.extract.worker import end_with_parent
 from indexer.files.fingerprint import fingerprint
 
 MAX_PIXELS = 50_000_000
@@ -85,7 +87,7 @@ def _pictures(path: str) -> Generator[tuple[Any, int], None, None]:
         return
     import pypdfium2
 
-    pdf = pypdfium2.PdfDocument(path)
+    pdf = pypdfium2.PdfDocument(mapped(path))
     try:
         for number in range(len(pdf)):
             page = pdf[number]
@@ -100,7 +102,7 @@ def _of_picture(path: str) -> Any:
     import numpy as np
     from PIL import Image
 
-    with Image.open(path) as picture:
+    with open_file(path) as stream, Image.open(stream) as picture:
         if picture.width * picture.height > MAX_PIXELS:
             raise ExtractionError("too-large", f"a picture of more than {MAX_PIXELS // 10**6} million pixels")
         picture.thumbnail((SIDE, SIDE))

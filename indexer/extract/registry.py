@@ -13,6 +13,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
 from indexer.extract.source import Limits, Source
 from indexer.extract.sources import not_named, source_of
+from indexer.files.secrets import pattern_of, why_unread
 
 EXTRACTORS: dict[str, str] = {
     "text": "texts:extract_text",
@@ -101,6 +102,8 @@ def _of_named_source(source: Source, limits: Limits) -> Extraction | None:
 def extract_source(source: Source, limits: Limits) -> Extraction:
     """What `source` holds; raises ExtractionError and nothing else but MemoryError."""
     try:
+        if source.depth and (secret := pattern_of(source.name, limits.secrets)):
+            raise ExtractionError("unsupported", why_unread(secret))
         if (named := _of_named_source(source, limits)) is not None:
             return Extraction(documents=tuple(map(_storable, named.documents)), notes=named.notes)
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))

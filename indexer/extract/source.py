@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
+from indexer.confined.given import open_file, open_unbuffered, status_of
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 
@@ -43,6 +43,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """how deep archives and attachments may sit in one another"""
     sources: frozenset[str] = frozenset()
     """names of `indexer.extract.sources` whose readers are to be used"""
+    secrets: tuple[str, ...] = ()
+    """patterns of members of archives and mails that are not read (indexer.files.secrets)"""
     recognised: str = ""
     """path of the texts recognised in pictures (indexer.extract.recognised); "" for none"""
     cpu_ends: float = math.inf
@@ -90,13 +92,13 @@ class Source:
 
     def open(self) -> BinaryIO:
         """A seekable binary stream at its beginning; OSError when the file cannot be opened."""
-        return io.BytesIO(self.data) if self.data is not None else open(self.path, "rb")
+        return io.BytesIO(self.data) if self.data is not None else open_file(self.path)
 
     def read(self, max_bytes: int) -> bytes:
         """The first `max_bytes` bytes, fewer when there are fewer."""
         if self.data is not None:
             return self.data[:max_bytes]
-        with open(self.path, "rb", buffering=0) as stream:
+        with open_unbuffered(self.path) as stream:
             parts, step = [], read_step(os.fstat(stream.fileno()).st_size, 1 << 22)
             while max_bytes > 0 and (part := stream.read(min(max_bytes, step))):
                 parts.append(part)
@@ -106,7 +108,7 @@ class Source:
     @property
     def size(self) -> int:
         """Length in bytes."""
-        return len(self.data) if self.data is not None else Path(self.path).stat().st_size
+        return len(self.data) if self.data is not None else status_of(self.path).st_size
 
 
 def read_step(size: int, at_most: int) -> int:

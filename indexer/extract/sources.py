@@ -122,6 +122,24 @@ def source_of(path: str) -> DataSource | None:
     return SOURCES[found.lastgroup] if found is not None and found.lastgroup else None
 
 
+def files_of(path: str) -> tuple[str, ...]:
+    """What reading the file at `path` takes: itself, and what its source's reader looks into beside it."""
+    source = source_of(path)
+    if source is None:
+        return (path,)
+    return (path, channel_of(path)) if source.name == "discord" else (path, log_of(path))
+
+
+def log_of(path: str) -> str:
+    """Where SQLite keeps what has not reached the file at `path`."""
+    return path + "-wal"
+
+
+def channel_of(path: str) -> str:
+    """Where Discord says what the channel is called whose messages are at `path`."""
+    return os.path.join(os.path.dirname(path), "channel.json")
+
+
 def not_named(source: DataSource) -> str:
     """Why a program's own store is not read."""
     return f"read only where the source {source.name!r} is named (index.sources)"

@@ -11,10 +11,11 @@ import sqlite3
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from indexer.confined.given import open_file, status_of
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
+from indexer.extract.sources import log_of
 
 MAGIC = b"SQLite format 3\0"
 LOG_MAGICS = (0x377F0682, 0x377F0683)
@@ -32,6 +33,7 @@ def opened(source: Source) -> Iterator[sqlite3.Connection]:
     try:
         connection.deserialize(data)
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA temp_store = MEMORY")
         yield connection
     except sqlite3.Error as error:
         raise ExtractionError("malformed", f"cannot be read as SQLite: {error}") from error
@@ -43,20 +45,25 @@ def _content(source: Source) -> tuple[bytes, bytes]:
     """The file and its log, both of one moment."""
     if source.data is not None:
         return source.data, b""
-    log = Path(source.path + "-wal")
+    log = log_of(source.path)
     for _ in range(MAX_ATTEMPTS):
-        before = _state(Path(source.path)), _state(log)
-        found = Path(source.path).read_bytes(), log.read_bytes() if log.exists() else b""
-        if before == (_state(Path(source.path)), _state(log)):
+        before = _state(source.path), _state(log)
+        found = _whole(source.path), _whole(log) if before[1] is not None else b""
+        if before == (_state(source.path), _state(log)):
             return found
     raise ExtractionError("unreadable", "another program was writing it all the time")
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _whole(path: str) -> bytes:
+    with open_file(path) as stream:
+        return stream.read()
+
+
+def _state(path: str) -> tuple[int, int] | None:
     try:
-        status = path.stat()
+        status = status_of(path)
     except FileNotFoundError:
-        return 0, 0
+        return None
     return status.st_size, status.st_mtime_ns
 
 

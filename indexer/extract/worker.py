@@ -2,7 +2,8 @@
 
 The worker is expected to die: of a crash in native code, of too much memory, by the parent's hand. It holds
 nothing that matters and reports each file as soon as it is done. It gives freed memory back at once, so that one large
-file does not keep it large, and lets everything else on the machine go first.
+file does not keep it large, and lets everything else on the machine go first. It may be taken over by what it reads: so
+it gives up its rights first (indexer.confined), and what it says is decoded as data, never as objects.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -28,9 +30,12 @@ from typing import Any
 
 import msgspec
 
-from indexer.documents import FileEntry
+from indexer.confined.confinement import available
+from indexer.confined.porter import FilesOf, requests_through_porter
+from indexer.documents import FileEntry, storable
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits, shown_size
+from indexer.extract.sources import files_of
 from indexer.extract.vitals import Vitals, descendants, look
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -83,54 +88,89 @@ class Order:
     """time a reader may wait, for a disk or a network, without a byte read"""
     memory_mb: int
     """address space, or where that is not limited memory, that a file may add to that of the idle worker"""
+    files_of: FilesOf | None = files_of
+    """the paths that reading one request takes, each to be had open; None leaves the worker unconfined"""
 
 
-def work(order: Order, requests: Connection, results: Connection, lifeline: Connection, is_copy: bool) -> None:
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker says of one file: its `outcome`, or the `kind` of a failure and why."""
+
+    is_last: bool
+    """the process ends, and takes nothing more from its list"""
+    outcome: msgspec.Raw = msgspec.Raw()
+    kind: str = ""
+    reason: str = ""
+
+
+def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
     """Serve lists of paths from `requests` until None comes; the entry point of the process.
 
-    A process that `is_copy` of its parent lets go of what is the parent's. Sends whether the system limits its memory
-    when it is ready, then (outcome, is_last) per file; after `is_last` the process ends and takes nothing more from its
-    list.
+    It lets go of what is its parent's. Sends whether the system limits its memory
+    when it is ready, then a `Report` per file.
     """
-    if is_copy:
+    if sys.platform == "linux":
         _let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
     _become_quiet()
     return_freed_memory()
-    threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
     ceiling = _limit_memory(order.memory_mb)
-    results.send(ceiling is not None)
+    paths = _confined(order, requests)  # while there is one thread
+    threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
+    results.send_bytes(b"1" if ceiling is not None else b"0")
     allowed = 0.0
-    with contextlib.suppress(EOFError, BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError):
+        for path in paths:
+            began = time.process_time()
+            if began + 2 * order.seconds > allowed:
+                allowed = _limit_cpu(began + 10 * order.seconds + 2)
+            report = _read(order, path, began)
+            if ceiling is not None and time.process_time() - began > _NOTEWORTHY_SECONDS:
+                is_full = _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
+                report = msgspec.structs.replace(report, is_last=report.is_last or is_full)
+            results.send_bytes(msgspec.msgpack.encode(report))
+            if report.is_last:
+                return
+
+
+def _confined(order: Order, requests: Connection) -> Iterator[str]:
+    """The paths to be read, one after another; this process gives up its rights where the system offers that."""
+    if order.files_of is None or not available():
+        return _received(requests)
+    function = getattr(order.function, "func", order.function)
+    packages = {"indexer", function.__module__.partition(".")[0]}
+    _address_space()  # which stays open
+    return requests_through_porter(requests, order.files_of, packages=packages, recognised=order.limits.recognised)
+
+
+def _received(requests: Connection) -> Iterator[str]:
+    with contextlib.suppress(EOFError):
         while (paths := requests.recv()) is not None:
-            for path in paths:
-                began = time.process_time()
-                if began + 2 * order.seconds > allowed:
-                    allowed = _limit_cpu(began + 10 * order.seconds + 2)
-                outcome, is_last = _read(order, path, began)
-                if ceiling is not None and time.process_time() - began > _NOTEWORTHY_SECONDS:
-                    is_last = is_last or _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
-                results.send((outcome, is_last))
-                if is_last:
-                    return
+            yield from paths
 
 
 _NOTEWORTHY_SECONDS = 0.05
 """of processor time; what takes less cannot have made the process much larger"""
 
 
-def _read(order: Order, path: str, began: float) -> tuple[Any, bool]:
-    """(what the function gave or an ExtractionError, whether this process should end)."""
+def _read(order: Order, path: str, began: float) -> Report:
+    """What the function gave, or why it gave nothing."""
     limits = msgspec.structs.replace(order.limits, cpu_ends=began + order.seconds)
     try:
-        return order.function(path, limits), False
+        return Report(False, msgspec.Raw(msgspec.msgpack.encode(order.function(path, limits))))
     except ExtractionError as error:
-        return error, error.kind == "memory"
+        return _failure(error.kind, str(error))
     except MemoryError:
-        return ExtractionError("memory", needed_too_much(order.memory_mb)), True
+        return _failure("memory", needed_too_much(order.memory_mb))
     except RecursionError:
-        return ExtractionError("malformed", "nested too deeply"), False
+        return _failure("malformed", "nested too deeply")
     except Exception as error:  # a fault of the reader is reported as this file's failure, with its name
-        return ExtractionError("crashed", f"the reader failed: {type(error).__name__}: {error}"[:300]), False
+        return _failure("crashed", f"the reader failed: {type(error).__name__}: {error}"[:300])
+
+
+def _failure(kind: str, reason: str) -> Report:
+    return Report(kind == "memory", msgspec.Raw(_NOTHING), kind, storable(reason))
+
+
+_NOTHING = msgspec.msgpack.encode(None)
 
 
 def needed_too_much(memory_mb: int) -> str:
@@ -162,13 +202,13 @@ def _may_be_copied() -> bool:
 
 
 def _become_quiet() -> None:
-    """Ignore Ctrl-C (the parent decides), write to nowhere, give way to programs in the foreground."""
+    """Ignore Ctrl-C (the parent decides), have no terminal to read or write, give way to programs in the foreground."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
     give_way()
 
 
@@ -177,16 +217,6 @@ def _die_with_parent(lifeline: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         lifeline.recv_bytes()
     os._exit(1)
-
-
-_PR_SET_PDEATHSIG = 1
-"""as Linux's prctl(2) calls it"""
-
-
-def end_with_parent() -> None:
-    """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _limit_memory(memory_mb: int) -> int | None:
@@ -219,10 +249,15 @@ def _limit_cpu(seconds: float) -> float:
 def _address_space() -> int:
     """Bytes of address space this process uses; 0 where the system does not say."""
     try:
-        with open("/proc/self/statm", "rb") as stream:
-            return int(stream.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(os.pread(_own_sizes(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
+
+
+@cache
+def _own_sizes() -> int:
+    """What the kernel says of this process; it stays open, for a confined process cannot open it any more."""
+    return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
 
 
 AHEAD_FILES = 16
@@ -241,6 +276,11 @@ LOOK_SECONDS = 0.1
 """between two looks at least"""
 LONGEST_STILL = 1.0
 """seconds that count as waited for between two looks at most; the parent may have been busy or asleep itself"""
+
+
+MAX_REPORT = 1 << 30
+"""bytes of one report"""
+_REPORTS = msgspec.msgpack.Decoder(Report)
 
 
 class Waiting:
@@ -308,8 +348,8 @@ class Worker:
         requests, self.requests = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)
         lifeline, self._lifeline = context.Pipe(duplex=False)
-        self._process = context.Process(target=work, args=(order, requests, results, lifeline, from_copy), daemon=True)
-        with _interrupts_held(), _without_main():
+        self._process = context.Process(target=work, args=(order, requests, results, lifeline), daemon=True)
+        with _interrupts_held(), _without_main(), _one_thread():
             self._process.start()
         for end in (requests, results, lifeline):
             end.close()
@@ -334,15 +374,22 @@ class Worker:
         if not self.ahead:
             self.heard()
         self.ahead.extend(batch)
+        if not self._process.is_alive():  # its porter may not know yet
+            raise BrokenPipeError
         self.requests.send([entry.path for entry in batch])
 
     def heard(self) -> None:
         """It gave a sign of life: what it uses is counted anew."""
         self._observed = Observation()
 
-    def begin(self, *, is_limited: bool) -> None:
-        """It is ready, and the system limits its memory or does not."""
-        self.is_ready, self._is_limited = True, is_limited
+    def hear(self) -> Report | None:
+        """What it says now; None for that it is ready. EOFError, OSError or MsgspecError: it is dead, or raves."""
+        message = self.results.recv_bytes(MAX_REPORT)
+        self.heard()
+        if self.is_ready:
+            return _REPORTS.decode(message)
+        self.is_ready, self._is_limited = True, message == b"1"
+        return None
 
     def verdict(self) -> tuple[str, str] | None:
         """Why the file it is at is given up now, as (kind, reason); None to go on."""
@@ -391,6 +438,23 @@ def _without_main() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = before
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Have a process that is being started load numpy without threads beside it: one of them would not be confined."""
+    before = os.environ.get(_THREADS)
+    os.environ[_THREADS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_THREADS]
+        else:
+            os.environ[_THREADS] = before
+
+
+_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def how_it_ended(exit_code: int | None) -> tuple[str, str]:

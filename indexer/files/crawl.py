@@ -33,6 +33,7 @@ from indexer.extract.kinds import (
 from indexer.extract.source import shown_size
 from indexer.extract.sources import is_mail_folder, not_named, source_of
 from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, IgnoreRules, Scope
+from indexer.files.secrets import SECRETS, pattern_of, why_unread
 
 if TYPE_CHECKING:
     from indexer.storage.settled import SettledFolders
@@ -69,6 +70,8 @@ class CrawlRules:
     archives: bool = True
     names: bool = True
     """files that are not read are found by their names"""
+    secrets: tuple[str, ...] = SECRETS
+    """patterns of files that are found by their names alone (indexer.files.secrets)"""
     sources: frozenset[str] = frozenset()
     """names of `indexer.extract.sources` that are read"""
     never: frozenset[str] = frozenset()
@@ -78,7 +81,7 @@ class CrawlRules:
         """What tells these rules, and what the program knows of names, from others."""
         ignore, sized = self.ignore, sorted(self.max_bytes.items())
         chosen = (ignore.exclude, ignore.hidden, ignore.ignore_files, self.follow_symlinks, sized, self.archives)
-        others = (self.names, sorted(self.sources), sorted(self.never))
+        others = (self.names, self.secrets, sorted(self.sources), sorted(self.never))
         known = (GENERATED_FILES, GENERATED_ENDINGS, KIND_OF_EXTENSION, KIND_OF_NAME, TYPE_OF_KIND, TYPE_BY_NAME)
         told = repr((chosen, others, known, sorted(PASSED_OVER)))
         return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=16).digest()
@@ -355,7 +358,9 @@ class Crawl:
         if source is not None and (is_named or source.is_own):
             kind = source.type
         cap = self.rules.max_bytes.get(kind or "")
-        if source is not None and source.is_own and not is_named:
+        if secret := pattern_of(entry.path, self.rules.secrets):
+            unread = why_unread(secret)
+        elif source is not None and source.is_own and not is_named:
             unread = not_named(source)
         elif kind is None:
             unread = f"files that end in .{extension(entry.name)} are not read"

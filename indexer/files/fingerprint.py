@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 
+from indexer.confined.given import open_unbuffered
 from indexer.extract.source import read_step
 
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000
@@ -16,7 +17,7 @@ def fingerprint(path: str) -> bytes:
     """16 bytes over the size and the content of the file at `path`; b"" when it cannot be read, or is none."""
     digest = hashlib.blake2b(digest_size=16)
     try:
-        with open(path, "rb", buffering=0, opener=_at_once) as stream:
+        with open_unbuffered(path) as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
                 return b""
@@ -33,8 +34,3 @@ def fingerprint(path: str) -> bytes:
         return b""
     digest.update(size.to_bytes(8, "little"))
     return digest.digest()
-
-
-def _at_once(path: str, flags: int) -> int:
-    """Opened without waiting for whoever would write to it, if a pipe has taken the file's place since it was seen."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -120,7 +120,8 @@ def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
 def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[str, str]):
     """A crash, an exit, a hog, a bug, a hang and a loop each fail their own file and lose no neighbour."""
     names = [name for bad in hostile for name in (f"ok{bad}.a", bad, f"ok{bad}.b")]
-    with WorkerPool(readers.read, n_workers=2, seconds=seconds, still_seconds=1, memory_mb=200) as pool:
+    limits = {"seconds": seconds, "still_seconds": 1, "memory_mb": 200}
+    with WorkerPool(readers.read, n_workers=2, files_of=None, **limits) as pool:  # it starts a process
         found = outcomes(pool, names)
     for name, outcome in found.items():
         if name in hostile:
@@ -134,7 +135,7 @@ def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[s
 def test_whoever_asks_by_ticks_is_never_kept_waiting(readers, tmp_path: Path):
     """While a reader waits for a file that is not there yet, each tick gives None; then comes what `run` would give."""
     wanted = tmp_path / "until"
-    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200) as pool:
+    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200, files_of=None) as pool:
         ticks = pool.ticks([FileEntry(str(wanted), 1, 0, 0, 0)])
         assert [next(ticks) for _ in range(5)] == [None] * 5
         wanted.write_text("here")
@@ -145,7 +146,7 @@ def test_whoever_asks_by_ticks_is_never_kept_waiting(readers, tmp_path: Path):
 def test_a_suspended_reader_stands_still_and_goes_on(readers, tmp_path: Path):
     """The system calls its process stopped; allowed to go on it gives what it would have given."""
     wanted = tmp_path / "until"
-    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200) as pool:
+    with WorkerPool(readers.read_once_there, n_workers=1, seconds=60, memory_mb=200, files_of=None) as pool:
         ticks = pool.ticks([FileEntry(str(wanted), 1, 0, 0, 0)])
         next(ticks)
         status = Path(f"/proc/{pool._workers[0]._process.pid}/stat")
@@ -221,7 +222,7 @@ def test_many_files_come_back_once_each(readers):
     with WorkerPool(readers.read, n_workers=2, seconds=20, memory_mb=500, limits=Limits(max_text_bytes=7)) as pool:
         found = outcomes(pool, names)
     assert set(found) == set(names)
-    assert found["n5.txt"] == ("n5", 7)
+    assert found["n5.txt"] == ["n5", 7]
     assert found["big.3"] == "x" * 3_000_000
 
 
@@ -267,8 +268,9 @@ def test_stop_ends_the_run_and_kills_workers_at_work(readers):
         assert pool._workers == []
 
 
-def test_workers_that_cannot_start_are_an_error(readers):
+def test_workers_that_cannot_start_are_an_error(readers, monkeypatch: pytest.MonkeyPatch):
     """When no worker gets ready, the run says so instead of trying for ever."""
+    monkeypatch.setattr("indexer.extract.worker._may_be_copied", lambda: False)  # a copy has the function already
     Path(readers.__file__).write_text("import os; os._exit(9)")
     pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200)
     with pool, pytest.raises(IndexerError, match="do not start"):
@@ -339,7 +341,7 @@ def test_a_copy_lets_go_of_what_is_its_parents(readers, tmp_path):
         signal.signal(signal.SIGTERM, lambda *_: None)
         lock = FileLock(Path({str(tmp_path)!r}) / "a.lock")
         assert lock.take()
-        with WorkerPool(pool_readers.opened, n_workers=2, seconds=1000, memory_mb=200) as pool:
+        with WorkerPool(pool_readers.opened, n_workers=2, seconds=1000, memory_mb=200, files_of=None) as pool:
             found = [outcome for _, outcome in pool.run([FileEntry(str(i), 1, 0, 0, 0) for i in range(40)])]
             pids = {{worker._process.pid for worker in pool._workers}}
         print(json.dumps([found, len(pids), len(sys.modules)]))

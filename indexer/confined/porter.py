@@ -1,0 +1,179 @@
+"""The porter of a confined process: it opens the files that are to be read, and starts the programs that read some.
+
+A copy of the worker, made before that gives up its rights, and ended with it. It alone hears from the parent which
+files are to be read; the worker gets them open, one after another, and may ask for three things more, none of which
+names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in a content of which it has
+the digest. So a worker that was taken over can have nothing opened. What a disk or a network keeps waiting is this
+process, and the parent counts that as the worker's waiting (indexer.extract.vitals).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from indexer.confined.confinement import confine_reader, end_with_parent
+from indexer.confined.given import (
+    MAX_FILES,
+    MAX_MESSAGE,
+    EndProgram,
+    NextFiles,
+    Question,
+    RecallText,
+    StartProgram,
+    ToRead,
+    as_file,
+    confined_beside,
+    next_request,
+    receive,
+    send,
+)
+from indexer.extract.programs import PROGRAMS, Running, installed
+from indexer.extract.recognised import recalled
+
+if TYPE_CHECKING:
+    from socket import socket
+
+FilesOf = Callable[[str], Sequence[str]]
+"""the paths that reading one request takes"""
+
+
+def requests_through_porter(
+    requests: Connection, files_of: FilesOf, *, packages: Iterable[str], recognised: str
+) -> Iterator[str]:
+    """Confine this process to `packages`, and give one request after another with its files given.
+
+    For a process with one thread, on a system where something is `available`. `recognised` is the path of the texts
+    recognised in pictures.
+    """
+    import socket
+
+    line, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    if os.fork() == 0:
+        _serve(end, line, requests, files_of, Path(recognised))
+    end.close()
+    requests.close()
+    confined_beside(line)
+    confine_reader(packages)
+    return _until_end()
+
+
+def _until_end() -> Iterator[str]:
+    while True:
+        try:
+            yield next_request()
+        except (EOFError, OSError):
+            return
+
+
+def _serve(line: socket, other: socket, requests: Connection, files_of: FilesOf, recognised: Path) -> None:
+    """The life of the porter's process."""
+    try:
+        end_with_parent()
+        other.close()
+        _close_but(line.fileno(), requests.fileno())
+        Porter(line, requests, files_of, recognised).work()
+    finally:
+        os._exit(0)
+
+
+def _close_but(*kept: int) -> None:
+    """Close the worker's ends of what its parent reads, so that the parent sees when the worker ends."""
+    first, last = sorted(kept)
+    for begin, end in ((3, first), (first + 1, last), (last + 1, os.sysconf("SC_OPEN_MAX"))):
+        os.closerange(begin, end)
+
+
+class Porter:
+    """Answers the worker at the other end of `line` until it is gone."""
+
+    def __init__(self, line: socket, requests: Connection, files_of: FilesOf, recognised: Path) -> None:
+        self._line, self._requests, self._files_of, self._recognised = line, requests, files_of, recognised
+        self._waiting: deque[str] = deque()
+        self._running: list[Running] = []
+        self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * MAX_FILES
+
+    def work(self) -> None:
+        """Until the worker or the parent is gone, or the parent has no more."""
+        try:
+            while self._answer():
+                pass
+        except (EOFError, OSError, msgspec.MsgspecError):
+            return
+        finally:
+            for running in self._running:
+                running.end(is_over=False)
+
+    def _answer(self) -> bool:
+        """One question; False at the end."""
+        message, descriptors = receive(self._line)
+        question = _QUESTIONS.decode(message)
+        try:
+            match question:
+                case NextFiles():
+                    return self._hand_over()
+                case StartProgram():
+                    self._start(question, descriptors[0])
+                case EndProgram():
+                    send(self._line, msgspec.msgpack.encode(self._running.pop().end(is_over=question.is_over)), [])
+                case RecallText():
+                    self._recall(question.digest)
+            return True
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _hand_over(self) -> bool:
+        while not self._waiting:
+            if (paths := self._requests.recv()) is None:
+                return False
+            self._waiting.extend(paths)
+        answer, descriptors, n_bytes = list[ToRead](), list[int](), 0
+        while (self._waiting and not answer) or self._has_room(n_bytes, len(descriptors)):
+            request = self._waiting.popleft()
+            opened = {path: _open(path) for path in self._files_of(request)}
+            files = tuple((os.fsencode(path), max(-descriptor, 0)) for path, descriptor in opened.items())
+            descriptors += [descriptor for descriptor in opened.values() if descriptor >= 0]
+            answer.append(ToRead(os.fsencode(request), files))
+            n_bytes += 4 * sum(map(len, (request, *opened)))
+        send(self._line, msgspec.msgpack.encode(answer), descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    def _has_room(self, n_bytes: int, n_files: int) -> bool:
+        """Whether one request more goes into an answer; a process that may hardly open files gets one at a time."""
+        if not self._waiting or self._few_files:
+            return False
+        return n_files + len(self._files_of(self._waiting[0])) <= MAX_FILES and n_bytes < MAX_MESSAGE // 2
+
+    def _start(self, wanted: StartProgram, descriptor: int) -> None:
+        """Run one of the `PROGRAMS`; whoever asks for another is no reader of ours any more."""
+        if wanted.name not in PROGRAMS:
+            raise EOFError
+        running = Running([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
+        self._running.append(running)
+        send(self._line, b"1", [running.output.fileno()])
+
+    def _recall(self, digest: bytes) -> None:
+        with as_file(msgspec.json.encode(recalled(self._recognised, digest))) as descriptor:
+            send(self._line, b"1", [descriptor])
+
+
+_QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
+
+
+def _open(path: str) -> int:
+    """A descriptor of the file, or the number of the error as a negative one; a pipe is not waited for."""
+    try:
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError as error:
+        return -(error.errno or 5)
+    except ValueError:
+        return -22

@@ -1,0 +1,168 @@
+"""A reader that is taken over: real attacks, in the real workers, on real files, sockets and processes."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+
+from app.indexing import _pool
+from app.paths import Paths
+from app.recognising import Recognising
+from app.settings import Settings
+from app.tui.drawing import address_of
+from app.tui.pictures import _make_pool
+from indexer.confined.confinement import available
+from indexer.documents import FileEntry
+from indexer.extract.pool import WorkerPool
+
+pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
+
+ATTACKS = """
+import ctypes, os, socket, sqlite3, sys
+
+CALLS = {"x86_64": (101, 310), "aarch64": (117, 270)}[os.uname().machine]
+libc = ctypes.CDLL(None, use_errno=True)
+
+def call(number, *arguments):
+    plain = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
+    if libc.syscall(ctypes.c_long(number), *plain) < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+def in_child(what):
+    pid = os.fork()
+    if not pid:
+        what()
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+def write_home(at): open(at["home"] + "/.bashrc", "w").write("evil")
+def make_folder(at): os.mkdir(at["home"] + "/new")
+def link(at): os.symlink("/", at["home"] + "/link")
+def delete(at): os.unlink(at["home"] + "/gone.txt")
+def open_to_all(at): os.chmod(at["home"] + "/.ssh", 0o777)
+def read_key(at): open(at["home"] + "/.ssh/id_rsa").read()
+def list_home(at): os.listdir(at["home"])
+def read_neighbour(at): open(at["neighbour"]).read()
+def read_state(at): sqlite3.connect(at["state"]).execute("SELECT * FROM secrets").fetchall()
+def write_state(at):
+    with sqlite3.connect(at["state"]) as state:
+        state.execute("INSERT INTO secrets VALUES ('evil')")
+def tcp(at): socket.create_connection(("127.0.0.1", at["tcp"])).close()
+def tcp_listen(at): socket.create_server(("127.0.0.1", 0)).close()
+def udp(at): socket.socket(type=socket.SOCK_DGRAM).sendto(b"secret", ("127.0.0.1", at["udp"]))
+def unix(at): socket.socket(socket.AF_UNIX).connect(at["unix"])
+def abstract(at): socket.socket(socket.AF_UNIX).connect(at["abstract"])
+def exec_program(at): in_child(lambda: os.execv("/bin/true", ["true"]))
+def fork(at): in_child(lambda: os._exit(0))
+def signal_parent(at): os.kill(os.getppid(), 0)
+def signal_group(at): os.kill(0, 0)
+def ptrace_parent(at):
+    call(CALLS[0], 16, os.getppid(), None, None)
+    os.waitpid(os.getppid(), 0x40000000)
+    call(CALLS[0], 17, os.getppid(), None, None)
+def memory_of_parent(at):
+    class Part(ctypes.Structure): _fields_ = [("begin", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+    own, theirs = ctypes.create_string_buffer(8), int(open(f"/proc/{os.getppid()}/maps").read().partition("-")[0], 16)
+    call(CALLS[1], os.getppid(), ctypes.byref(Part(ctypes.addressof(own), 8)), 1, ctypes.byref(Part(theirs, 8)), 1, 0)
+def files_of_parent(at): os.listdir(f"/proc/{os.getppid()}/fd")
+def open_memory_of_parent(at): open(f"/proc/{os.getppid()}/mem", "rb").close()
+
+EVERYWHERE = [
+    write_home, make_folder, link, delete, open_to_all, read_key, list_home, read_neighbour, read_state, write_state,
+    tcp, tcp_listen, udp, unix, abstract, exec_program, fork, signal_parent, signal_group, ptrace_parent,
+    memory_of_parent, files_of_parent, open_memory_of_parent,
+]
+
+def attack(request, limits, **others):
+    done = []
+    for one in EVERYWHERE:
+        try:
+            one(TARGETS)
+        except (OSError, sqlite3.Error, AssertionError):
+            continue
+        done.append(one.__name__)
+    return done
+"""
+
+
+@pytest.fixture
+def attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The attacks as a module that workers can load, with all that they are after."""
+    home, data = tmp_path / "home", tmp_path / "data"
+    (home / ".ssh").mkdir(parents=True)
+    data.mkdir()
+    (home / ".ssh" / "id_rsa").write_text("the private key")
+    for name in ("given.txt", "neighbour.txt", "gone.txt"):
+        (home / name).write_text("heron")
+    with sqlite3.connect(data / "state.sqlite") as state:
+        state.execute("CREATE TABLE secrets (name)")
+    state.close()
+    tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(type=socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", 0))
+    unix, abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    unix.bind(str(data / "line"))
+    abstract.bind(f"\0{tmp_path}")
+    for one in (unix, abstract):
+        one.listen(8)
+    targets = {
+        "home": str(home), "neighbour": str(home / "neighbour.txt"), "state": str(data / "state.sqlite"),
+        "tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "unix": str(data / "line"),
+        "abstract": f"\0{tmp_path}",
+    }  # fmt: skip
+    (tmp_path / "attacks.py").write_text(f"{ATTACKS}\nTARGETS = {targets!r}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    import attacks
+
+    yield attacks
+    del sys.modules["attacks"]
+    for one in (tcp, udp, unix, abstract):
+        one.close()
+
+
+def told(pool: WorkerPool[Any], request: str) -> Any:
+    with pool:
+        ((_, outcome),) = pool.run([FileEntry(request, 5, 0, 0, 0)])
+    return outcome
+
+
+def test_an_attack_succeeds_in_a_worker_that_keeps_its_rights(attacks: ModuleType) -> None:
+    """Each of them is real: the same functions, in a process that has not given up anything."""
+    pool = WorkerPool(attacks.attack, n_workers=1, seconds=60, memory_mb=500, files_of=None)
+    assert told(pool, attacks.TARGETS["neighbour"]) == [attack.__name__ for attack in attacks.EVERYWHERE]
+
+
+def of_index(tmp_path: Path) -> WorkerPool[Any]:
+    return _pool(Settings(), Paths(tmp_path / "config", tmp_path / "data"))
+
+
+def of_pictures(tmp_path: Path) -> WorkerPool[Any]:
+    return _make_pool()
+
+
+def of_recognition(tmp_path: Path) -> WorkerPool[Any]:
+    catalogue = SimpleNamespace(generation=0)
+    recognising = Recognising(Settings().ocr, Paths(tmp_path, tmp_path), catalogue, lambda progress: None)
+    assert recognising._pool is not None, recognising.why_none
+    return recognising._pool
+
+
+@pytest.mark.parametrize("make", [of_index, of_pictures, of_recognition])
+def test_a_reader_that_is_taken_over_gets_nothing(
+    attacks: ModuleType, tmp_path: Path, make: Callable[[Path], WorkerPool[Any]]
+) -> None:
+    """No file that it was not given, no state, no network, no program, no other process; nothing is changed."""
+    pool = make(tmp_path)
+    pool._order, pool._decoder = replace(pool._order, function=attacks.attack), msgspec.msgpack.Decoder()
+    given = str(tmp_path / "home" / "given.txt")
+    assert told(pool, address_of(given, 0, (9, 9)) if make is of_pictures else given) == []
+    assert not (tmp_path / "home" / ".bashrc").exists()
+    assert (tmp_path / "home" / "gone.txt").exists()

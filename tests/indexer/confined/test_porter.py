@@ -1,0 +1,147 @@
+"""The porter: what a confined worker is given, and what it may have done for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from indexer.confined.confinement import available
+from indexer.documents import FileEntry
+from indexer.errors import ExtractionError
+from indexer.extract.pool import WorkerPool
+from indexer.extract.recognised import remember
+from indexer.extract.source import Limits
+
+pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
+
+READERS = """
+import os
+from indexer.confined.given import mapped, open_file, open_unbuffered, status_of
+from indexer.extract.programs import output_of
+from indexer.extract.recognised import recalled
+from indexer.extract.source import Source
+
+def beside(path): return (path, path + ".log")
+
+def read(path, limits):
+    with open_file(path) as first, open_file(path) as second, open_unbuffered(path) as third:
+        begin = first.read(2)
+        ends = second.seek(-1, os.SEEK_END), second.read(), third.seek(1), third.read(1), third.read()
+    try:
+        log = open_file(path + ".log").read()
+    except FileNotFoundError as error:
+        log = error.strerror
+    return begin, *ends, bytes(mapped(path)), status_of(path).st_size, log
+
+def elsewhere(path, limits): return open_file(path + "/../b").read()
+
+def sizes(path, limits): return status_of(path).st_size
+
+def run(path, limits):
+    source = Source(name=path, path=path)
+    with output_of([os.environ.get("WANTED", "bsdtar"), "-c", "@-"], given=source) as output:
+        return output.read()
+
+def recall(path, limits): return recalled(None, b"digest")
+"""
+
+
+@pytest.fixture
+def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    (tmp_path / "porter_readers.py").write_text(READERS)
+    monkeypatch.syspath_prepend(tmp_path)
+    import porter_readers
+
+    yield porter_readers
+    del sys.modules["porter_readers"]
+
+
+def told(function: Any, *paths: Path, **others: Any) -> list[Any]:
+    with WorkerPool(function, n_workers=1, seconds=60, memory_mb=500, **others) as pool:
+        return [outcome for _, outcome in pool.run([FileEntry(str(path), 5, 0, 0, 0) for path in paths])]
+
+
+def test_a_file_is_open_with_a_place_for_each_who_reads_it(readers: Any, tmp_path: Path) -> None:
+    """Streams do not move each other; what lies beside is there, or fails as it would without a porter."""
+    (tmp_path / "a").write_bytes(b"heron")
+    (tmp_path / "empty").touch()
+    (tmp_path / "a.log").write_bytes(b"log")
+    files = [tmp_path / "a", tmp_path / "empty"]
+    for others in ({}, {"files_of": None}):
+        with_log, failed = told(readers.read, *files, **({"files_of": readers.beside} | others))
+        assert with_log == [b"he", 4, b"n", 1, b"e", b"ron", b"heron", 5, b"log"]
+        assert "Invalid argument" in str(failed)
+
+
+def test_what_is_not_given_cannot_be_opened_and_what_is_gone_is_named(readers: Any, tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"heron")
+    refused, gone = told(readers.elsewhere, tmp_path / "a"), told(readers.sizes, tmp_path / "gone")
+    assert "PermissionError" in str(refused[0])
+    assert "No such file or directory" in str(gone[0])
+
+
+def test_many_files_are_given_one_after_another(readers: Any, tmp_path: Path) -> None:
+    """More than a process may have open at once."""
+    paths = [tmp_path / f"{number:04}-é-\udcff" for number in range(1_500)]
+    for number, path in enumerate(paths):
+        path.write_bytes(b"x" * number)
+    assert told(readers.sizes, *paths) == list(range(1_500))
+
+
+def program(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bsdtar that does what `text` says, the first that is found."""
+    (folder / "bin").mkdir()
+    (folder / "bin" / "bsdtar").write_text(f"#!/bin/bash\n{text}\n")
+    (folder / "bin" / "bsdtar").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    from indexer.extract.programs import installed
+
+    installed.cache_clear()
+
+
+def test_a_program_reads_what_the_worker_hands_it_and_nothing_else(
+    readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its input and the system's own files; no file of the user's, no write, no network, no signal to others."""
+    (tmp_path / "key").write_text("secret")
+    text = f"""
+        cat
+        cat {tmp_path}/key; ls {tmp_path}; echo x > {tmp_path}/new; exec 3<>/dev/tcp/127.0.0.1/1 || echo no network
+        kill -0 $PPID && echo signalled; chmod 777 {tmp_path}/key && echo changed; true"""
+    program(tmp_path, text, monkeypatch)
+    (tmp_path / "a.7z").write_bytes(b"archive ")
+    assert told(readers.run, tmp_path / "a.7z") == [b"archive no network\n"]
+    assert (tmp_path / "key").stat().st_mode & 0o777 != 0o777
+
+
+def test_a_worker_can_have_no_other_program_started(
+    readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its porter ends with it, the next file has another."""
+    monkeypatch.setenv("WANTED", "bash")
+    (tmp_path / "a").write_bytes(b"heron")
+    (failed,) = told(readers.run, tmp_path / "a")
+    assert isinstance(failed, ExtractionError)
+
+
+def test_a_program_that_fails_fails_its_file_alone(
+    readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, "cat; exit 3", monkeypatch)
+    (tmp_path / "a").write_bytes(b"heron")
+    failed = told(readers.run, tmp_path / "a", tmp_path / "a")
+    assert [str(one) for one in failed] == ["bsdtar failed"] * 2
+
+
+def test_recognised_texts_are_recalled_by_their_content(readers: Any, tmp_path: Path) -> None:
+    """The store itself stays closed to the worker."""
+    (tmp_path / "a").touch()
+    assert told(readers.recall, tmp_path / "a", limits=Limits(recognised=str(tmp_path / "ocr.sqlite"))) == [None]
+    remember(tmp_path / "ocr.sqlite", b"digest", engine="one", pages=["heron", "é" * 300_000])
+    found = told(readers.recall, tmp_path / "a", limits=Limits(recognised=str(tmp_path / "ocr.sqlite")))
+    assert found == [["one", ["heron", "é" * 300_000], ""]]

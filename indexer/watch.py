@@ -7,6 +7,7 @@ the file.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import threading
@@ -21,6 +22,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import is_below
 from indexer.progress import Progress, UpdateSummary
+from indexer.storage.index import WIPE_SECONDS
 from indexer.update import Updater
 
 DEBOUNCE_MS = 400
@@ -218,6 +220,8 @@ class Follower:
     _trouble: float = FIRST_TROUBLE
     _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
+    _wiped: float = field(default_factory=time.monotonic)
+    """when nothing was left of what had been deleted, or when this began"""
     _worked: float = 0.0
     _more_idle_work: bool = True
     """whether to go on with it at once, as at the beginning; else only after a while without changes"""
@@ -252,7 +256,8 @@ class Follower:
             self._scan()
             return
         self._trouble = FIRST_TROUBLE
-        if len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause() or self.is_chosen_anew():
+        is_due = now - self._scanned >= self._scan_pause() or self._is_time_to_wipe()
+        if is_due or len(changed) > MANY_PATHS or self.is_chosen_anew():
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
@@ -314,7 +319,14 @@ class Follower:
     def _scan_all(self, note: str = "") -> UpdateSummary:
         if self.roots is not None:
             self.updater.job = replace(self.updater.job, roots=self.roots())
-        return self.updater.scan(note=note)
+        if not self._is_time_to_wipe():
+            return self.updater.scan(note=note)
+        summary = self.updater.scan(note=note, wipe_by=math.inf)
+        self._wiped = time.monotonic()
+        return summary
+
+    def _is_time_to_wipe(self) -> bool:
+        return time.monotonic() - self._wiped >= WIPE_SECONDS
 
     def _scan(self, note: str = "") -> None:
         try:

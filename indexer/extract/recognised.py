@@ -62,6 +62,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     store = sqlite3.connect(path, timeout=30)
     path.chmod(0o600)
     try:
+        store.execute("PRAGMA secure_delete = ON")
         store.execute(
             "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
             " seconds REAL, made REAL) WITHOUT ROWID"
@@ -70,6 +71,15 @@ def _opened(path: Path) -> sqlite3.Connection:
         store.close()
         raise
     return store
+
+
+def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
+    """Remove what was recognised in contents that no file of the catalogue has any more."""
+    tries = tried(path)
+    if tries:
+        gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
+        with closing(_opened(path)) as store, store:
+            store.executemany("DELETE FROM recognised WHERE digest = ?", ((digest,) for digest in gone))
 
 
 def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:

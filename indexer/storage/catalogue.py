@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 VERSION = 2
 """of the tables; another version is rebuilt from the files"""
 
+OVERWRITTEN = 0x464F4C43
+""""FOLC" in SQLite's header: deleted rows of this file were overwritten from the beginning, or since a VACUUM"""
+
 UNREAD = "unread"
 """the reader of a file that the crawl says is not read"""
 AS_SOURCE = " as "
@@ -136,6 +139,7 @@ def _connect_to_write(path: Path) -> Connection:
     except sqlite3.Error:
         connection.close()
         raise
+    connection.execute("PRAGMA secure_delete = ON")  # as state.sqlite has it, however SQLite was compiled
     # A last transaction lost in a power cut is noticed: its generation is then older than that of the index.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA journal_size_limit = 16000000")
@@ -174,6 +178,7 @@ def _create(connection: Connection) -> None:
         connection.execute(table)
     connection.executemany("INSERT INTO meta VALUES (?, ?)", FIRST_META.items())
     connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute(f"PRAGMA application_id = {OVERWRITTEN}")
 
 
 def _version(connection: Connection) -> int:
@@ -191,6 +196,7 @@ def reset(path: Path) -> None:
         try:
             with transaction(connection):
                 _make_anew(connection)
+            connection.execute(TRUNCATE)
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
@@ -209,6 +215,9 @@ def _make_anew(connection: Connection) -> None:
         connection.execute(f'DROP TABLE "{table}"')
     _create(connection)
     connection.executemany("UPDATE meta SET value = ?2 WHERE key = ?1", kept)
+
+
+TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
@@ -343,6 +352,11 @@ class Catalogue:
     def generation(self) -> int:
         """The commit of the index that this catalogue describes."""
         return int(self.meta("generation"))
+
+    @property
+    def is_overwritten(self) -> bool:
+        """Whether no row that was ever deleted is left in the file."""
+        return bool(self._rows("PRAGMA application_id")[0][0] == OVERWRITTEN)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -488,6 +502,10 @@ class Catalogue:
     def paths(self) -> list[str]:
         """All files."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM files")]
+
+    def read_at(self) -> dict[str, float]:
+        """When each file was indexed, in seconds since the epoch."""
+        return {os.fsdecode(path): when for path, when in self._rows("SELECT path, indexed_at FROM files")}
 
     def purge(self, path: str) -> None:
         """Note that a search found `path` gone; the next update looks and removes it."""
@@ -676,11 +694,22 @@ def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
 
 
 def compact(catalogue: Catalogue) -> None:
-    """Give the space of removed documents back to the disk."""
+    """Give the space of removed documents back to the disk, and leave nothing of them there."""
+    with plain_errors(catalogue.path):
+        catalogue.connection.execute("VACUUM")
+        catalogue.connection.execute(f"PRAGMA application_id = {OVERWRITTEN}")
+
+
+def forget_threads(catalogue: Catalogue) -> None:
+    """Drop the threads of which no mail is left."""
     with plain_errors(catalogue.path):
         threads.forget_empty(catalogue.connection)
-        catalogue.connection.execute("VACUUM")
-        catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def empty_log(catalogue: Catalogue) -> None:
+    """Leave nothing in the write-ahead log; while somebody reads it stays until the next time."""
+    with plain_errors(catalogue.path):
+        catalogue.connection.execute(TRUNCATE)
 
 
 def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:

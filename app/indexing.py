@@ -114,7 +114,7 @@ def update_index(
             with _pool(settings, paths) as pool:
                 updater = Updater(_job(settings, paths, catalogue, roots, holder), pool, on_progress, stop=stop)
                 updater.on_moves = _followed_by_picks(settings, paths)
-                updater.on_scanned = partial(_forget_gone, paths, catalogue)
+                updater.forget = partial(_forget_gone, paths, catalogue)
                 return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
         finally:
             catalogue.close()
@@ -308,7 +308,7 @@ def _follow(
         with _pool(settings, paths) as pool:
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
-            updater.on_scanned = partial(_forget_gone, paths, catalogue)
+            updater.forget = partial(_forget_gone, paths, catalogue)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
             recognising = _in_background(settings, paths, catalogue, on_progress)
             idle_work, report = _after(making.step, recognising, on_progress)
@@ -444,15 +444,15 @@ class _Choice:
         return status.st_mtime_ns, status.st_ino
 
 
-def _forget_gone(paths: Paths, catalogue: Catalogue, has_wiped: bool) -> None:
-    """Leave nothing of files that are gone beside index and catalogue either, and no copy of a mail for long."""
-    if has_wiped:
+def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
+    """Leave no copy of a mail for long; where something was deleted, nothing of it beside index and catalogue."""
+    if is_deleted:
         recognised.forget_gone(paths.data_dir / recognised.FILE, catalogue.connection)
     if (paths.data_dir / "mail").exists():
         from app import loose_mail  # which few need here
 
         loose_mail.remove_old(paths.data_dir)
-        if has_wiped and loose_mail.copies(paths.data_dir):
+        if is_deleted and loose_mail.copies(paths.data_dir):
             loose_mail.remove_gone(paths.data_dir, catalogue.read_at())
 
 

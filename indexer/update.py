@@ -9,6 +9,7 @@ nothing dead stays.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import threading
 import time
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -39,12 +41,13 @@ from indexer.storage.catalogue import (
     StoredFile,
     compact,
     empty_log,
-    forget_threads,
     note_scan,
     note_update,
+    note_wiped,
     plain_errors,
+    wipe_soon,
 )
-from indexer.storage.index import WIPE_SECONDS, Index, IndexWriter, lock_holder
+from indexer.storage.index import Index, IndexWriter, lock_holder
 from indexer.storage.settled import SettledFolders
 from indexer.storage.stamps import Stamps
 from indexer.text.printable import display_path
@@ -91,10 +94,6 @@ class Job:
     """version and limits of the extractors, kept with each file: another one reads failed files again"""
     commits: CommitPolicy = field(default_factory=CommitPolicy)
 
-    def is_to_be_wiped(self, by: float) -> bool:
-        """Whether something deleted is to be gone `by` then (seconds since the epoch)."""
-        return Index(self.index).is_to_be_wiped(by) or not self.catalogue.is_overwritten
-
 
 class UpdateSession:
     """One writer's work, from taking the lock to the last commit."""
@@ -106,7 +105,6 @@ class UpdateSession:
         self._began = self._last_commit = time.monotonic()
         self._n_documents = 0
         self._n_done = self._n_new = 0
-        self.has_wiped = False
         self.moves: Moves = []
         """files found under another path"""
         self.indexed: Counter[str] = Counter()
@@ -122,12 +120,11 @@ class UpdateSession:
         lost = known - alive
         gone = self._catalogue.read_again(lost, generation=catalogue.generation) if lost else []
         self._writer.remove({*(alive - known), *gone})
+        wipe_soon(catalogue)
         self._commit(merge=True)
 
-    def run(
-        self, plan: ChangePlan, *, stop: threading.Event, optimize: bool = False, wipe_by: float | None = None
-    ) -> UpdateSummary:
-        """Carry out `plan`, then wipe; when `stop` is set, what was done until then is committed."""
+    def run(self, plan: ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
+        """Carry out `plan`; when `stop` is set, what was done until then is committed."""
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
         n_unchanged = plan.n_unchanged + self._read_again(plan, stop)
@@ -142,9 +139,6 @@ class UpdateSession:
             self._catalogue.commit(self._batch, generation=self._writer.generation)
         if optimize and not stop.is_set():
             self._optimize()
-        if wipe_by is not None and not stop.is_set() and self._job.is_to_be_wiped(wipe_by):
-            self._wipe(wipe_by)
-            self.has_wiped = True
         return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
     def _read_again(self, plan: ChangePlan, stop: threading.Event) -> int:
@@ -228,8 +222,7 @@ class UpdateSession:
         """The number of the file; the documents that it had go."""
         if reading.file_id is None:
             return self._catalogue.new_file_id()
-        doc_ids = self._job.catalogue.doc_ids_of_files([reading.file_id])
-        self._writer.remove(doc_ids, wipe_by=time.time() + WIPE_SECONDS)
+        self._writer.remove(self._job.catalogue.doc_ids_of_files([reading.file_id]))
         return reading.file_id
 
     def _name_of(self, entry: FileEntry) -> tuple[PreparedDocument, ...]:
@@ -263,17 +256,16 @@ class UpdateSession:
     def _optimize(self) -> None:
         self._meter.begin("merging")
         self._catalogue.commit(self._batch, generation=self._writer.optimize())
-        forget_threads(self._job.catalogue)
         compact(self._job.catalogue)
 
-    def _wipe(self, by: float) -> None:
-        """Leave nothing of deleted documents that are to be gone `by` then; of an older catalogue, of all."""
+    def wipe(self, forget: Callable[[bool], None]) -> None:
+        """Leave nothing of what was deleted, here and where `forget` looks; begun again after a kill."""
         self._meter.begin("merging")
-        forget_threads(self._job.catalogue)
-        if not self._job.catalogue.is_overwritten:
+        if self._job.catalogue.wipe_by is None:
             compact(self._job.catalogue)
-        if self._writer.wipe(by):  # last, for the index tells until then that something is left to do
-            self._catalogue.commit(self._batch, generation=self._writer.generation)
+        generation = self._writer.wipe()
+        forget(True)
+        note_wiped(self._job.catalogue, generation=generation)
 
     def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         return UpdateSummary(
@@ -330,22 +322,21 @@ class Updater:
     pool: WorkerPool[PreparedFile]
     on_progress: OnProgress = _nothing
     on_moves: Callable[[Moves], None] = _nothing
-    on_scanned: Callable[[bool], None] = _nothing
-    """called after each whole scan: whether it wiped what was deleted, of which other places may still tell"""
+    forget: Callable[[bool], None] = _nothing
+    """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
     stop: threading.Event = field(default_factory=threading.Event)
     folders: list[str] = field(default_factory=list)
     """the folders that the last scan or update listed: those to watch"""
     _indexed: Counter[str] = field(default_factory=Counter)
-    _has_wiped: bool = False
-    """both as the last session says"""
+    """as the last session says"""
 
     def scan(
-        self, *, retry_failures: bool = False, optimize: bool = False, note: str = "", wipe_by: float | None = None
+        self, *, retry_failures: bool = False, optimize: bool = False, note: str = "", wipe_all: bool = False
     ) -> UpdateSummary:
         """Look at everything below the roots and index what changed; what lies outside them is removed.
 
-        Of deleted files nothing is left then, of the words that changed files had not what was to be gone `wipe_by`
-        then (seconds since the epoch; None: now).
+        Of deleted files nothing is left then; of words that changed files no longer have where that was an hour ago,
+        or with `wipe_all`.
         Raises LockedError when another process is writing, IndexDamaged when the index must be rebuilt first.
         """
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
@@ -359,8 +350,9 @@ class Updater:
                 scan = _Scan(catalogue, self.job)
                 return self._compared(scan, meter, retry_failures=retry_failures)
 
-        by = time.time() if wipe_by is None else wipe_by
-        summary = self._apply(planned, meter, optimize=optimize, wipe_by=by)
+        self.forget(False)
+        is_due = partial(catalogue.is_to_be_wiped, math.inf if wipe_all or optimize else time.time())
+        summary = self._apply(planned, meter, optimize=optimize, is_to_be_wiped=is_due)
         if summary is None or scan is None:
             return UpdateSummary(stopped=True, generation=catalogue.generation)
         crawl = scan.crawl
@@ -372,7 +364,6 @@ class Updater:
         )  # fmt: skip
         note_update(catalogue, scan.suspects)
         empty_log(catalogue)
-        self.on_scanned(self._has_wiped)
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
     def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> ChangePlan | None:
@@ -432,17 +423,17 @@ class Updater:
         return summary
 
     def _apply(
-        self, planned: Planning, meter: Meter, *, optimize: bool = False, wipe_by: float | None = None
-    ) -> UpdateSummary | None:
+        self, planned: Planning, meter: Meter, *, optimize: bool = False,
+        is_to_be_wiped: Callable[[], bool] = lambda: False,
+    ) -> UpdateSummary | None:  # fmt: skip
         job = self.job
-        self._indexed, self._has_wiped = Counter(), False
+        self._indexed = Counter()
         index = Index.open(job.index)
         before = (index.generation, job.catalogue.generation)
         plan = planned()
         if plan is None:
             return None
-        to_wipe = wipe_by is not None and job.is_to_be_wiped(wipe_by)
-        if plan or optimize or before[0] != before[1] or to_wipe:
+        if plan or optimize or before[0] != before[1] or is_to_be_wiped():
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
@@ -450,8 +441,10 @@ class Updater:
                     plan = planned()  # another process was at work before the lock was ours, or there was loss to mend
                 if plan is None:
                     return None
-                summary = session.run(plan, stop=self.stop, optimize=optimize, wipe_by=wipe_by)
-                self._indexed, self._has_wiped = session.indexed, session.has_wiped
+                summary = session.run(plan, stop=self.stop, optimize=optimize)
+                if not summary.stopped and is_to_be_wiped():
+                    session.wipe(self.forget)
+                self._indexed = session.indexed
             if session.moves:
                 self.on_moves(session.moves)
         else:

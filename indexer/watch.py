@@ -7,7 +7,6 @@ the file.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 import threading
@@ -22,7 +21,6 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import is_below
 from indexer.progress import Progress, UpdateSummary
-from indexer.storage.index import WIPE_SECONDS
 from indexer.update import Updater
 
 DEBOUNCE_MS = 400
@@ -319,14 +317,14 @@ class Follower:
     def _scan_all(self, note: str = "") -> UpdateSummary:
         if self.roots is not None:
             self.updater.job = replace(self.updater.job, roots=self.roots())
-        if not self._is_time_to_wipe():
-            return self.updater.scan(note=note)
-        summary = self.updater.scan(note=note, wipe_by=math.inf)
-        self._wiped = time.monotonic()
+        wipe_all = self._is_time_to_wipe()
+        summary = self.updater.scan(note=note, wipe_all=wipe_all)
+        if wipe_all:
+            self._wiped = time.monotonic()
         return summary
 
     def _is_time_to_wipe(self) -> bool:
-        return time.monotonic() - self._wiped >= WIPE_SECONDS
+        return time.monotonic() - self._wiped >= SAFETY_SECONDS
 
     def _scan(self, note: str = "") -> None:
         try:

@@ -74,12 +74,18 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
-    """Remove what was recognised in contents that no file of the catalogue has any more."""
+    """Remove what was recognised in contents that no file of the catalogue has any more; all, from a damaged store."""
     tries = tried(path)
-    if tries:
-        gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
+    if not tries:
+        return
+    gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
+    try:
         with closing(_opened(path)) as store, store:
             store.executemany("DELETE FROM recognised WHERE digest = ?", ((digest,) for digest in gone))
+    except sqlite3.DatabaseError as error:
+        if "malformed" not in str(error):
+            raise
+        path.unlink()
 
 
 def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 VERSION = 2
 """of the tables; another version is rebuilt from the files"""
 
-OVERWRITTEN = 0x464F4C43
-""""FOLC" in SQLite's header: deleted rows of this file were overwritten from the beginning, or since a VACUUM"""
-
 UNREAD = "unread"
 """the reader of a file that the crawl says is not read"""
 AS_SOURCE = " as "
@@ -94,8 +91,12 @@ FIRST_META: dict[str, object] = {
     "skipped": msgspec.msgpack.encode({}),
     "skipped_hash": b"",
     "last_update": 0.0,
+    "wipe_by": math.inf,
 }
-"""roots: a list of paths as bytes; skipped: how many paths each rule passed over"""
+"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; wipe_by: see `Catalogue.wipe_by`"""
+
+CHANGED_STAYS = 3600.0
+"""seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
 
 
 class Connection(sqlite3.Connection):
@@ -178,7 +179,6 @@ def _create(connection: Connection) -> None:
         connection.execute(table)
     connection.executemany("INSERT INTO meta VALUES (?, ?)", FIRST_META.items())
     connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute(f"PRAGMA application_id = {OVERWRITTEN}")
 
 
 def _version(connection: Connection) -> int:
@@ -354,9 +354,18 @@ class Catalogue:
         return int(self.meta("generation"))
 
     @property
-    def is_overwritten(self) -> bool:
-        """Whether no row that was ever deleted is left in the file."""
-        return bool(self._rows("PRAGMA application_id")[0][0] == OVERWRITTEN)
+    def wipe_by(self) -> float | None:
+        """When nothing is to be left of what was deleted (seconds since the epoch), infinity where nothing was.
+
+        None for a catalogue from before this was known: what was deleted may be anywhere in it.
+        """
+        rows = self._rows("SELECT value FROM meta WHERE key = 'wipe_by'")
+        return float(rows[0][0]) if rows else None
+
+    def is_to_be_wiped(self, now: float) -> bool:
+        """Whether that time has come; also where a clock that went back would put it off."""
+        by = self.wipe_by
+        return by is None or (by < math.inf and not now < by <= now + CHANGED_STAYS)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -620,8 +629,10 @@ class CatalogueWriter:
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
             file_ids = [*batch.replaced, *(file.file_id for file in batch.files)]
             unsettle(connection, file_ids, (file.entry.path for file in batch.files))
-            _delete_files(connection, file_ids)
             now = time.time()
+            if _delete_files(connection, file_ids):
+                by = 0.0 if batch.replaced else now + CHANGED_STAYS
+                connection.execute("UPDATE meta SET value = min(value, ?) WHERE key = 'wipe_by'", (by,))
             connection.executemany(
                 "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (_file(file, now) for file in batch.files),
@@ -694,16 +705,24 @@ def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
 
 
 def compact(catalogue: Catalogue) -> None:
-    """Give the space of removed documents back to the disk, and leave nothing of them there."""
-    with plain_errors(catalogue.path):
-        catalogue.connection.execute("VACUUM")
-        catalogue.connection.execute(f"PRAGMA application_id = {OVERWRITTEN}")
-
-
-def forget_threads(catalogue: Catalogue) -> None:
-    """Drop the threads of which no mail is left."""
+    """Give the space of removed documents back to the disk."""
     with plain_errors(catalogue.path):
         threads.forget_empty(catalogue.connection)
+        catalogue.connection.execute("VACUUM")
+
+
+def wipe_soon(catalogue: Catalogue) -> None:
+    """Have the next scan wipe."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        _set(connection, {"wipe_by": 0.0})
+
+
+def note_wiped(catalogue: Catalogue, *, generation: int) -> None:
+    """Drop the threads of which no mail is left; nothing else is left of what was deleted."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        threads.forget_empty(connection)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe_by', ?)", (math.inf,))
+        _set(connection, {"generation": generation})
 
 
 def empty_log(catalogue: Catalogue) -> None:
@@ -726,9 +745,11 @@ def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _delete_files(connection: Connection, file_ids: Sequence[int]) -> None:
+def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
+    """Whether one of them was there."""
     _delete_documents(connection, file_ids)
-    connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    deleted = connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    return deleted.rowcount > 0
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:

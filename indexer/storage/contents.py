@@ -46,8 +46,6 @@ class ListedSegment(Struct, frozen=True):
     name: str
     n_documents: int
     deleted: frozenset[int]
-    wipe_by: float = 0.0
-    """when the segment is to be written anew without its deleted documents: seconds since the epoch"""
 
 
 class _Pickled:
@@ -133,11 +131,11 @@ def _pickled(segments: Sequence[ListedSegment]) -> bytes:
 
 
 def _state(segment: ListedSegment) -> dict[str, Any]:
-    """The attributes of Whoosh's segment, and one that Whoosh passes over."""
+    """The attributes of Whoosh's segment."""
     indexname, _, segid = segment.name.rpartition("_")
     return {
         "indexname": indexname, "segid": segid, "_codec": None, "_doccount": segment.n_documents,
-        "_deleted": set(segment.deleted) or None, "compound": False, "_wipe_by": segment.wipe_by,
+        "_deleted": set(segment.deleted) or None, "compound": False,
     }  # fmt: skip
 
 
@@ -163,9 +161,9 @@ def _segments(content: bytes, number: int) -> list[ListedSegment]:
 
 
 def _listed(state: dict[str, Any]) -> ListedSegment:
-    name = f"{state['indexname']}_{state['segid']}"
-    deleted = frozenset(state["_deleted"] or ())
-    return ListedSegment(name, int(state["_doccount"]), deleted, float(state.get("_wipe_by", 0.0)))
+    return ListedSegment(
+        f"{state['indexname']}_{state['segid']}", int(state["_doccount"]), frozenset(state["_deleted"] or ())
+    )
 
 
 def _int(stream: io.BytesIO) -> int:

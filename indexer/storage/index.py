@@ -8,7 +8,6 @@ rename; killed before that, nothing has happened, and the next commit removes wh
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from collections.abc import Iterable
@@ -84,8 +83,6 @@ def take_lock(folder: Path, holder: str) -> FileLock:
 
 MAX_SEGMENTS = 12
 """above this the small ones are merged even when they are of like size"""
-WIPE_SECONDS = 3600.0
-"""Words that a changed file no longer has may stay for so long: a large segment is not written anew at every change."""
 
 
 class Index:
@@ -141,10 +138,6 @@ class Index:
         """How many deleted documents still lie in segments that were not written anew."""
         return sum(len(segment.deleted) for segment in read_contents(self.folder)[1])
 
-    def is_to_be_wiped(self, by: float) -> bool:
-        """Whether something deleted is to be gone `by` then; see `IndexWriter.wipe`."""
-        return any(_is_due(segment, by) for segment in read_contents(self.folder)[1])
-
     @property
     def commit_name(self) -> CommitName:
         """What tells the newest commit from all others; see `Snapshot.commit_name`."""
@@ -165,11 +158,6 @@ class Index:
     def writer(self, holder: str) -> IndexWriter:
         """Begin to write; LockedError names the process that already does."""
         return IndexWriter(self, take_lock(self.folder, holder))
-
-
-def _is_due(segment: ListedSegment, by: float) -> bool:
-    """Whether its deleted documents are to be gone; also where a clock that went back would put that off."""
-    return bool(segment.deleted) and not by < segment.wipe_by <= by + WIPE_SECONDS
 
 
 def open_segment(folder: Path, name: str, n_documents: int) -> SegmentFiles:
@@ -213,7 +201,6 @@ class IndexWriter:
         self._rows: list[tuple[Any, ...]] = []
         self._buffers = {field: FieldBuffer() for field in FIELDS}
         self._removed: set[int] = set()
-        self._wipe_by = math.inf
 
     @property
     def pending_postings(self) -> int:
@@ -230,13 +217,9 @@ class IndexWriter:
             self._buffers[field].add(len(self._rows), postings)
         self._rows.append(row)
 
-    def remove(self, doc_ids: Iterable[int], *, wipe_by: float = 0.0) -> None:
-        """Remove documents with the next commit, to be wiped by then (seconds since the epoch; 0: at once).
-
-        Unknown ids are passed over.
-        """
+    def remove(self, doc_ids: Iterable[int]) -> None:
+        """Remove documents with the next commit; unknown ids are passed over."""
         self._removed.update(doc_ids)
-        self._wipe_by = min(self._wipe_by, wipe_by)
 
     def doc_ids(self) -> set[int]:
         """The ids of all committed, living documents."""
@@ -259,17 +242,15 @@ class IndexWriter:
         self._merge(self._worth_merging(merge))
         return self._publish()
 
-    def wipe(self, by: float) -> bool:
-        """After a commit: write the segments anew whose deleted documents are to be gone `by` then (as `remove` says).
+    def wipe(self) -> int:
+        """After a commit: write the segments anew that hold deleted documents; returns the generation.
 
-        Each on its own, so that they stay of unlike size; False where there was nothing to do.
+        Each on its own, so that they stay of unlike size.
         """
-        due = [segment for segment in self._segments if _is_due(segment, by)]
-        for segment in due:
+        holding = [segment for segment in self._segments if segment.deleted]
+        for segment in holding:
             self._merge([segment])
-        if due:
-            self._publish()
-        return bool(due)
+        return self._publish() if holding else self.generation
 
     def optimize(self) -> int:
         """Commit and merge everything into one segment without dead documents."""
@@ -286,10 +267,7 @@ class IndexWriter:
         removed = np.fromiter(self._removed, dtype=np.int64, count=len(self._removed))
         for i, segment in enumerate(self._segments):
             dead = np.flatnonzero(np.isin(self._files[segment.name].documents["doc_id"], removed)).tolist()
-            if not segment.deleted.issuperset(dead):
-                by = min(self._wipe_by, segment.wipe_by) if segment.deleted else self._wipe_by
-                deleted = segment.deleted.union(dead)
-                self._segments[i] = msgspec.structs.replace(segment, deleted=deleted, wipe_by=by)
+            self._segments[i] = msgspec.structs.replace(segment, deleted=segment.deleted.union(dead))
 
     def _write_new(self) -> None:
         lists = {field: [buffer.lists()] for field, buffer in self._buffers.items() if buffer.n_postings}
@@ -301,7 +279,7 @@ class IndexWriter:
         name = f"{INDEX_NAME}_{os.urandom(8).hex()}"
         write_segment(self._index.folder, name, documents=rows, fields=lists)
         files = self._files[name] = SegmentFiles(self._index.folder, name)
-        self._segments.append(ListedSegment(name, len(files.documents), frozenset(dead), self._wipe_by))
+        self._segments.append(ListedSegment(name, len(files.documents), frozenset(dead)))
 
     def _worth_merging(self, merge: bool) -> list[ListedSegment]:
         """The smallest segments, as long as each is less than three times all smaller ones together; and dead ones.

@@ -17,7 +17,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -351,8 +350,11 @@ class Updater:
                 return self._compared(scan, meter, retry_failures=retry_failures)
 
         self.forget(False)
-        is_due = partial(catalogue.is_to_be_wiped, math.inf if wipe_all or optimize else time.time())
-        summary = self._apply(planned, meter, optimize=optimize, is_to_be_wiped=is_due)
+
+        def is_to_be_wiped() -> bool:
+            return catalogue.is_to_be_wiped(math.inf if wipe_all or optimize else time.time())
+
+        summary = self._apply(planned, meter, optimize=optimize, is_to_be_wiped=is_to_be_wiped)
         if summary is None or scan is None:
             return UpdateSummary(stopped=True, generation=catalogue.generation)
         crawl = scan.crawl

@@ -11,6 +11,7 @@ left or was forgotten, and no budget anew. All of it is written beside its place
 from __future__ import annotations
 
 import os
+import re
 import struct
 import tempfile
 import zipfile
@@ -88,7 +89,8 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
     with _beside(target) as beside:
         _write(beside, packed.getvalue())
         _take_name(beside, target)
-    _remove(path for path in target.parent.iterdir() if path.name.startswith(target.name + UNFINISHED))
+    own = re.compile(re.escape(target.name + UNFINISHED) + r"[a-z0-9_]{8}")
+    _remove(path for path in target.parent.iterdir() if own.fullmatch(path.name))
     return list(content)
 
 

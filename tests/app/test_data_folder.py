@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 COMMANDS = (
     ("index", "{notes}"), ("search", "fish"), ("status",), ("open", "1"), ("stats",), ("why", "{notes}"),
     ("serve", "--no-watch"), ("watch",), ("saved",), ("history",), ("model", "show"), ("privacy",),
-    ("purge", "--yes"), ("restore", "{backup}", "--yes"), ("backup", "--to", "{backup}.new"), ("join", "https://x.invalid/#a"), ("config", "show"),
+    ("purge", "--yes"), ("restore", "{backup}", "--yes"), ("backup", "--to", "{backup}.new"),
+    ("join", "https://x.invalid/#a"), ("config", "show"),
 )  # fmt: skip
 
 

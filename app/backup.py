@@ -11,6 +11,7 @@ left or was forgotten, and no budget anew. All of it is written beside its place
 from __future__ import annotations
 
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -92,7 +93,8 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
         create_durably(target, packed.getvalue())
     except FileExistsError as error:
         raise NoBackupError(f"{target} is there already; wanted the name of a new file") from error
-    _remove(path for path in target.parent.iterdir() if path.name.startswith(target.name + UNFINISHED))
+    own = re.compile(re.escape(target.name + UNFINISHED) + r"[a-z0-9_]{8}")
+    _remove(path for path in target.parent.iterdir() if own.fullmatch(path.name))
     return list(content)
 
 

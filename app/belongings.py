@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,21 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.loose_mail import FOLDER
-from app.paths import Paths
+from app.paths import COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, Paths
 from app.resident.line import socket_path
 from foltr.errors import FoltrError
 from indexer.storage.durable import UNFINISHED
 from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 
-_DATABASE = r"(-wal|-shm|-journal)?"
-_OWN = re.compile(
-    rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|(key|roots\.json|screen\.json)(\.\w+)?"
-    r"|watch\.lock(\.held(-journal)?)?"
-)
-_INDEX = re.compile(
-    r"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.lock(\.held(-journal)?)?|meaning\.vectors(\..*)?"
-)
 _UNFINISHED = re.compile(
     rf"(key|state\.sqlite|roots\.json|screen\.json|config\.toml|searches\.toml){re.escape(UNFINISHED)}[a-z0-9_]{{8}}"
 )
@@ -55,19 +46,21 @@ class Belonging:
 def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
     """Everything that is there, in the order in which it is removed."""
     named = [
-        ("the index", [path for path in _inside(paths.index) if _INDEX.fullmatch(path.name)]),
-        (
-            "the catalogue, what was learned, the folders",
-            [p for p in _inside(paths.data_dir) if _OWN.fullmatch(p.name)],
-        ),
-        ("the resident process's place", [paths.data_dir / "resident"]),
-        ("copies of mails that were opened", [paths.data_dir / FOLDER]),
+        ("the index", _of_names(paths.index, INDEX_NAMES)),
+        ("the catalogue, what was learned, the folders", _of_names(paths.data_dir, FILE_NAMES)),
+        ("the resident process's place", _of_names(paths.data_dir / "resident", RESIDENT_NAMES)),
+        ("copies of mails that were opened", _of_names(paths.data_dir / FOLDER, COPY_NAMES)),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
         ("what was being written when it was ended", unfinished(paths)),
         ("a service of the user", [path for path in _units(home) if _is_shipped(path)]),
+        ("what says that the data folder is its own", [paths.data_dir / MARKER]),
     ]
     return [Belonging(what, path, _size(path)) for what, found in named for path in found if os.path.lexists(path)]
+
+
+def _of_names(folder: Path, names: str) -> list[Path]:
+    return [path for path in _inside(folder) if re.fullmatch(names, path.name)]
 
 
 def unfinished(paths: Paths) -> list[Path]:
@@ -101,21 +94,24 @@ def own_units(home: Path) -> list[Path]:
 
 def strangers(paths: Paths) -> list[Path]:
     """What lies in the program's folders and is not its own."""
-    own = {one.path for one in belongings(paths, home=Path("/nowhere"))} | {paths.index}
-    inside = [*_inside(paths.index), *_inside(paths.data_dir), *_inside(paths.config_dir)]
+    own = {one.path for one in belongings(paths, home=Path("/nowhere"))} | set(_folders(paths))
+    inside = [path for folder in _folders(paths) for path in _inside(folder)]
     return [path for path in inside if path not in own]
+
+
+def _folders(paths: Paths) -> tuple[Path, ...]:
+    """The folders that this program makes, the inner ones first; what is in them may be another's."""
+    inner = (paths.data_dir / "resident", paths.data_dir / FOLDER)
+    return (paths.index, *inner, *dict.fromkeys((paths.data_dir, paths.config_dir)))
 
 
 def remove(found: list[Belonging], paths: Paths) -> None:
     """Delete these and the folders that are empty then; raises InUseError while the program runs here elsewhere."""
     with alone(paths):
         for one in found:
-            if one.path.is_dir() and not one.path.is_symlink():
-                shutil.rmtree(one.path)
-            else:
-                one.path.unlink(missing_ok=True)
-    for folder in (paths.index, paths.data_dir, paths.config_dir):
-        if folder.is_dir() and not any(folder.iterdir()):
+            one.path.unlink(missing_ok=True)
+    for folder in _folders(paths):
+        if not folder.is_symlink() and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
 
 

@@ -89,7 +89,11 @@ def _folders(patient: Patient) -> Findings:
     if not folder.exists():
         yield "note", f"{display_path(str(folder))} is not there yet; `foltr-search index FOLDER` makes it"
         return
-    yield "ok", display_path(str(folder))
+    try:
+        patient.paths.refuse_foreign()
+        yield "ok", display_path(str(folder))
+    except SettingsError as error:
+        yield "broken", str(error)
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield "broken", "the data folder cannot be written to"
     open_to_others = [p for p in (folder, *folder.rglob("*")) if stat.S_IMODE(p.lstat().st_mode) & 0o077]

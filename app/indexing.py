@@ -18,9 +18,9 @@ from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, SettingsError, index_roots, index_sources, remember_root
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
+from indexer.extract import recognised
 from indexer.extract.pool import WorkerPool
 from indexer.extract.programs import installed
-from indexer.extract.recognised import FILE as RECOGNISED
 from indexer.extract.source import MEGABYTE, Limits
 from indexer.extract.sources import places
 from indexer.extract.worker import give_way, return_freed_memory
@@ -115,6 +115,7 @@ def update_index(
             with _pool(settings, paths) as pool:
                 updater = Updater(_job(settings, paths, catalogue, roots, holder), pool, on_progress, stop=stop)
                 updater.on_moves = _followed_by_picks(settings, paths)
+                updater.forget = partial(_forget_gone, paths, catalogue)
                 return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
         finally:
             catalogue.close()
@@ -308,6 +309,7 @@ def _follow(
         with _pool(settings, paths) as pool:
             updater = Updater(_job(settings, paths, catalogue, roots, holder), pool)
             updater.on_moves = _followed_by_picks(settings, paths)
+            updater.forget = partial(_forget_gone, paths, catalogue)
             making = Making(settings, paths, catalogue, on_progress, may_work=_may_make_vectors(settings))
             recognising = _in_background(settings, paths, catalogue, on_progress)
             idle_work, report = _after(making.step, recognising, on_progress)
@@ -373,7 +375,7 @@ def _limits(settings: Settings, paths: Paths) -> Limits:
         max_text_bytes=int(settings.index.max_text_mb * MEGABYTE),
         sources=frozenset(index_sources(settings, paths)),
         secrets=tuple(settings.index.secrets),
-        recognised=str(paths.data_dir / RECOGNISED),
+        recognised=str(paths.data_dir / recognised.FILE),
     )
 
 
@@ -442,6 +444,18 @@ class _Choice:
         except OSError:
             return 0, 0
         return status.st_mtime_ns, status.st_ino
+
+
+def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
+    """Leave no copy of a mail for long; where something was deleted, nothing of it beside index and catalogue."""
+    if is_deleted:
+        recognised.forget_gone(paths.data_dir / recognised.FILE, catalogue.connection)
+    if (paths.data_dir / "mail").exists():
+        from app import loose_mail  # which few need here
+
+        loose_mail.remove_old(paths.data_dir)
+        if is_deleted and loose_mail.copies(paths.data_dir):
+            loose_mail.remove_gone(paths.data_dir, catalogue.read_at())
 
 
 def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:

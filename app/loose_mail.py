@@ -1,7 +1,8 @@
 """One mail as a file of its own, so that a mail program opens the message and not its whole mailbox.
 
 A file that is a mail and says so by its name is opened where it lies. Any other one (a Maildir's file has no ending, a
-mailbox holds many) is copied into a folder that only the user can read; copies go after a day, and when they are many.
+mailbox holds many) is copied into a folder that only the user can read. Copies go after a day, when they are many, and
+when the mail was deleted: by the next one that is opened, or the next look at all files.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.opener import LooseMail, OpenError
+from app.paths import COPY_NAMES
 from indexer.text.printable import display_path
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ FOLDER = "mail"
 MAX_COPIES = 20
 MAX_AGE = 86_400.0
 """seconds"""
+STILL_READ = 3600.0
+"""seconds that a mail program may take to read a copy, though its mailbox has changed"""
 MAX_BYTES = 64_000_000
 """of one message"""
 _PART = re.compile(r"message (\d{1,9})")
@@ -44,10 +48,10 @@ def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:
         data = _message(mail.path, int(number[1]) if number else 0)
     except OSError as error:
         raise OpenError(f"{display_path(mail.path)}: {error.strerror}") from error
-    name = hashlib.blake2b(os.fsencode(f"{mail.path}\0{mail.part}") + data, digest_size=12).hexdigest()
+    message = hashlib.blake2b(mail.part.encode() + data, digest_size=12).hexdigest()
     folder, above = data_dir / FOLDER, os.path.dirname(mail.path)
     is_maildir = os.path.basename(above) in ("cur", "new")
-    path = _copied(data, folder / f"{name}.eml")
+    path = _copied(data, folder / f"{_name_of(mail.path)}-{message}.eml")
     return LooseMail(path, os.path.dirname(above) if is_maildir else mail.path, message_id)
 
 
@@ -68,7 +72,7 @@ def _message(path: str, number: int) -> bytes:
 def _copied(data: bytes, path: Path) -> str:
     """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    _tidy(sorted(path.parent.glob("*.eml"), key=_age), keep=path)
+    _remove_old(copies(path.parent.parent), keep=path)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     with open(handle, "wb") as file:
         file.write(data)
@@ -83,8 +87,36 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def _tidy(copies: Sequence[Path], keep: Path) -> None:
+def _name_of(mailbox: str) -> str:
+    """How the name of every copy from that file begins."""
+    return hashlib.blake2b(os.fsencode(mailbox), digest_size=8).hexdigest()
+
+
+def copies(data_dir: Path) -> list[Path]:
+    """The copies that are there, the youngest first."""
+    return sorted((path for path in (data_dir / FOLDER).glob("*") if re.fullmatch(COPY_NAMES, path.name)), key=_age)
+
+
+def _remove_old(found: Sequence[Path], keep: Path | None = None) -> None:
     """Delete copies, the youngest of which stand first, that are old or too many."""
-    for i, copy in enumerate(copies):
-        if copy != keep and (i >= MAX_COPIES - 1 or _age(copy) > MAX_AGE):
+    for i, copy in enumerate(found):
+        if copy != keep and (i >= MAX_COPIES - bool(keep) or _age(copy) > MAX_AGE):
+            copy.unlink(missing_ok=True)
+
+
+def remove_old(data_dir: Path) -> None:
+    """Delete copies that are a day old, or too many."""
+    _remove_old(copies(data_dir))
+
+
+def remove_gone(data_dir: Path, read_at: Mapping[str, float]) -> None:
+    """Delete the copies of mails whose file is none of those that are indexed, or was read anew since.
+
+    `read_at` tells when each was, in seconds since the epoch.
+    """
+    names = {_name_of(path): when for path, when in read_at.items()}
+    for copy in copies(data_dir):
+        age, when = _age(copy), names.get(copy.name.partition("-")[0])
+        is_gone = when is None and copy.suffix != ".part"
+        if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):
             copy.unlink(missing_ok=True)

@@ -1,12 +1,19 @@
-"""The folders of this program, what lies in them, and the index roots that it remembers."""
+"""The folders of this program, what lies in them, and the index roots that it remembers.
+
+The data folder is one that the program has made, or one that was empty: it says so by a file in it, which is written
+before anything else. Any other folder is left as it is, and of what lies in its own the program touches the names alone
+that it gives itself.
+"""
 
 from __future__ import annotations
 
 import base64
 import errno
 import os
+import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +22,25 @@ import msgspec
 from app.standard_folders import standard_folder
 from indexer.storage.durable import replace_durably
 
+MARKER = "made-by-foltr-search"
+"""the name of the file that says whose the data folder is"""
+MARKED = b"foltr-search made this folder and keeps its data here; `foltr-search purge` removes it.\n"
+_DATABASE = r"(-wal|-shm|-journal)?"
+_LOCK = r"lock(\.held(-journal)?)?"
+COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|tmp\w{8}\.part"
+"""of a mail that was opened, and one that a kill left unfinished"""
+INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.{_LOCK}|meaning\.vectors(\..*)?"
+FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|(key|roots\.json|screen\.json)(\.\w+)?|watch\.{_LOCK}"
+RESIDENT_NAMES = rf"socket|index|{_LOCK}"
+OWN_NAMES = {
+    "": rf"{FILE_NAMES}|{MARKER}|index|resident|mail", "index": INDEX_NAMES, "resident": RESIDENT_NAMES,
+    "mail": COPY_NAMES,
+}  # fmt: skip
+"""Folder in the data folder -> what the program calls the things that it makes there."""
+_OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
+"""what the system puts into an empty folder"""
+_OF_SETTINGS = frozenset({"config.toml", "searches.toml", "simulation.toml", "foltr-search"})
+"""what may be there before the data, where a system has one folder for settings, data and caches"""
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
 
@@ -86,20 +112,74 @@ class Paths(msgspec.Struct, frozen=True):
         return self.data_dir / "roots.json"
 
     def create_data_dir(self) -> None:
-        """Make the data folder, for its owner only (0700), whatever it was before."""
+        """Make the data folder, or take an empty one: for its owner only (0700), and marked as this program's.
+
+        Raises SettingsError for any other one, as `make_private` does.
+        """
+        self.refuse_foreign()
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._mark()
         if stat.S_IMODE(self.data_dir.stat().st_mode) != 0o700:
             self.data_dir.chmod(0o700)
 
     def make_private(self) -> None:
-        """Take other users' access from the data folder and what lies in it (0700, 0600), where there is one."""
-        for entry in _entries(self.data_dir):
-            if entry.is_dir() and not entry.is_symlink():
-                for inner in _entries(entry):
-                    _close(inner)
-            _close(entry)
-        if self.data_dir.is_dir():
+        """Take other users' access from the data folder and what the program made in it, where there is one."""
+        self.refuse_foreign()
+        for name, own in OWN_NAMES.items():
+            folder = self.data_dir / name
+            for entry in _entries(folder) if not name or not folder.is_symlink() else ():
+                _close(entry, own)
+        if any(_entries(self.data_dir)):
             _close(self.data_dir)
+
+    def refuse_foreign(self) -> None:
+        """SettingsError where the data folder is none of this program's, and not empty."""
+        if os.path.exists(self.data_dir / MARKER):
+            return
+        if self.data_dir.exists() and not self.data_dir.is_dir():
+            raise SettingsError(f"{self.data_dir}: wanted a folder for the data, got a file; set FOLTR_DATA_DIR")
+        shared = _OF_SETTINGS if self.config_dir.resolve() == self.data_dir.resolve() else frozenset()
+        names = {entry.name for entry in _entries(self.data_dir)} - _OF_NOBODY - shared
+        # Another process may begin right now: it makes the marker first.
+        if names and not self._is_of_former_version() and not os.path.exists(self.data_dir / MARKER):
+            raise SettingsError(
+                f"{self.data_dir}: wanted an empty folder for the data or one that foltr-search made, got one that "
+                f"holds {min(names)!r}; it is left as it is: name another one by FOLTR_DATA_DIR"
+            )
+
+    def _is_of_former_version(self) -> bool:
+        """Whether this program has used the folder before it marked its own."""
+        if any(re.fullmatch(r"_v\d+_\d+\.toc", entry.name) for entry in _entries(self.index)):
+            return True
+        return any(map(_is_own_database, (self.state, self.catalogue))) or _is_list_of_roots(self.roots)
+
+    def _mark(self) -> None:
+        with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made
+            try:
+                handle = os.open(self.data_dir / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except OSError as error:
+                if error.errno not in (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES):
+                    raise
+                return  # searching needs no writing, and who writes will say that it cannot
+            with os.fdopen(handle, "wb") as file:
+                file.write(MARKED)
+
+
+def _is_own_database(path: Path) -> bool:
+    """Whether a file is an SQLite file that says in its header that it is of this program: "FOLT", "FOLC"."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(72)[68:71] == b"FOL"
+    except OSError:
+        return False
+
+
+def _is_list_of_roots(path: Path) -> bool:
+    try:
+        msgspec.json.decode(path.read_bytes(), type=_Roots)
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return True
 
 
 def _entries(folder: Path) -> tuple[Path, ...]:
@@ -109,10 +189,11 @@ def _entries(folder: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _close(path: Path) -> None:
+def _close(path: Path, own: str = "") -> None:
+    """Take others' access from a file or folder, if it has one of its `own` names; "" where it needs none."""
     try:
-        mode = path.lstat().st_mode
-        if mode & 0o077 and not stat.S_ISLNK(mode):
+        mode = path.stat().st_mode if not own else path.lstat().st_mode
+        if mode & 0o077 and not stat.S_ISLNK(mode) and (not own or re.fullmatch(own, path.name)):
             path.chmod(stat.S_IMODE(mode) & 0o700)
     except FileNotFoundError:
         return  # a file of SQLite or of the index that has just gone

@@ -51,8 +51,13 @@ class BackupContents:
 
 
 def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
-    """Write a backup beside `path` and move it there when it is whole; the server may run meanwhile."""
-    fresh = path.with_name(path.name + ".part")
+    """Write a backup beside `path` and move it there when it is whole; the server may run meanwhile.
+
+    It takes the place of an older backup, and of nothing else.
+    """
+    if path.exists():
+        _refuse_foreign(path)
+    fresh = path.with_name(path.name + ".foltr-unfinished")
     digest = hashlib.blake2b(digest_size=32)
     try:
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -69,6 +74,13 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return BackupContents(now, header.counts)
+
+
+def _refuse_foreign(path: Path) -> None:
+    try:
+        _decoded_header(next(_read(path)), path)
+    except (BackupError, StopIteration) as error:
+        raise BackupError(f"{path} is there and is no backup of foltr-server; wanted another name") from error
 
 
 def verify(path: Path) -> BackupContents:

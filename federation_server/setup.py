@@ -27,6 +27,8 @@ from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.rankers import make_ranker
 
 SETTINGS_FILE = "server.toml"
+_OF_NOBODY = {"lost+found", ".DS_Store"}
+"""what the system puts into an empty folder"""
 
 
 def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None = None) -> Installation:
@@ -34,8 +36,13 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
 
     `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings_file = folder / SETTINGS_FILE
+    if not settings_file.exists() and (others := {path.name for path in _entries(folder)} - _OF_NOBODY):
+        raise ServerSettingsError(
+            f"{folder}: wanted an empty folder for the server or one with {SETTINGS_FILE}, got one that holds "
+            f"{min(others)!r}; it is left as it is: name another one by --folder"
+        )
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not settings_file.exists():
         replace_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
     settings = read(settings_file)
@@ -53,6 +60,10 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     except BaseException:  # without its group the key file would look like a server
         keys.unlink()
         raise
+
+
+def _entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.exists() else []
 
 
 def _with_mode(text: str, mode: Mode | None) -> str:

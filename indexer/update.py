@@ -9,6 +9,7 @@ nothing dead stays.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import threading
 import time
@@ -38,9 +39,12 @@ from indexer.storage.catalogue import (
     CatalogueWriter,
     StoredFile,
     compact,
+    empty_log,
     note_scan,
     note_update,
+    note_wiped,
     plain_errors,
+    wipe_soon,
 )
 from indexer.storage.index import Index, IndexWriter, lock_holder
 from indexer.storage.settled import SettledFolders
@@ -115,6 +119,7 @@ class UpdateSession:
         lost = known - alive
         gone = self._catalogue.read_again(lost, generation=catalogue.generation) if lost else []
         self._writer.remove({*(alive - known), *gone})
+        wipe_soon(catalogue)
         self._commit(merge=True)
 
     def run(self, plan: ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
@@ -252,6 +257,15 @@ class UpdateSession:
         self._catalogue.commit(self._batch, generation=self._writer.optimize())
         compact(self._job.catalogue)
 
+    def wipe(self, forget: Callable[[bool], None]) -> None:
+        """Leave nothing of what was deleted, here and where `forget` looks; begun again after a kill."""
+        self._meter.begin("merging")
+        if self._job.catalogue.wipe_by is None:
+            compact(self._job.catalogue)
+        generation = self._writer.wipe()
+        forget(True)
+        note_wiped(self._job.catalogue, generation=generation)
+
     def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         return UpdateSummary(
             n_new=self._n_new,
@@ -307,15 +321,21 @@ class Updater:
     pool: WorkerPool[PreparedFile]
     on_progress: OnProgress = _nothing
     on_moves: Callable[[Moves], None] = _nothing
+    forget: Callable[[bool], None] = _nothing
+    """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
     stop: threading.Event = field(default_factory=threading.Event)
     folders: list[str] = field(default_factory=list)
     """the folders that the last scan or update listed: those to watch"""
     _indexed: Counter[str] = field(default_factory=Counter)
     """as the last session says"""
 
-    def scan(self, *, retry_failures: bool = False, optimize: bool = False, note: str = "") -> UpdateSummary:
+    def scan(
+        self, *, retry_failures: bool = False, optimize: bool = False, note: str = "", wipe_all: bool = False
+    ) -> UpdateSummary:
         """Look at everything below the roots and index what changed; what lies outside them is removed.
 
+        Of deleted files nothing is left then; of words that changed files no longer have where that was an hour ago,
+        or with `wipe_all`.
         Raises LockedError when another process is writing, IndexDamaged when the index must be rebuilt first.
         """
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation, note=note)
@@ -329,7 +349,12 @@ class Updater:
                 scan = _Scan(catalogue, self.job)
                 return self._compared(scan, meter, retry_failures=retry_failures)
 
-        summary = self._apply(planned, meter, optimize=optimize)
+        self.forget(False)
+
+        def is_to_be_wiped() -> bool:
+            return catalogue.is_to_be_wiped(math.inf if wipe_all or optimize else time.time())
+
+        summary = self._apply(planned, meter, optimize=optimize, is_to_be_wiped=is_to_be_wiped)
         if summary is None or scan is None:
             return UpdateSummary(stopped=True, generation=catalogue.generation)
         crawl = scan.crawl
@@ -340,6 +365,7 @@ class Updater:
             settled=None if summary.stopped else scan.settled, listings=crawl.listings,
         )  # fmt: skip
         note_update(catalogue, scan.suspects)
+        empty_log(catalogue)
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
     def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> ChangePlan | None:
@@ -398,7 +424,10 @@ class Updater:
             note_update(self.job.catalogue, wanted)
         return summary
 
-    def _apply(self, planned: Planning, meter: Meter, *, optimize: bool = False) -> UpdateSummary | None:
+    def _apply(
+        self, planned: Planning, meter: Meter, *, optimize: bool = False,
+        is_to_be_wiped: Callable[[], bool] = lambda: False,
+    ) -> UpdateSummary | None:  # fmt: skip
         job = self.job
         self._indexed = Counter()
         index = Index.open(job.index)
@@ -406,7 +435,7 @@ class Updater:
         plan = planned()
         if plan is None:
             return None
-        if plan or optimize or before[0] != before[1]:
+        if plan or optimize or before[0] != before[1] or is_to_be_wiped():
             with disk_errors(job.index), index.writer(job.holder) as writer:
                 session = UpdateSession(job, self.pool, writer, meter)
                 session.reconcile()
@@ -415,6 +444,8 @@ class Updater:
                 if plan is None:
                     return None
                 summary = session.run(plan, stop=self.stop, optimize=optimize)
+                if not summary.stopped and is_to_be_wiped():
+                    session.wipe(self.forget)
                 self._indexed = session.indexed
             if session.moves:
                 self.on_moves(session.moves)

@@ -218,6 +218,8 @@ class Follower:
     _trouble: float = FIRST_TROUBLE
     _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
+    _wiped: float = field(default_factory=time.monotonic)
+    """when nothing was left of what had been deleted, or when this began"""
     _worked: float = 0.0
     _more_idle_work: bool = True
     """whether to go on with it at once, as at the beginning; else only after a while without changes"""
@@ -252,7 +254,8 @@ class Follower:
             self._scan()
             return
         self._trouble = FIRST_TROUBLE
-        if len(changed) > MANY_PATHS or now - self._scanned >= self._scan_pause() or self.is_chosen_anew():
+        is_due = now - self._scanned >= self._scan_pause() or self._is_time_to_wipe()
+        if is_due or len(changed) > MANY_PATHS or self.is_chosen_anew():
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
@@ -314,7 +317,14 @@ class Follower:
     def _scan_all(self, note: str = "") -> UpdateSummary:
         if self.roots is not None:
             self.updater.job = replace(self.updater.job, roots=self.roots())
-        return self.updater.scan(note=note)
+        wipe_all = self._is_time_to_wipe()
+        summary = self.updater.scan(note=note, wipe_all=wipe_all)
+        if wipe_all:
+            self._wiped = time.monotonic()
+        return summary
+
+    def _is_time_to_wipe(self) -> bool:
+        return time.monotonic() - self._wiped >= SAFETY_SECONDS
 
     def _scan(self, note: str = "") -> None:
         try:

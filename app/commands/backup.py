@@ -31,6 +31,8 @@ def command(target: Path) -> int:
     from app.paths import Paths
 
     target = target.expanduser().absolute()
-    names = write_backup(Paths.from_environment(), target, now=time.time())
+    paths = Paths.from_environment()
+    paths.refuse_foreign()
+    names = write_backup(paths, target, now=time.time())
     say(f"{printed_path(str(target))}: {', '.join(names)}")
     return 0

@@ -30,6 +30,7 @@ def command(file: Path, only_verify: bool, yes: bool) -> int:
     from app.wording import iso_minute
 
     paths = Paths.from_environment()  # not the settings, which may be what is to be mended
+    paths.refuse_foreign()
     about, inside = read_backup(file)
     say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
     if only_verify:

@@ -70,12 +70,20 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
         "pictures": _recognised(status),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
+        "deleted": _unwiped(status),
         "last update": when,
         "writer": status.writer or "none",
         "resident": resident or "none (`foltr-search serve` starts the process that answers at once)",
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
+
+
+def _unwiped(status: IndexStatus) -> str:
+    """What was deleted and is still on the disk."""
+    if not status.n_unwiped:
+        return "nothing of it is left on the disk"
+    return f"{count(status.n_unwiped, 'text')} still on the disk (`index --optimize` wipes them at once)"
 
 
 def _recognised(status: IndexStatus) -> str:

@@ -252,3 +252,5 @@ class IndexStatus(Struct, frozen=True):
     """those in which there was none"""
     n_unrecognised: int = 0
     """those that could not be read"""
+    n_unwiped: int = 0
+    """deleted documents and older versions of changed ones whose words are still on the disk (docs/privacy.md)"""

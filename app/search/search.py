@@ -469,7 +469,7 @@ class Search:
             roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
             n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,
-            n_unrecognised=ocr.n_failed,
+            n_unrecognised=ocr.n_failed, n_unwiped=Index(self._paths.index).n_unwiped,
         )  # fmt: skip
 
     def _recognition(self) -> Coverage:

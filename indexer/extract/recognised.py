@@ -63,6 +63,7 @@ def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
 def _opened(path: Path) -> sqlite3.Connection:
     store = connect(path, seconds=30)
     try:
+        store.execute("PRAGMA secure_delete = ON")
         store.execute(
             "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
             " seconds REAL, made REAL) WITHOUT ROWID"
@@ -71,6 +72,21 @@ def _opened(path: Path) -> sqlite3.Connection:
         store.close()
         raise
     return store
+
+
+def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
+    """Remove what was recognised in contents that no file of the catalogue has any more; all, from a damaged store."""
+    tries = tried(path)
+    if not tries:
+        return
+    gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
+    try:
+        with closing(_opened(path)) as store, store:
+            store.executemany("DELETE FROM recognised WHERE digest = ?", ((digest,) for digest in gone))
+    except sqlite3.DatabaseError as error:
+        if "malformed" not in str(error):
+            raise
+        path.unlink()
 
 
 def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:

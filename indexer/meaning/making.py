@@ -1,7 +1,7 @@
 """Making vectors after the text index: in small steps, so that whoever calls can stop, wait, or do something better.
 
 What is wanted follows from the index alone: the documents whose content has no records yet. So a kill costs one step,
-a changed document is new, a copy is there already, and the records of contents that are gone are dropped.
+a changed document is new, a copy is there already, and the records of contents that are gone are wiped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from indexer.text.language import LANGUAGES
 STEP_SECONDS = 0.5
 """of encoding between two looks at whether to go on; what a kill loses"""
 DEAD_SHARE = 0.25
-"""of the records may belong to contents that are gone before the file is written anew"""
+"""of the records may be of contents that are gone, and zeros, before the file is written anew"""
 
 UNDERSTOOD = np.dtype(
     [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
@@ -123,8 +123,11 @@ class VectorMaker:
             self._writer = VectorWriter(self.folder, self.kind.name)
         rows = understood(Index.open(self.folder).snapshot(), self.kind)
         made = vectors.read(self.folder, self.kind.name)["content"]
-        if np.count_nonzero(~np.isin(made, rows["content"])) > DEAD_SHARE * len(made):
+        dead = ~np.isin(made, rows["content"])
+        if np.count_nonzero(dead) > DEAD_SHARE * len(made):
             self._writer.keep(rows["content"])
+        else:
+            self._writer.wipe(dead)
         missing = rows[~np.isin(rows["content"], made)]
         missing = missing[np.argsort(-self.wanted(missing["doc_id"]), kind="stable")][::-1]
         self._waiting = list(zip(missing["doc_id"].tolist(), missing["content"].tolist(), strict=True))

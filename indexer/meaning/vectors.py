@@ -6,7 +6,7 @@
 
 Records are appended and made durable before the header counts them, so that whatever a kill leaves behind them is cut
 off by the next writer. Copies share their records, for they share the content. Readers map the file and keep what
-they mapped; dropping records writes a new file over the old name.
+they mapped; dropping records writes a new file over the old name, and few of them become zeros in their places.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 from indexer.errors import LockedError
 from indexer.meaning.passages import VERSION, Passage
-from indexer.postings import Ints, Rows, Vectors
+from indexer.postings import Ints, Mask, Rows, Vectors
 from indexer.storage.durable import replace_durably
 from indexer.storage.file_lock import FileLock
 
@@ -136,6 +136,15 @@ class VectorWriter:
         living = np.isin(self._records["content"], contents)
         if not living.all():
             self._replace(np.asarray(self._records[living]))
+
+    def wipe(self, dead: Mask) -> None:
+        """Overwrite records [n] with zeros in their places, durably; no document has the content 0."""
+        wanted = dead & (self._records["content"] != 0)
+        if wanted.any():
+            dtype, n = self._records.dtype, len(self._records)
+            stored = np.memmap(self._folder / FILE, dtype, "r+", HEADER.itemsize, (n,))
+            stored[wanted] = np.zeros((), dtype)
+            stored.flush()
 
     def _replace(self, records: Rows) -> None:
         content = _head(self._encoder, records.dtype, len(records)) + records.tobytes()

@@ -92,8 +92,12 @@ FIRST_META: dict[str, object] = {
     "skipped": msgspec.msgpack.encode({}),
     "skipped_hash": b"",
     "last_update": 0.0,
+    "wipe_by": math.inf,
 }
-"""roots: a list of paths as bytes; skipped: how many paths each rule passed over"""
+"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; wipe_by: see `Catalogue.wipe_by`"""
+
+CHANGED_STAYS = 3600.0
+"""seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
 
 
 @contextmanager
@@ -131,6 +135,7 @@ def _connect_to_write(path: Path) -> Connection:
     except sqlite3.Error:
         connection.close()
         raise
+    connection.execute("PRAGMA secure_delete = ON")  # as state.sqlite has it, however SQLite was compiled
     # What `index` has acknowledged is found after a power cut, also while others have the catalogue open.
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA journal_size_limit = 16000000")
@@ -188,6 +193,7 @@ def reset(path: Path) -> None:
         try:
             with transaction(connection):
                 _make_anew(connection)
+            connection.execute(TRUNCATE)
         finally:
             connection.close()
     except sqlite3.DatabaseError as error:
@@ -206,6 +212,9 @@ def _make_anew(connection: Connection) -> None:
         connection.execute(f'DROP TABLE "{table}"')
     _create(connection)
     connection.executemany("UPDATE meta SET value = ?2 WHERE key = ?1", kept)
+
+
+TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
@@ -340,6 +349,20 @@ class Catalogue:
     def generation(self) -> int:
         """The commit of the index that this catalogue describes."""
         return int(self.meta("generation"))
+
+    @property
+    def wipe_by(self) -> float | None:
+        """When nothing is to be left of what was deleted (seconds since the epoch), infinity where nothing was.
+
+        None for a catalogue from before this was known: what was deleted may be anywhere in it.
+        """
+        rows = self._rows("SELECT value FROM meta WHERE key = 'wipe_by'")
+        return float(rows[0][0]) if rows else None
+
+    def is_to_be_wiped(self, now: float) -> bool:
+        """Whether that time has come; also where a clock that went back would put it off."""
+        by = self.wipe_by
+        return by is None or (by < math.inf and not now < by <= now + CHANGED_STAYS)
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -487,6 +510,10 @@ class Catalogue:
         """All files."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM files")]
 
+    def read_at(self) -> dict[str, float]:
+        """When each file was indexed, in seconds since the epoch."""
+        return {os.fsdecode(path): when for path, when in self._rows("SELECT path, indexed_at FROM files")}
+
     def purge(self, path: str) -> None:
         """Note that a search found `path` gone; the next update looks and removes it."""
         with plain_errors(self.path):
@@ -610,8 +637,10 @@ class CatalogueWriter:
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
             file_ids = [*batch.replaced, *(file.file_id for file in batch.files)]
             unsettle(connection, file_ids, (file.entry.path for file in batch.files))
-            _delete_files(connection, file_ids)
             now = time.time()
+            if _delete_files(connection, file_ids):
+                by = 0.0 if batch.replaced else now + CHANGED_STAYS
+                connection.execute("UPDATE meta SET value = min(value, ?) WHERE key = 'wipe_by'", (by,))
             connection.executemany(
                 "INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (_file(file, now) for file in batch.files),
@@ -688,7 +717,26 @@ def compact(catalogue: Catalogue) -> None:
     with plain_errors(catalogue.path):
         threads.forget_empty(catalogue.connection)
         catalogue.connection.execute("VACUUM")
-        catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def wipe_soon(catalogue: Catalogue) -> None:
+    """Have the next scan wipe."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        _set(connection, {"wipe_by": 0.0})
+
+
+def note_wiped(catalogue: Catalogue, *, generation: int) -> None:
+    """Drop the threads of which no mail is left; nothing else is left of what was deleted."""
+    with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
+        threads.forget_empty(connection)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe_by', ?)", (math.inf,))
+        _set(connection, {"generation": generation})
+
+
+def empty_log(catalogue: Catalogue) -> None:
+    """Leave nothing in the write-ahead log; while somebody reads it stays until the next time."""
+    with plain_errors(catalogue.path):
+        catalogue.connection.execute(TRUNCATE)
 
 
 def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:
@@ -705,9 +753,11 @@ def _file(file: StoredFile, now: float) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _delete_files(connection: Connection, file_ids: Sequence[int]) -> None:
+def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
+    """Whether one of them was there."""
     _delete_documents(connection, file_ids)
-    connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    deleted = connection.executemany("DELETE FROM files WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    return deleted.rowcount > 0
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:

@@ -134,6 +134,11 @@ class Index:
         return newest(self.folder)
 
     @property
+    def n_unwiped(self) -> int:
+        """How many deleted documents still lie in segments that were not written anew."""
+        return sum(len(segment.deleted) for segment in read_contents(self.folder)[1])
+
+    @property
     def commit_name(self) -> CommitName:
         """What tells the newest commit from all others; see `Snapshot.commit_name`."""
         generation, segments = read_contents(self.folder)
@@ -236,6 +241,16 @@ class IndexWriter:
             self._write_new()
         self._merge(self._worth_merging(merge))
         return self._publish()
+
+    def wipe(self) -> int:
+        """After a commit: write the segments anew that hold deleted documents; returns the generation.
+
+        Each on its own, so that they stay of unlike size.
+        """
+        holding = [segment for segment in self._segments if segment.deleted]
+        for segment in holding:
+            self._merge([segment])
+        return self._publish() if holding else self.generation
 
     def optimize(self) -> int:
         """Commit and merge everything into one segment without dead documents."""

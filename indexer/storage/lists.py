@@ -70,19 +70,22 @@ def group_lists(
     names: Sequence[bytes], terms: npt.NDArray[np.int32], *, docs: Ints, tf: Ints, lengths: Ints, positions: Bytes
 ) -> FieldLists:
     """Sort postings [n] by the bytes of their term's name; documents keep their order within a term."""
-    present = np.bincount(terms, minlength=len(names)).nonzero()[0]
-    by_name = sorted(present.tolist(), key=names.__getitem__)
+    counts = np.bincount(terms, minlength=len(names))
+    by_name = sorted(counts.nonzero()[0].tolist(), key=names.__getitem__)
     place = np.zeros(len(names), dtype=np.int64)
     place[by_name] = np.arange(len(by_name))
-    keys = place[terms] << 32 | np.arange(terms.size)
+    sorted_names, df, keys = [names[i] for i in by_name], counts[by_name], place[terms]
+    if (keys[1:] >= keys[:-1]).all():  # of one segment that is written anew
+        return FieldLists(sorted_names, df, docs, tf, lengths, positions)
+    keys = keys << 32 | np.arange(terms.size)
     keys.sort()
     order = keys & 0xFFFFFFFF
     starts = np.cumsum(lengths, dtype=np.int64) - lengths
     blocks = [order[i : i + _BLOCK] for i in range(0, order.size, _BLOCK)]
     moved = [gather(positions, starts[block], lengths[block].astype(np.int64)) for block in blocks]
     return FieldLists(
-        [names[i] for i in by_name],
-        np.bincount(keys >> 32, minlength=len(by_name)),
+        sorted_names,
+        df,
         docs[order],
         tf[order],
         lengths[order],

@@ -55,7 +55,7 @@ class SettledFolders:
         return Listing(folder, row[0], row[1], tuple(Skipped(os.fsdecode(path), *why) for path, *why in items))
 
     def note(self, listings: Sequence[Listing]) -> None:
-        """Within a transaction: keep those whose every file was as it was indexed."""
+        """Within a transaction: keep those whose every file was as it was indexed, and no older ones in their place."""
         if self._written_by_others() != self._version:
             return
         rows = [
@@ -63,7 +63,9 @@ class SettledFolders:
             for one in listings
             if one.n_files and len(one.skipped) <= MAX_SKIPPED and not self.doubtful[one.folder]
         ]
-        self._connection.executemany("INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?)", rows).close()
+        seen = ((os.fsencode(one.folder),) for one in listings)
+        self._connection.executemany("DELETE FROM settled WHERE folder = ?", seen).close()
+        self._connection.executemany("INSERT INTO settled VALUES (?, ?, ?, ?)", rows).close()
 
     def _written_by_others(self) -> int:
         """A number that is another one when anybody else has written to the file."""

@@ -120,8 +120,8 @@ def test_what_was_spent_stays_spent(device: Device) -> None:
 
 def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
     """Where there is no state the backup says it all; the server tells what its ledger does not know."""
-    device.data_dir.mkdir()
     paths, target = paths_of(device), device.home / "kept.zip"
+    paths.create_data_dir()
     spend(paths, "g", 1, member=b"member of g")
     write_backup(paths, target, now=1.0)
     paths.state.unlink()

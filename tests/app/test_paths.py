@@ -24,16 +24,19 @@ def test_variables_move_both_folders(tmp_path: Path) -> None:
 
 
 def test_the_data_folder_and_its_files_are_closed_to_others(tmp_path: Path) -> None:
-    """A folder that others could read becomes 0700 and its files 0600."""
+    """A data folder that others could read becomes 0700 and its files 0600; a stranger's file in it stays as it is."""
     paths = Paths(tmp_path / "config", tmp_path / "data")
-    paths.index.mkdir(parents=True, mode=0o755)
+    paths.create_data_dir()
+    paths.index.mkdir(mode=0o755)
     paths.data_dir.chmod(0o755)
-    for file in (paths.state, paths.index / "segment"):
+    others = (paths.index / "segment", paths.data_dir / "notes.txt", paths.data_dir / "catalogue.sqlite.bak")
+    for file in (paths.state, paths.index / "v3_0a.doc", *others):
         file.write_bytes(b"")
         file.chmod(0o644)
     paths.make_private()
     assert [mode(p) for p in (paths.data_dir, paths.index)] == [0o700, 0o700]
-    assert [mode(p) for p in (paths.state, paths.index / "segment")] == [0o600, 0o600]
+    assert [mode(p) for p in (paths.state, paths.index / "v3_0a.doc")] == [0o600, 0o600]
+    assert [mode(p) for p in others] == [0o644] * 3
 
 
 def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:

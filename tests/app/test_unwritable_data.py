@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.paths import MARKER
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import LearningSettings, Paths, Settings
@@ -121,3 +122,12 @@ def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) 
         done = run_on(device, mount, command)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), (command, done.stderr)
         assert any(said in done.stderr for said in (SAID, "the disk is full", "Read-only file system")), done.stderr
+
+
+def test_a_folder_of_before_that_cannot_be_marked_is_searched(device: Device) -> None:
+    """What is in it says whose it is."""
+    device.index()
+    (device.data_dir / MARKER).unlink()
+    done = run_on(device, READ_ONLY, "search kingfisher --json")
+    assert done.returncode == 0, done.stderr
+    assert "kingfisher.md" in done.stdout

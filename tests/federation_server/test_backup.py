@@ -66,6 +66,19 @@ def test_a_group_is_never_overwritten(engine: Engine, written: Path) -> None:
         backup.restore(engine, written)
 
 
+def test_a_backup_takes_the_place_of_backups_alone(engine: Engine, written: Path, tmp_path: Path) -> None:
+    """Any other file of that name stays as it is, and so does one that only looks unfinished."""
+    backup.write(engine, written, now=NOW + 1)
+    assert backup.verify(written).made == NOW + 1
+    for content in (b"", b"somebody's letter"):
+        letter, draft = tmp_path / "letter", tmp_path / "letter.part"
+        letter.write_bytes(content)
+        draft.write_bytes(content)
+        with pytest.raises(BackupError, match="is there and is no backup of foltr-server"):
+            backup.write(engine, letter, now=NOW)
+        assert (letter.read_bytes(), draft.read_bytes()) == (content, content)
+
+
 def test_every_damage_is_found(written: Path, tmp_path: Path) -> None:
     """Cut short at any of fifty places, or with any of fifty bytes changed, a backup is refused."""
     whole = written.read_bytes()

@@ -41,6 +41,23 @@ def test_serving_makes_a_group_from_settings_written_before(tmp_path: Path, monk
     assert ids[0] == ids[1]
 
 
+@pytest.mark.parametrize("command", ["init", "serve"])
+def test_a_folder_of_others_is_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    """One line says what was wanted; a folder that holds what the system puts into an empty one is taken."""
+    theirs = tmp_path / "theirs.txt"
+    theirs.write_text("theirs")
+    tmp_path.chmod(0o777)
+    before = tmp_path.stat()
+    assert run(tmp_path, command) == 2
+    assert "wanted an empty folder for the server" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs.txt"]
+    after = tmp_path.stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    theirs.unlink()
+    (tmp_path / "lost+found").mkdir()
+    assert run(tmp_path, "init") == 0
+
+
 def test_a_group_that_could_not_be_made_leaves_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """After the reason is mended, the same command works."""
     settings = tmp_path / "server.toml"

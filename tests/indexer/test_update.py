@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import random
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from indexer.documents import FileEntry
+from indexer.documents import ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
-from indexer.prepare import PreparedDocument, PreparedFile
+from indexer.prepare import PreparedDocument, PreparedFile, prepare_document
 from indexer.progress import Progress
 from indexer.schema import VERSION
-from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter
+from indexer.storage.catalogue import CHANGED_STAYS, Batch, Catalogue, CatalogueWriter
 from indexer.storage.index import Index, IndexWriter
 from indexer.update import CommitPolicy, Job, Updater, disk_errors, open_catalogue, outermost
 
@@ -526,6 +528,94 @@ def test_optimizing_leaves_the_same_documents(device: Device) -> None:
     device.updater().scan()
     device.updater().scan(optimize=True)
     assert device.found("heron") == [f"{i}.txt" for i in range(4)]
+    assert device.agrees()
+
+
+def holds(device: Device, word: bytes) -> bool:
+    """Whether a file of the index has the word anywhere."""
+    return any(word in path.read_bytes() for path in (device.data / "index").iterdir())
+
+
+def fill_a_segment(device: Device) -> None:
+    """So many words that one document more or less has nothing merged."""
+    for i in range(4):
+        device.write(f"long{i}.txt", " ".join(f"w{j}" for j in range(i, 20_000, 4)))
+
+
+def set_wipe_by(device: Device, when: float) -> None:
+    device.catalogue.connection.execute("UPDATE meta SET value = ? WHERE key = 'wipe_by'", (when,))
+
+
+@pytest.mark.parametrize("hours", [-0.01, 5.0])
+def test_words_that_a_changed_file_lost_stay_for_an_hour(device: Device, hours: float) -> None:
+    """So that no large segment is written anew at every change; then, and where a clock went back, the scan wipes."""
+    fill_a_segment(device)
+    device.write("a.txt", "quokka")
+    device.updater().scan()
+    assert device.catalogue.wipe_by == math.inf
+    device.write("a.txt", "wombat")
+    before = time.time()
+    device.updater().scan()
+    device.updater().scan()
+    assert holds(device, b"quokka")
+    assert before + CHANGED_STAYS <= (device.catalogue.wipe_by or 0.0) <= time.time() + CHANGED_STAYS
+    assert Index.open(device.data / "index").n_unwiped == 1
+    set_wipe_by(device, time.time() + hours * 3600)
+    device.updater().scan()
+    assert not holds(device, b"quokka")
+    assert (device.catalogue.wipe_by, Index.open(device.data / "index").n_unwiped) == (math.inf, 0)
+    assert (device.found("wombat"), device.found("w17"), device.agrees()) == (["a.txt"], ["long1.txt"], True)
+
+
+def test_a_removal_that_was_only_followed_is_wiped_by_the_next_scan(device: Device) -> None:
+    """An update of single paths writes no segment anew; its words are gone with the scan after it."""
+    fill_a_segment(device)
+    path = device.write("a.txt", "quokka")
+    device.updater().scan()
+    os.unlink(path)
+    device.updater().update([path])
+    assert holds(device, b"quokka")
+    device.updater().scan()
+    assert not holds(device, b"quokka")
+
+
+def test_wiping_that_was_cut_off_is_begun_again(device: Device) -> None:
+    """Also what only other places keep, though the index was written anew already."""
+    path = device.write("a.txt", "quokka")
+    device.write("b.txt", "wombat")
+    device.updater().scan()
+    os.unlink(path)
+    asked = list[bool]()
+
+    def killed(is_deleted: bool) -> None:
+        if is_deleted:
+            raise RuntimeError("killed")
+
+    cut_off = device.updater()
+    cut_off.forget = killed
+    with pytest.raises(RuntimeError, match="killed"):
+        cut_off.scan()
+    again = device.updater()
+    again.forget = asked.append
+    again.scan()
+    assert asked == [False, True]
+    assert not holds(device, b"quokka")
+    again.scan()
+    assert asked == [False, True, False]
+    assert device.agrees()
+
+
+def test_a_document_that_only_the_index_knew_is_wiped(device: Device) -> None:
+    """A kill between the two commits of a file that was then deleted."""
+    fill_a_segment(device)
+    device.updater().scan()
+    entry = FileEntry(str(device.files / "gone.txt"), 1, 1, 1, 1)
+    with Index.open(device.data / "index").writer("the test") as writer:
+        writer.add(9_999, entry, prepare_document(ExtractedDocument(text="quokka", type="text")))
+        writer.commit(merge=False)
+    assert holds(device, b"quokka")
+    device.updater().scan()
+    assert not holds(device, b"quokka")
     assert device.agrees()
 
 

@@ -70,6 +70,19 @@ def test_dropping_keeps_the_others_and_what_readers_have(tmp_path: Path) -> None
     assert before["content"].tolist() == [5, 5, 3, 3, 9, 9]
 
 
+def test_wiping_overwrites_in_place_and_leaves_the_others(tmp_path: Path) -> None:
+    """Nothing of the record is left; appending goes on behind it, and a second time there is nothing to do."""
+    with VectorWriter(tmp_path, "one") as writer:
+        for content in (5, 3, 9):
+            writer.append(some(content))
+        gone = read(tmp_path, "one")[2].tobytes()
+        for _ in range(2):
+            writer.wipe(np.array([False, False, True, True, False, False]))
+        writer.append(some(4))
+    assert read(tmp_path, "one")["content"].tolist() == [5, 5, 0, 0, 9, 9, 4, 4]
+    assert gone[:8] not in (tmp_path / FILE).read_bytes()
+
+
 def test_another_encoder_begins_anew_and_destroy_leaves_nothing(tmp_path: Path) -> None:
     with VectorWriter(tmp_path, "one") as writer:
         writer.append(some(5))

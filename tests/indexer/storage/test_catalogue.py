@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from indexer.storage.catalogue import (
     Failure,
     StoredFile,
     compact,
+    empty_log,
     note_scan,
 )
 
@@ -237,6 +239,29 @@ def test_made_anew_it_never_gives_an_id_twice(catalogue: Catalogue) -> None:
     again = Catalogue.open(catalogue.path)
     assert again.doc_ids() == set()
     assert CatalogueWriter(again).new_doc_id() > old
+
+
+def test_deleted_rows_are_overwritten_however_sqlite_was_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a system whose SQLite leaves them where they were, no byte of a title or text is in the file or its log."""
+    connect = sqlite3.connect
+
+    def as_elsewhere(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(*arguments, **options)
+        connection.execute("PRAGMA secure_delete = OFF")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", as_elsewhere)
+    catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
+    file_id = store(catalogue, "/quokka.txt", ExtractedDocument(text="x" * 20_000, type="text", title="Wombat"))
+    store(catalogue, "/b.txt", ExtractedDocument(text="y", type="text"))
+    CatalogueWriter(catalogue).commit(Batch(replaced=[file_id]), generation=2)
+    empty_log(catalogue)
+    content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert b"/b.txt" in content
+    assert b"quokka" not in content
+    assert b"Wombat" not in content
 
 
 def test_compacting_gives_space_back(catalogue: Catalogue) -> None:

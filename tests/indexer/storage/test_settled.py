@@ -15,7 +15,7 @@ from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter, StoredFile, read_anew, transaction
-from indexer.storage.settled import SettledFolders
+from indexer.storage.settled import MAX_SKIPPED, SettledFolders
 from indexer.update import Job, Updater, open_catalogue
 
 
@@ -123,6 +123,16 @@ def test_a_folder_whose_changes_were_read_is_settled_at_once(tree: Tree, monkeyp
     assert tree.updater.scan().n_new == 1
     assert not tree.updater.scan().changed_anything
     assert "inner/e.txt" in tree.known()
+
+
+def test_nothing_is_kept_of_a_folder_as_it_was(tree: Tree) -> None:
+    """A name that was passed over and is gone stands nowhere, though the folder as it is now is not kept."""
+    assert tree.settled() == {".", "inner"}
+    (tree.files / ".hidden").unlink()
+    for i in range(MAX_SKIPPED + 1):
+        (tree.files / f".{i}").touch()
+    tree.updater.scan()
+    assert tree.settled() == {"inner"}
 
 
 def test_other_rules_settle_nothing(tree: Tree) -> None:

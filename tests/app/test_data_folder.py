@@ -1,0 +1,165 @@
+"""The data folder is one that the program made, or an empty one; what others made is never touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from app.paths import MARKER
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+COMMANDS = (
+    ("index", "{notes}"), ("search", "fish"), ("status",), ("open", "1"), ("stats",), ("why", "{notes}"),
+    ("serve", "--no-watch"), ("watch",), ("saved",), ("history",), ("model", "show"), ("privacy",),
+    ("purge", "--yes"), ("restore", "{backup}", "--yes"), ("backup", "--to", "{backup}.new"),
+    ("join", "https://x.invalid/#a"), ("config", "show"),
+)  # fmt: skip
+
+
+def foreign(folder: Path) -> Path:
+    """A folder of somebody else, as the system's for temporary files may look."""
+    (folder / "service").mkdir(parents=True)
+    (folder / "service" / "inner").write_text("theirs")
+    (folder / "mail").mkdir()
+    (folder / "mail" / f"{'a' * 24}.eml").write_text("theirs")
+    for name, mode in (("open.txt", 0o666), ("run.sh", 0o755), ("key", 0o640), ("index", 0o604)):
+        (folder / name).write_text("theirs")
+        (folder / name).chmod(mode)
+    (folder / "link").symlink_to("open.txt")
+    (folder / "service").chmod(0o777)
+    folder.chmod(0o1777)
+    return folder
+
+
+def seen(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Mode, time and content of everything in a folder, and of itself."""
+    return {
+        str(path): (path.lstat().st_mode, path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in (folder, *sorted(folder.rglob("*")))
+    }
+
+
+@pytest.fixture
+def backup(device: Device) -> Path:
+    device.index()
+    assert device.run("backup", "--to", str(device.home / "kept.zip")).returncode == 0
+    shutil.rmtree(device.data_dir)
+    return device.home / "kept.zip"
+
+
+def test_a_folder_of_others_is_refused_and_left_as_it_is(device: Device, backup: Path) -> None:
+    """By every command, in one line that says what was wanted; no mode, time, name or content of it changes."""
+    before = seen(foreign(device.data_dir))
+    for command in COMMANDS:
+        done = device.run(*(one.format(notes=device.notes, backup=backup) for one in command))
+        assert done.returncode == 2, (command, done.stdout, done.stderr)
+        assert done.stderr.startswith(f"foltr-search: {device.data_dir}: wanted an empty folder for the data"), command
+        assert len(done.stderr.splitlines()) == 1
+        assert seen(device.data_dir) == before, command
+    assert "wanted an empty folder" in device.run("doctor").stdout
+    assert seen(device.data_dir) == before
+
+
+def test_a_file_is_no_data_folder(device: Device) -> None:
+    """One line, and it stays."""
+    device.data_dir.write_text("mine")
+    done = device.run("index", str(device.notes))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "wanted a folder for the data, got a file" in done.stderr
+    assert device.data_dir.read_text() == "mine"
+
+
+@pytest.mark.parametrize("what", ["nothing", "lost+found", ".DS_Store"])
+def test_an_empty_folder_is_taken(device: Device, what: str) -> None:
+    """Also a mount point and one that a file manager has looked at, whose own entries stay as they are."""
+    device.data_dir.mkdir(mode=0o755)
+    if what == "lost+found":
+        (device.data_dir / what).mkdir(mode=0o755)
+    elif what == ".DS_Store":
+        (device.data_dir / what).touch(0o644)
+    device.index()
+    assert "heron.txt" in device.run("search", "heron").stdout
+    assert stat.S_IMODE(device.data_dir.stat().st_mode) == 0o700
+    assert (device.data_dir / MARKER).read_text().startswith("foltr-search made this folder")
+    if what != "nothing":
+        assert stat.S_IMODE((device.data_dir / what).stat().st_mode) == (0o755 if what == "lost+found" else 0o644)
+
+
+def test_a_link_leads_to_the_data_folder(device: Device) -> None:
+    """The folder it leads to is taken where it is empty; a purge leaves the link and no data."""
+    place = device.home / "elsewhere"
+    place.mkdir()
+    device.data_dir.symlink_to(place)
+    device.index()
+    assert "heron.txt" in device.run("search", "heron").stdout
+    assert (place / MARKER).exists()
+    assert device.run("purge", "--yes").returncode == 0
+    assert list(place.iterdir()) == []
+
+
+def test_a_folder_for_settings_and_data_is_taken_though_settings_came_first(device: Device) -> None:
+    """As where a system has one folder for both."""
+    one = device.home / "one"
+    one.mkdir()
+    (one / "config.toml").write_text("[search]\npage_size = 7\n")
+    done = device.run("index", str(device.notes), env={"FOLTR_CONFIG_DIR": str(one), "FOLTR_DATA_DIR": str(one)})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_folder_of_before_is_known_by_what_is_in_it(device: Device) -> None:
+    """It gets the mark with the next command that writes; a stranger's files beside it stay as they are."""
+    device.index()
+    device.run("search", "fish")
+    for left in (("index", "catalogue.sqlite", "state.sqlite"), ("state.sqlite", "key"), ("roots.json",)):
+        kept = {path.name for path in device.data_dir.iterdir()} & set(left)
+        for path in list(device.data_dir.iterdir()):
+            if path.name not in kept:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        (device.data_dir / "mine.txt").write_text("mine")
+        (device.data_dir / "mine.txt").chmod(0o644)
+        assert device.run("search", "heron").returncode < 2
+        assert (device.data_dir / MARKER).exists()
+        assert stat.S_IMODE((device.data_dir / "mine.txt").stat().st_mode) == 0o644
+        device.index()
+
+
+def test_many_begin_at_once(device: Device) -> None:
+    """None of them takes the folder that another one has just begun for somebody else's."""
+    commands = (("search", "fish"), ("status",), ("saved", "list"), ("search", "heron"), ("model", "show"), ("stats",))
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "app", *command], env=device.environment(), cwd=device.home, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )
+        for command in commands
+    ]  # fmt: skip
+    said = [one.communicate(timeout=300)[1] for one in running]
+    assert not any("wanted" in one for one in said), said
+    assert (device.data_dir / MARKER).exists()
+
+
+def test_a_purge_leaves_what_others_put_into_its_folders(device: Device) -> None:
+    """Wherever they put it; it says so, and the folders that hold it stay."""
+    device.index()
+    others = [device.data_dir / name / "mine.txt" for name in ("", "index", "mail", "resident")]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("mine")
+        path.chmod(0o644)
+    before = {path: seen(path) for path in others}
+    done = device.run("purge", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert {path: seen(path) for path in others} == before
+    assert all(f"{path} is not of this program and stays" in done.stderr for path in others)
+    left = {path for path in device.data_dir.rglob("*") if path.is_file()}
+    assert left == set(others)
+    assert os.path.isdir(device.notes)

@@ -51,7 +51,8 @@ def _failures(paths: Paths) -> list[Failure]:
         return []
     catalogue = Catalogue.open(paths.catalogue)
     try:
-        return [*catalogue.failures(), *catalogue.partial_failures()]
+        unseen = [one for one in catalogue.skipped() if one.kind == "unreadable"]
+        return [*catalogue.failures(), *catalogue.partial_failures(), *unseen]
     finally:
         catalogue.close()
 
@@ -69,6 +70,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "pictures": _recognised(status),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
+        **({"away": "\n".join(status.away)} if status.away else {}),
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "last update": when,
         "writer": status.writer or "none",

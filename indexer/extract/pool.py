@@ -126,7 +126,7 @@ class WorkerPool(Generic[Result]):
             worker = by_connection[one]
             try:
                 message = worker.results.recv()
-            except (EOFError, OSError):
+            except Exception:  # its end, or an answer that is none: the file that it was at fails
                 yield from self._bury(worker, waiting)
                 continue
             worker.heard()

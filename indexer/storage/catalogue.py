@@ -454,6 +454,10 @@ class Catalogue:
         rows = self._rows("SELECT path, rule, reason FROM skipped ORDER BY path")
         return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
 
+    def away(self) -> list[Failure]:
+        """Folders whose files the last scan did not see and kept, with what to tell of each as the reason."""
+        return [one for one in self.skipped() if one.kind == AWAY]
+
     def file(self, path: str) -> FileRow | None:
         """What is known of one file; None when it is not in the catalogue."""
         query = (
@@ -471,11 +475,8 @@ class Catalogue:
         if below is None:
             rows = self._rows(f"SELECT {_KNOWN} FROM files")
         else:
-            path = os.fsencode(below)
-            first = path.removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
-            after = first[:-1] + bytes((first[-1] + 1,))
             query = f"SELECT {_KNOWN} FROM files WHERE path = ? OR (path >= ? AND path < ?)"
-            rows = self._rows(query, path, first, after)
+            rows = self._rows(query, os.fsencode(below), *_range_below(below))
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
     def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
@@ -484,6 +485,12 @@ class Catalogue:
             query = f"SELECT {_KNOWN} FROM files WHERE path = ?"
             rows = [(path, self.connection.execute(query, (os.fsencode(path),)).fetchone()) for path in paths]
         return {path: KnownFile(*row[1:]) for path, row in rows if row is not None}
+
+    def on_device(self, device: int, *, outside: str, limit: int) -> list[tuple[str, int]]:
+        """Path and inode of at most `limit` files that were on a device, but for those below the folder `outside`."""
+        first, after = _range_below(outside)
+        query = "SELECT path, inode FROM files WHERE device = ? AND NOT (path >= ? AND path < ?) LIMIT ?"
+        return [(os.fsdecode(path), inode) for path, inode in self._rows(query, device, first, after, limit)]
 
     def paths(self) -> list[str]:
         """All files."""
@@ -497,6 +504,12 @@ class Catalogue:
     def suspects(self) -> list[str]:
         """Paths to look at: those that searches found gone, and those to be read anew."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
+
+
+def _range_below(folder: str) -> tuple[bytes, bytes]:
+    """The first path that can lie in `folder`, and the first after all of them."""
+    first = os.fsencode(folder).removesuffix(os.fsencode(os.sep)) + os.fsencode(os.sep)
+    return first, first[:-1] + bytes((first[-1] + 1,))
 
 
 def _document(row: tuple[Any, ...]) -> DocumentRow:
@@ -516,6 +529,8 @@ def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
     return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
 
 
+AWAY = "away"
+"""the rule of folders whose files are out of sight and kept"""
 MAX_SKIPPED_ROWS = 10_000
 """Paths listed one by one; the counts by rule go on."""
 
@@ -547,24 +562,25 @@ class Batch(msgspec.Struct):
     """(changed_ns, file id) of files whose content is as it was"""
     n_text_bytes: int = 0
 
-    def add_document(self, doc_id: int, file: StoredFile, document: PreparedDocument) -> None:
-        """Add a document of `file`; its postings are not kept."""
-        modified = document.modified
-        if modified is None or not math.isfinite(modified):
-            modified = file.entry.modified_ns / 1e9
-        self.documents.append(
-            (
-                doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
-                storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
-                modified, document.language, document.truncated, document.n_words, document.content_hash,
-                msgspec.msgpack.encode(document.starts),
-            )
-        )  # fmt: skip
-        if document.text_z:
-            self.texts.append((doc_id, document.text_z))
-        if document.message_ids:
-            self.mails.append((doc_id, document.message_ids))
-        self.n_text_bytes += len(document.text_z)
+    def add(self, file: StoredFile, documents: Iterable[tuple[int, PreparedDocument]] = ()) -> None:
+        """Add a file with its documents and their ids; postings are not kept.
+
+        Adds nothing and raises TypeError, ValueError or OverflowError when SQLite could not take all of it: nothing may
+        come to that when the batch is written, for then all that waits would be lost with it.
+        """
+        added = list(documents)
+        rows = [_document_row(doc_id, file, document) for doc_id, document in added]
+        texts = [(doc_id, document.text_z) for doc_id, document in added if document.text_z]
+        mails = [(doc_id, document.message_ids) for doc_id, document in added if document.message_ids]
+        for row in (_file(file, 0.0), *rows, *texts):
+            _check(row)
+        for _, ids in mails:
+            _check(ids)
+        self.files.append(file)
+        self.documents += rows
+        self.texts += texts
+        self.mails += mails
+        self.n_text_bytes += sum(len(text_z) for _, text_z in texts)
 
     def __bool__(self) -> bool:
         return self.changes_documents or bool(self.touched)
@@ -681,6 +697,29 @@ def compact(catalogue: Catalogue) -> None:
         threads.forget_empty(catalogue.connection)
         catalogue.connection.execute("VACUUM")
         catalogue.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _document_row(doc_id: int, file: StoredFile, document: PreparedDocument) -> tuple[Any, ...]:
+    modified = document.modified
+    if modified is None or not math.isfinite(modified):
+        modified = file.entry.modified_ns / 1e9
+    return (
+        doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
+        storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
+        modified, document.language, document.truncated, document.n_words, document.content_hash,
+        msgspec.msgpack.encode(document.starts),
+    )  # fmt: skip
+
+
+def _check(row: Iterable[object]) -> None:
+    """Raise what SQLite would raise for `row`."""
+    for value in row:
+        if isinstance(value, str):
+            value.encode()
+        elif isinstance(value, int):
+            value.to_bytes(8, "little", signed=True)
+        elif not isinstance(value, bytes | float):
+            raise TypeError(f"wanted a number, a text or bytes, got {type(value).__name__}")
 
 
 def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:

@@ -31,6 +31,7 @@ KINDS = {
     "malformed",
     "too-large",
     "timeout",
+    "too-slow",
     "memory",
     "crashed",
     "unsupported",

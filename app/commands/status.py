@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -94,7 +95,22 @@ def _print_failures(failures: list[Failure]) -> None:
     from app.commands.printed import print_line, printed_path
 
     for failure in failures:
-        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{failure.reason}")
+        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{_in_one_line(failure.reason)}")
+
+
+SHOWN_PARTS = 3
+_MORE = re.compile(r"and (\d+) more")
+
+
+def _in_one_line(reason: str) -> str:
+    """Of a file of many parts that could not be read the first ones, and how many more there are."""
+    parts = reason.splitlines()
+    if len(parts) <= SHOWN_PARTS:
+        return "; ".join(parts)
+    n_more = len(parts) - SHOWN_PARTS
+    if (counted := _MORE.fullmatch(parts[-1])) is not None:
+        n_more += int(counted[1]) - 1
+    return f"{'; '.join(parts[:SHOWN_PARTS])}; and {n_more:,} more"
 
 
 def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | None) -> None:

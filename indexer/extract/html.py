@@ -111,8 +111,8 @@ def _with_few_attributes(markup: str) -> str:
 
 
 def _shallow(markup: str) -> str:
-    """`markup` with elements more than `MAX_DEPTH` deep renamed to one that holds nothing and so is never open: for each
-    tag the parser asks all that are. Lines begin and end as before, for they are marked already."""
+    """`markup` with elements more than `MAX_DEPTH` deep renamed to one that holds nothing, and so is never open: for
+    each tag the parser asks all that are. Lines begin and end as before, for they are marked already."""
     if markup.count("<") < _MANY_TAGS:
         return markup
     depth = 0

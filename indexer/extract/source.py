@@ -186,6 +186,12 @@ MAX_NOTES = 20
 """notes kept per container; the rest are counted"""
 
 
+def some_of(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The first `MAX_NOTES` of `notes`, and how many more there are."""
+    n_more = len(notes) - MAX_NOTES
+    return notes if n_more < 2 else (*notes[:MAX_NOTES], f"and {n_more} more")
+
+
 class Gathered:
     """Documents and notes of a container; `full` says when to stop."""
 

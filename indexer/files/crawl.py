@@ -305,7 +305,9 @@ class Crawl:
         try:
             statuses = [entry.stat(follow_symlinks=False) for entry in files]
             numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
-        except (OSError, OverflowError):  # an inode of some file systems has more than 64 bits
+        except (
+            Exception
+        ):  # numbers of more than 64 bits, a file that cannot be asked: it is told when it is asked alone
             return b""
         if self.rules.follow_symlinks and any(stat.S_ISLNK(status.st_mode) for status in statuses):
             return b""

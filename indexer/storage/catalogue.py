@@ -565,22 +565,23 @@ class Batch(msgspec.Struct):
     def add(self, file: StoredFile, documents: Iterable[tuple[int, PreparedDocument]] = ()) -> None:
         """Add a file with its documents and their ids; postings are not kept.
 
-        Adds nothing and raises TypeError, ValueError or OverflowError when SQLite could not take all of it: nothing may
-        come to that when the batch is written, for then all that waits would be lost with it.
+        Adds nothing and raises TypeError, ValueError, OverflowError or AttributeError when SQLite could not take all of
+        it: found out when the batch is written, that would cost all that waits.
         """
         added = list(documents)
         rows = [_document_row(doc_id, file, document) for doc_id, document in added]
         texts = [(doc_id, document.text_z) for doc_id, document in added if document.text_z]
         mails = [(doc_id, document.message_ids) for doc_id, document in added if document.message_ids]
-        for row in (_file(file, 0.0), *rows, *texts):
+        for row in (_file(file, 0.0), *rows):
             _check(row)
         for _, ids in mails:
-            _check(ids)
+            threads.keys_of(0, ids)
+        n_text_bytes = sum(len(text_z) for _, text_z in texts)
         self.files.append(file)
         self.documents += rows
         self.texts += texts
         self.mails += mails
-        self.n_text_bytes += sum(len(text_z) for _, text_z in texts)
+        self.n_text_bytes += n_text_bytes
 
     def __bool__(self) -> bool:
         return self.changes_documents or bool(self.touched)

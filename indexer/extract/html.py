@@ -42,7 +42,7 @@ _FLAT = """
 _NESTING = re.compile(rf"<(/?)(?!(?:{'|'.join(_FLAT.split())})[\s/>])[a-zA-Z][^\s/>]*", re.IGNORECASE)
 _LONG_TAG = 20_000
 """characters"""
-_ATTRIBUTES = re.compile(rf"(<[a-zA-Z][^\s/<>]*)[^<>]{{{_LONG_TAG},}}")
+_ATTRIBUTES = re.compile(rf"(<[a-zA-Z][^\s/<>]*+)[^<>]{{{_LONG_TAG},}}")
 
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
@@ -105,7 +105,7 @@ def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
 
 def _with_few_attributes(markup: str) -> str:
     """`markup` with nothing but their names left of very long tags: the parser compares all attributes of one."""
-    if max(map(len, markup.split("<"))) < _LONG_TAG:
+    if len(markup) < _LONG_TAG or max(map(len, markup.split("<"))) < _LONG_TAG:
         return markup
     return _ATTRIBUTES.sub(r"\1", markup)
 

@@ -163,7 +163,7 @@ class _Reader:
         self._n_around += 1
         try:
             self._add(part)
-        except (ExtractionError, MemoryError):
+        except MemoryError:
             raise
         except Exception as error:  # whatever the parser raises on damaged parts is that part's failure
             self._notes.append(f"part {self._n_parts}: damaged ({type(error).__name__}: {error})"[:300])

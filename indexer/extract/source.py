@@ -215,6 +215,8 @@ class Gathered:
                 raise
             self.note(f"{part}: too little memory for it and what comes after it")
             self.full = True
+        except Exception as error:  # whatever a parser raises on one member costs no other
+            self.note(f"{part}: damaged ({type(error).__name__}: {error})")
         if self._limits.is_late and not self.full:
             self.note(f"read up to {part}: {TIME_IS_UP}")
             self.full = True

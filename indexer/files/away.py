@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from indexer.files.crawl import kept_identity
 from indexer.storage.catalogue import Catalogue, KnownFile
 
-UNREAD = "cannot be read now"
+CANNOT_BE_READ = "cannot be read now"
 NOT_MOUNTED = "is empty, and what was indexed of it was on another disk, which seems not to be mounted"
 COVERED = "has another file system mounted over it"
 NEIGHBOURS = 100
@@ -41,11 +41,11 @@ class OutOfSight:
         folder = path
         while folder:
             if folder in self.unread:
-                return folder, UNREAD
+                return folder, CANNOT_BE_READ
             if self._is_elsewhere(folder, old.device) and not os.path.lexists(path):
                 return folder, COVERED if os.path.ismount(folder) else NOT_MOUNTED
             folder = folder.rpartition(os.sep)[0]
-        return (os.sep, UNREAD) if os.sep in self.unread else None
+        return (os.sep, CANNOT_BE_READ) if os.sep in self.unread else None
 
     def _is_elsewhere(self, folder: str, device: int) -> bool:
         now = self.bare.get(folder, device)

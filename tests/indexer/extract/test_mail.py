@@ -294,6 +294,21 @@ def test_a_part_that_cannot_be_read_costs_no_other(extract, monkeypatch: pytest.
     assert found.notes == ("part 3: damaged (LookupError: unknown encoding: no-such)",)
 
 
+def test_a_message_that_cannot_be_read_costs_no_other(extract, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a mailbox of three, one whose head the parser stumbles over is noted, and two are found."""
+
+    def read_head(message: Message) -> float | None:
+        if message["subject"] == "odd":
+            raise RecursionError("too deep")
+        return None
+
+    monkeypatch.setattr("indexer.extract.mail.date", read_head)
+    mails = "".join(f"From a@b 12:00\nSubject: {name}\n\nword\n\n" for name in ("heron", "odd", "egret"))
+    found = extract("a.mbox", mails)
+    assert [one.title for one in found.documents] == ["heron", "egret"]
+    assert found.notes == ("message 2: damaged (RecursionError: too deep)",)
+
+
 @pytest.mark.parametrize(
     "head",
     [

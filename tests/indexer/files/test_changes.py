@@ -10,8 +10,7 @@ import msgspec
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.files.away import UNREAD as UNREAD_NOW
-from indexer.files.away import OutOfSight
+from indexer.files.away import CANNOT_BE_READ, OutOfSight
 from indexer.files.changes import ChangePlan, FileComparison, is_settled
 from indexer.files.readings import FilesRead
 from indexer.storage.catalogue import UNREAD, Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
@@ -139,7 +138,7 @@ def test_files_of_an_unreadable_folder_are_kept() -> None:
     old = {"/usb/a": known(1, entry("/usb/a")), "/usb2/b": known(2, entry("/usb2/b", inode=2))}
     plan = plan_of(old=old, unread=["/usb"])
     assert plan.removed == {"/usb2/b": 2}
-    assert plan.kept == {("/usb", UNREAD_NOW): 1}
+    assert plan.kept == {("/usb", CANNOT_BE_READ): 1}
 
 
 def test_files_of_an_unmounted_disk_are_kept() -> None:

@@ -155,7 +155,7 @@ class Recognising:
                 self.n_texts += 1
                 self._note_new([now.path])
         elif found.kind != "unreadable":  # it may be there again
-            seconds = self._chosen.seconds_per_file if found.kind == "timeout" else 0.0
+            seconds = self._chosen.seconds_per_file if found.kind in ("timeout", "too-slow") else 0.0
             remember(self._store, now.digest, engine=self._label, pages=[], reason=str(found), seconds=seconds)
         if len(self._new) >= READ_TOGETHER or (self._new and time.monotonic() - self._new_since > STILL_NEW_SECONDS):
             self._hand_over()

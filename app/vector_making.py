@@ -5,6 +5,7 @@ It comes after the text index, gives way to everything else, and goes on where i
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
 from indexer.storage.catalogue import Catalogue
+from indexer.text.printable import display_path
 from indexer.update import disk_errors
 
 
@@ -81,6 +83,8 @@ class Making:
         done = f"{maker.n_total:,} documents"
         if maker.n_done < maker.n_total:
             done = f"{maker.n_done:,} of {done}; the next run goes on from there"
+        for path, why in itertools.islice(maker.failed.items(), 1):
+            done += f"; {len(maker.failed):,} could not be, as {display_path(path)} ({why})"
         return f"read for meaning: {done}"
 
     def _left(self) -> float | None:

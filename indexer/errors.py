@@ -16,7 +16,7 @@ class IndexerError(Exception):
 class ExtractionError(IndexerError):
     """One file could not be read; `kind` is a fixed word for lists and counts.
 
-    kinds: unreadable, encrypted, malformed, too-large, timeout, memory, crashed, unsupported.
+    kinds: unreadable, encrypted, malformed, too-large, too-slow, timeout, memory, crashed, unsupported.
     """
 
     def __init__(self, kind: str, message: str) -> None:

@@ -12,7 +12,6 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -36,7 +35,7 @@ from indexer.properties import (
     moments,
     note_names,
 )
-from indexer.schema import PROPERTY_FIELD, TEXT_FIELDS, folder_key, scoped_term
+from indexer.schema import DOCUMENT_STRUCT, PROPERTY_FIELD, TEXT_FIELDS, folder_key, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
 
@@ -221,16 +220,16 @@ def _tags(tags: set[str]) -> FieldPostings:
 
 def document_row(
     doc_id: int, entry: FileEntry, document: PreparedDocument, fields: Mapping[str, FieldPostings]
-) -> tuple[Any, ...]:
-    """The document's row of `schema.DOCUMENT`."""
+) -> bytes:
+    """The document's row of `schema.DOCUMENT`; struct.error where a number is none that a column can hold."""
     folder = os.path.dirname(entry.path)
     modified = document.modified
     if modified is None or not math.isfinite(modified):
         modified = entry.modified_ns / 1e9
     lengths = (fields[name].length for name in TEXT_FIELDS)
-    return (
+    return DOCUMENT_STRUCT.pack(
         doc_id, modified, entry.size, folder_key(folder),
         int.from_bytes(document.content_hash[:8], "little") >> 1, TYPES.index(document.type),
         LANGUAGES.index(document.language), min(folder.count(os.sep), 65_535), *lengths,
-        *moments(document.properties), tuple(document.sketch),
+        *moments(document.properties), document.sketch,
     )  # fmt: skip

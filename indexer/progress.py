@@ -61,7 +61,7 @@ class UpdateSummary(msgspec.Struct, frozen=True, kw_only=True):
     stopped: bool = False
     """ended early; what was done is kept, and the next run goes on from there"""
     unavailable: tuple[str, ...] = ()
-    """folders that could not be listed, fit to be printed; what was indexed of them is kept"""
+    """a line for each folder whose files are out of sight and kept, fit to be printed"""
     note: str = ""
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import struct
 from functools import lru_cache
 
 import numpy as np
@@ -41,6 +42,8 @@ def stored_field(field: str) -> str:
     return field if field in FIELDS else PROPERTY_FIELD
 
 
+_CODES = {"<i8": "q", "<f8": "d", "<u4": "I", "<u2": "H", "|u1": "B"}
+"""as module struct calls the types of columns"""
 DOCUMENT = np.dtype(
     [
         ("doc_id", "<i8"),
@@ -57,6 +60,10 @@ DOCUMENT = np.dtype(
     ]
 )
 """What is kept of each document: the columns that filters and features read as arrays."""
+DOCUMENT_STRUCT = struct.Struct(
+    "<" + "".join(_CODES.get(DOCUMENT[name].str, f"{BUCKETS}s") for name in DOCUMENT.names or ())
+)
+"""one row of them, which refuses what a column cannot hold"""
 
 
 @lru_cache(maxsize=10_000)

@@ -24,6 +24,7 @@ import msgspec
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
+from indexer.files.away import OutOfSight, said_of
 from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.fingerprint import fingerprint
@@ -32,6 +33,7 @@ from indexer.files.readings import FilesRead, Readings
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import (
+    AWAY,
     MAX_SKIPPED_ROWS,
     UNREAD,
     Batch,
@@ -184,8 +186,8 @@ class UpdateSession:
         entry = reading.entry
         state = "failed" if entry.failure else "named"
         stored = StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
-        self._add(stored, (prepare_name(entry.path),))
-        self._meter.count(entry.path, 0, entry.unread if entry.failure else "")
+        stored = self._add_name(stored)
+        self._meter.count(entry.path, 0, stored.reason if stored.state == "failed" else "")
         self._note_done(reading)
 
     def _note_done(self, reading: FilesRead) -> None:
@@ -198,20 +200,18 @@ class UpdateSession:
         entry, reader = reading.entry, reader_of(reading.entry, self._job.reader)
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
-            documents = outcome.documents or self._name_of(entry)
+            prepared = outcome
             stored = StoredFile(file_id, entry, "indexed", "", "\n".join(outcome.notes), reader, outcome.digest)
-            outcome = self._add(stored, documents) or outcome
+            outcome = self._add(stored, lambda: prepared.documents or self._name_of(entry)) or outcome
         if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
             self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
             self._meter.count(entry.path, entry.size)
         elif isinstance(outcome, ExtractionError):
-            reason, documents = str(outcome), self._name_of(entry)
-            is_named = bool(documents) and outcome.kind == "unsupported"
+            reason, is_named = str(outcome), self._job.rules.names and outcome.kind == "unsupported"
             state, kind = ("named", "") if is_named else ("failed", outcome.kind)
             stored = StoredFile(file_id, entry, state, kind, reason, reader, tries=reading.tries + 1)
-            if self._add(stored, documents) is not None:
-                self._batch.files.append(stored)
-            self._meter.count(entry.path, entry.size, "" if is_named else reason)
+            stored = self._add_name(stored)
+            self._meter.count(entry.path, entry.size, stored.reason if stored.state == "failed" else "")
         else:
             self.indexed[os.path.dirname(entry.path)] += not entry.source
             self._meter.count(entry.path, entry.size)
@@ -228,19 +228,28 @@ class UpdateSession:
         """The document of a file of which nothing could be read, if such files are to be found."""
         return (prepare_name(entry.path),) if self._job.rules.names else ()
 
-    def _add(self, stored: StoredFile, documents: Sequence[PreparedDocument]) -> ExtractionError | None:
-        """Add a file and its documents; one that the index refuses adds nothing and says why."""
+    def _add_name(self, stored: StoredFile) -> StoredFile:
+        """Add a file that is found by its name, or not even by that; what was stored of it."""
+        error = self._add(stored, lambda: self._name_of(stored.entry))
+        if error is not None:
+            if stored.state != "failed":
+                stored = msgspec.structs.replace(stored, state="failed", kind=error.kind, reason=str(error))
+            self._batch.add(stored)
+        return stored
+
+    def _add(self, stored: StoredFile, documents: Callable[[], Sequence[PreparedDocument]]) -> ExtractionError | None:
+        """Add a file and its documents; one that the index or the catalogue refuses adds nothing and says why."""
         doc_ids = list[int]()
         try:
-            for document in documents:
+            made = documents()
+            for document in made:
                 doc_ids.append(self._catalogue.new_doc_id())
                 self._writer.add(doc_ids[-1], stored.entry, document)
+            self._batch.add(stored, zip(doc_ids, made, strict=True))
         except Exception as error:  # whatever a document does to the index, its neighbours go on
             self._writer.remove(doc_ids)
-            return ExtractionError("crashed", f"could not be added to the index: {type(error).__name__}: {error}")
-        self._batch.files.append(stored)
-        for doc_id, document in zip(doc_ids, documents, strict=True):
-            self._batch.add_document(doc_id, stored, document)
+            reason = f"could not be added to the index: {type(error).__name__}: {error}"
+            return ExtractionError("crashed", reason[:300])
         self._n_documents += len(doc_ids)
         return None
 
@@ -328,6 +337,8 @@ class Updater:
     """the folders that the last scan or update listed: those to watch"""
     _indexed: Counter[str] = field(default_factory=Counter)
     """as the last session says"""
+    _away: list[Skipped] = field(default_factory=list)
+    """folders of the last plan whose files are kept"""
 
     def scan(
         self, *, retry_failures: bool = False, optimize: bool = False, note: str = "", wipe_all: bool = False
@@ -361,7 +372,7 @@ class Updater:
         scan.settled.doubtful.subtract(self._indexed)
         self.folders = crawl.folders
         note_scan(
-            catalogue, roots=crawl.roots, skipped=scan.skipped, by_rule=crawl.by_rule,
+            catalogue, roots=crawl.roots, skipped=[*self._away, *scan.skipped], by_rule=crawl.by_rule,
             settled=None if summary.stopped else scan.settled, listings=crawl.listings,
         )  # fmt: skip
         note_update(catalogue, scan.suspects)
@@ -398,7 +409,9 @@ class Updater:
                 scan.settled.doubtful[os.path.dirname(item.path)] += 1
                 comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
         comparison.plan.n_unchanged += n_settled
-        return comparison.finish(catalogue.known_of(stamps.others()), unread=crawl.unread, empty=crawl.empty)
+        return comparison.finish(
+            catalogue.known_of(stamps.others()), OutOfSight(set(crawl.unread), crawl.bare, catalogue)
+        )
 
     def update(self, paths: Iterable[str]) -> UpdateSummary:
         """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
@@ -415,7 +428,7 @@ class Updater:
             comparison = FileComparison(self.job.reader)
             for path, entry in seen.items():
                 comparison.see(entry, known.pop(path, None))
-            return comparison.finish(known, unread=crawl.unread, empty=crawl.empty)
+            return comparison.finish(known, OutOfSight(set(crawl.unread), crawl.bare, self.job.catalogue))
 
         self.folders = crawl.folders
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation)
@@ -452,7 +465,11 @@ class Updater:
         else:
             summary = UpdateSummary(n_unchanged=plan.n_unchanged, generation=index.generation)
             meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
-        kept = tuple(sorted(display_path(folder) for folder in plan.kept))
+        self._away = [
+            Skipped(folder, AWAY, said_of(folder, why, n_files, job.roots))
+            for (folder, why), n_files in sorted(plan.kept.items())
+        ]
+        kept = tuple(display_path(f"{one.path} {one.reason}") for one in self._away)
         meter.report(phase="idle", generation=summary.generation, current="", eta_seconds=None)
         return msgspec.structs.replace(summary, unavailable=kept, seconds=meter.seconds, note=meter.now.note)
 

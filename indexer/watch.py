@@ -359,6 +359,8 @@ class Follower:
                 self._pacer.again(paths, time.monotonic())
                 self._postpone(error)
                 return
+            if summary.unavailable:
+                self._scan_soon()  # which notes what is away
             if summary.changed_anything:
                 self._worked = time.monotonic()
                 self._say()

@@ -115,6 +115,10 @@ def describe(progress: Progress) -> str:
     return ", ".join(parts)
 
 
+MAX_UNAVAILABLE = 5
+"""folders out of sight that are named after an update"""
+
+
 def summarise(summary: UpdateSummary) -> list[str]:
     """What an update did, in one line, and one more for each thing to know."""
     counts = {
@@ -129,7 +133,9 @@ def summarise(summary: UpdateSummary) -> list[str]:
     lines = [f"files: {said} ({summary.n_bytes / 1e6:,.1f} MB, {duration(summary.seconds)})"]
     if summary.n_failed:
         lines.append("`foltr-search status --failures` lists what could not be read")
-    lines += [f"{folder} cannot be read now; what was indexed of it is kept" for folder in summary.unavailable]
+    lines += summary.unavailable[:MAX_UNAVAILABLE]
+    if (n_more := len(summary.unavailable) - MAX_UNAVAILABLE) > 0:
+        lines.append(f"and {n_more:,} more, which `foltr-search status` lists")
     if summary.stopped:
         lines.append("stopped early; what was done is kept, and the next run goes on from there")
     return lines

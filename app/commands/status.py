@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -51,7 +52,8 @@ def _failures(paths: Paths) -> list[Failure]:
         return []
     catalogue = Catalogue.open(paths.catalogue)
     try:
-        return [*catalogue.failures(), *catalogue.partial_failures()]
+        unseen = [one for one in catalogue.skipped() if one.kind == "unreadable"]
+        return [*catalogue.failures(), *catalogue.partial_failures(), *unseen]
     finally:
         catalogue.close()
 
@@ -69,6 +71,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "pictures": _recognised(status),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
+        **({"away": "\n".join(status.away)} if status.away else {}),
         "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "deleted": _unwiped(status),
         "last update": when,
@@ -100,7 +103,22 @@ def _print_failures(failures: list[Failure]) -> None:
     from app.commands.printed import print_line, printed_path
 
     for failure in failures:
-        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{failure.reason}")
+        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{_in_one_line(failure.reason)}")
+
+
+SHOWN_PARTS = 3
+_MORE = re.compile(r"and (\d+) more")
+
+
+def _in_one_line(reason: str) -> str:
+    """Of a file of many parts that could not be read the first ones, and how many more there are."""
+    parts = reason.splitlines()
+    if len(parts) <= SHOWN_PARTS:
+        return "; ".join(parts)
+    n_more = len(parts) - SHOWN_PARTS
+    if (counted := _MORE.fullmatch(parts[-1])) is not None:
+        n_more += int(counted[1]) - 1
+    return f"{'; '.join(parts[:SHOWN_PARTS])}; and {n_more:,} more"
 
 
 def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | None) -> None:

@@ -238,6 +238,8 @@ class IndexStatus(Struct, frozen=True):
     """"" or who holds the write lock: "foltr-search watch (process 4711, since 10:02)" """
     last_update: float
     """seconds since the epoch, 0 for never"""
+    away: tuple[str, ...] = ()
+    """a line for each folder whose files the last scan did not see and kept, fit to be printed"""
     n_read_for_meaning: int = 0
     """different documents with vectors"""
     n_for_meaning: int = 0

@@ -71,6 +71,7 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
 from indexer.storage.unwritable import cause, is_unwritable
+from indexer.text.printable import display_path
 
 if TYPE_CHECKING:
     from indexer.extract.recognised import Coverage
@@ -467,6 +468,7 @@ class Search:
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
             generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
             roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
             n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,
             n_unrecognised=ocr.n_failed, n_unwiped=Index(self._paths.index).n_unwiped,

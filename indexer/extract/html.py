@@ -28,6 +28,22 @@ _BEGIN, _END = "\x01", "\x02"
 _OUR_MARKS = re.compile(r"[\x01\x02]|&#(?:0*[12](?!\d)|[xX]0*[12](?![\da-fA-F]));?")
 """these, as a page itself may write them"""
 
+MAX_DEPTH = 512
+"""elements in one another, as browsers have it"""
+_MANY_TAGS = 8_000
+"""Fewer cost little, however deep."""
+_FLAT = """
+    html head body title script style template noscript svg math annotation textarea iframe xmp noembed noframes
+    plaintext
+    table caption colgroup thead tbody tfoot tr td th select option optgroup object button applet marquee frameset
+    p li dd dt h1 h2 h3 h4 h5 h6
+    area base br col embed frame hr img input keygen link meta param source track wbr"""
+"""Tags that are left as they are: they hold nothing, end by themselves, or say what text is and what is none."""
+_NESTING = re.compile(rf"<(/?)(?!(?:{'|'.join(_FLAT.split())})[\s/>])[a-zA-Z][^\s/>]*", re.IGNORECASE)
+_LONG_TAG = 20_000
+"""characters"""
+_ATTRIBUTES = re.compile(rf"(<[a-zA-Z][^\s/<>]*+)[^<>]{{{_LONG_TAG},}}")
+
 _CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{2,40})", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
 _UNSEEN = ["script", "style", "template", "noscript", "svg", "math annotation", "head"]
@@ -73,7 +89,7 @@ def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
     if _BEGIN in markup or _END in markup or "&#" in markup:
         markup = _OUR_MARKS.sub("", markup)
     markup = _BLOCK.sub("\n<", markup)  # no second name: a page may be large, and each is a copy
-    markup = _HEADING.sub(_marked, markup)
+    markup = _shallow(_with_few_attributes(_HEADING.sub(_marked, markup)))
     tree = LexborHTMLParser(markup)
     del markup
     title = one_line(node.text()) if (node := tree.css_first("title")) else ""
@@ -85,6 +101,31 @@ def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
         title = one_line(node.text())
     root = tree.body or tree.root
     return root.text() if root else "", title, author
+
+
+def _with_few_attributes(markup: str) -> str:
+    """`markup` with nothing but their names left of very long tags: the parser compares all attributes of one."""
+    if len(markup) < _LONG_TAG or max(map(len, markup.split("<"))) < _LONG_TAG:
+        return markup
+    return _ATTRIBUTES.sub(r"\1", markup)
+
+
+def _shallow(markup: str) -> str:
+    """`markup` with elements more than `MAX_DEPTH` deep renamed to one that holds nothing, and so is never open: for
+    each tag the parser asks all that are. Lines begin and end as before, for they are marked already."""
+    if markup.count("<") < _MANY_TAGS:
+        return markup
+    depth = 0
+
+    def renamed(tag: re.Match[str]) -> str:
+        nonlocal depth
+        if tag[1]:
+            depth -= depth > 0
+            return "</wbr" if depth >= MAX_DEPTH else tag[0]
+        depth += 1
+        return "<wbr" if depth > MAX_DEPTH else tag[0]
+
+    return _NESTING.sub(renamed, markup)
 
 
 def _marked(tag: re.Match[str]) -> str:

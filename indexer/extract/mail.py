@@ -35,6 +35,10 @@ from indexer.extract.texts import extract_text
 
 MAX_PARTS = 500
 """parts of one mail that are looked at"""
+MAX_AROUND = 200
+"""parts around one that is looked at"""
+_LONG_HEADER = re.compile(rb"^(content-(?:type|disposition):(?:[^\n]|\n[ \t]){4000})(?:[^\n]|\n[ \t])+", re.I | re.M)
+"""a header whose parameters the parser would take long to tell apart"""
 
 _EXTENSIONS = {
     "text/html": ".html",
@@ -89,11 +93,9 @@ def read_message(
     data: bytes, depth: int, limits: Limits, member: Extractor, *, states: tuple[str, ...] = ()
 ) -> Extraction:
     """The mail in `data`, without a header all of it is body; `states` are those that it does not tell itself."""
-    try:
-        message = BytesParser().parsebytes(data)
-    except (MessageError, ValueError, IndexError, AttributeError) as error:
-        raise ExtractionError("malformed", f"not a readable mail ({error})") from error
-    sink, notes = Sink(limits), list[str]()
+    notes = list[str]()
+    message = _parsed(_LONG_HEADER.sub(rb"\1", data), notes)
+    sink = Sink(limits)
     reader = _Reader(sink, notes, depth, limits, member)
     reader.add(message)
 
@@ -129,20 +131,46 @@ def read_message(
     return Extraction(documents=(document,), notes=tuple(notes))
 
 
+def _parsed(data: bytes, notes: list[str]) -> Message:
+    """The mail in `data`; of one whose parts cannot be told apart its head, which a note says."""
+    try:
+        return BytesParser().parsebytes(data)
+    except (MessageError, ValueError, IndexError, AttributeError, LookupError, RecursionError) as error:
+        notes.append(f"only its head is read, for its parts are damaged or nested too deeply ({type(error).__name__})")
+    message = BytesParser().parsebytes(data, headersonly=True)
+    message.set_payload("")
+    return message
+
+
 class _Reader:
     """Adds the parts of a mail to its text."""
 
     def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
         self._sink, self._notes, self._depth, self._limits, self._member = sink, notes, depth, limits, member
-        self._n_parts = 0
+        self._n_parts = self._n_around = 0
         self.attachments: list[str] = []
         """names, also of what is attached to forwarded mails"""
 
     def add(self, part: Message) -> None:
-        """Text as text, attachments through their extractor; of alternatives the plain one."""
+        """Text as text, attachments through their extractor; of alternatives the plain one. A part that cannot be read
+        is noted."""
         self._n_parts += 1
         if self._sink.full or self._n_parts > MAX_PARTS:
             return
+        if self._n_around > MAX_AROUND:
+            self._notes.append(f"parts more than {MAX_AROUND} deep in one another are not read")
+            return
+        self._n_around += 1
+        try:
+            self._add(part)
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever the parser raises on damaged parts is that part's failure
+            self._notes.append(f"part {self._n_parts}: damaged ({type(error).__name__}: {error})"[:300])
+        finally:
+            self._n_around -= 1
+
+    def _add(self, part: Message) -> None:
         if part.is_multipart() and part.get_content_type() != "message/rfc822":
             inner = [one for one in part.get_payload() if isinstance(one, Message)]
             for one in _best(inner) if part.get_content_type() == "multipart/alternative" else inner:
@@ -244,11 +272,18 @@ def people(message: Message, name: str) -> tuple[str, ...]:
     """The people in the header `name`, each "Anna Berg <anna@example.org>"."""
     found = []
     values = _values(message, name)
-    for shown, address in getaddresses(values):
+    for shown, address in _addresses(values):
         shown = one_line(_decoded(shown))
         found.append(clean(f"{shown} <{address}>" if shown and address else shown or address))
     named = tuple(one for one in found if one)
     return named or tuple(clean(one_line(_decoded(value))) for value in values if value.strip())
+
+
+def _addresses(values: list[str]) -> list[tuple[str, str]]:
+    try:
+        return getaddresses(values)
+    except RecursionError:  # of thousands of brackets
+        return []
 
 
 def own_id(message: Message) -> str:

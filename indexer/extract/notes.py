@@ -41,7 +41,7 @@ def extract_markdown(source: Source, limits: Limits) -> Extraction:
 def extract_org(source: Source, limits: Limits) -> Extraction:
     """An org document: keywords as #+filetags, the tags of headlines, [[links]], ids as org-roam writes them."""
     document = _read(source, limits, texts.org_title)
-    scanned = _ORG_BLOCK.sub("", document.text[:_SCANNED])
+    scanned = _without_blocks(document.text[:_SCANNED])
     head = _ORG_HEAD.match(document.text[:MAX_HEAD])
     pairs = (
         *((found[1].lower(), found[2]) for found in _ORG_PAIR.finditer(head[0] if head else "")),
@@ -198,7 +198,9 @@ def moment_in(text: str) -> str:
 
 # Tags and links in the text.
 
-_CODE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1|\Z)|(`+)(?!`)[^\n]*?(?<!`)\2(?!`)", re.M | re.S)
+_CODE = re.compile(
+    r"^[ \t]*(```++|~~~++)[^\n]*\n.*?(?:^[ \t]*\1|\Z)|(?<!`)(`++)[^\n]{0,5000}?(?<!`)\2(?!`)", re.M | re.S
+)
 _TAG = re.compile(r"(?<![^\s(,])(?<!\]\()#([^\W_][\w/-]{0,80}+)(?![\w#])(;?)")
 _COLOUR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]\n|#^]{1,200})[^\[\]\n]{0,200}\]\]")
@@ -231,13 +233,29 @@ def links_in(text: str) -> list[str]:
 
 # Org.
 
-_ORG_BLOCK = re.compile(r"^[ \t]*#\+begin_(\w+)[^\n]*\n.*?^[ \t]*#\+end_\1", re.M | re.S | re.I)
+_ORG_BORDER = re.compile(r"^[ \t]*#\+(begin|end)_(\w+)", re.M | re.I)
 _ORG_TAGS = re.compile(r"^\*+[ \t][^\n]*?[ \t]:([\w@#%:]+):[ \t]*$", re.M)
 _ORG_PAIR = re.compile(r"^[ \t]*(?:#\+|:)(\w+):[ \t]*(\S[^\n]*)$", re.M)
 _ORG_ID = re.compile(r"^[ \t]*:id:[ \t]+(\S{1,100})[ \t]*$", re.M | re.I)
 _ORG_LINK = re.compile(r"\[\[((?:id|file|roam):[^\[\]\n]{1,300}|[^\[\]\n:]{1,200})\](?:\[[^\[\]\n]*\])?\]")
 _ORG_HEAD = re.compile(r"\A(?:[ \t]*(?:#\+(?!begin_)\w+:[^\n]*|:[\w-]+:[^\n]*|)\n)+", re.I)
 _ORG_SETTINGS = frozenset({"options", "startup", "setupfile", "language", "property", "end", "properties"})
+
+
+def _without_blocks(text: str) -> str:
+    """`text` without its blocks (source code, quotes), each from its beginning to the next end of that name."""
+    kept: list[str] = []
+    begun: dict[str, int] = {}
+    at = 0
+    for border in _ORG_BORDER.finditer(text):
+        kind, name = border[1].lower(), border[2].lower()
+        if kind == "begin":
+            begun.setdefault(name, border.start())
+        elif (start := begun.get(name, -1)) >= at:
+            kept.append(text[at:start])
+            at = border.end()
+            begun.clear()
+    return "".join((*kept, text[at:]))
 
 
 def _org_target(link: str) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from indexer.confined.given import RecallText, ask, is_confined
-from indexer.documents import ExtractedDocument
+from indexer.documents import ExtractedDocument, storable
 from indexer.extract.source import Limits, cut
 from indexer.storage.database import connect
 from indexer.storage.unwritable import connect_to_read
@@ -45,7 +45,7 @@ def remember(
 
     A store that is no database any more, of which nothing can be read, is begun anew.
     """
-    row = (digest, engine, json.dumps(pages), reason, seconds, time.time())
+    row = (digest, engine, json.dumps(pages), storable(reason), seconds, time.time())
     try:
         _keep(path, row)
     except sqlite3.DatabaseError as error:

@@ -11,7 +11,7 @@ import msgspec
 from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
-from indexer.extract.source import Limits, Source
+from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources import not_named, source_of
 from indexer.files.secrets import pattern_of, why_unread
 
@@ -105,7 +105,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         if source.depth and (secret := pattern_of(source.name, limits.secrets)):
             raise ExtractionError("unsupported", why_unread(secret))
         if (named := _of_named_source(source, limits)) is not None:
-            return Extraction(documents=tuple(map(_storable, named.documents)), notes=named.notes)
+            return Extraction(documents=tuple(map(_storable, named.documents)), notes=some_of(named.notes))
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
         if kind in NESTED and kind != "ole" and source.depth >= limits.max_depth:  # of "ole" a mail alone holds files
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
@@ -119,7 +119,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("unreadable", error.strerror or _brief(error)) from error
     except Exception as error:  # whatever a parser raises on damaged data is that file's failure
         raise ExtractionError("malformed", _brief(error)) from error
-    notes = found.notes
+    notes = some_of(found.notes)
     if not notes and found.documents and all(_is_silent(document) for document in found.documents):
         notes = (NO_TEXT,)
     return Extraction(documents=tuple(_storable(document) for document in found.documents), notes=notes)

@@ -188,6 +188,12 @@ MAX_NOTES = 20
 """notes kept per container; the rest are counted"""
 
 
+def some_of(notes: tuple[str, ...]) -> tuple[str, ...]:
+    """The first `MAX_NOTES` of `notes`, and how many more there are."""
+    n_more = len(notes) - MAX_NOTES
+    return notes if n_more < 2 else (*notes[:MAX_NOTES], f"and {n_more} more")
+
+
 class Gathered:
     """Documents and notes of a container; `full` says when to stop."""
 
@@ -211,6 +217,8 @@ class Gathered:
                 raise
             self.note(f"{part}: too little memory for it and what comes after it")
             self.full = True
+        except Exception as error:  # whatever a parser raises on one member costs no other
+            self.note(f"{part}: damaged ({type(error).__name__}: {error})")
         if self._limits.is_late and not self.full:
             self.note(f"read up to {part}: {TIME_IS_UP}")
             self.full = True

@@ -244,7 +244,7 @@ def _without_codes(text: str) -> str:
 _POD_NAME = re.compile(r"^=head1[ \t]+NAME\b[^\n]*\n\s*([^=\s][^\n]*(?:\n[^=\s][^\n]*)*)", re.M | re.I)
 _POD_HEADING = re.compile(r"^=head[12][ \t]+(\S[^\n]*)$", re.M)
 _POD_COMMAND = re.compile(r"^=(?:head\d|item|over|back|pod|cut|encoding|begin|end|for)\b[ \t]*", re.M)
-_CODE = re.compile(r"[BICFLSX](?:<<+[ ]([^\n]*?)[ ]>>+|<([^<>\n]*)>)")
+_CODE = re.compile(r"[BICFLSX](?:<<+[ ]([^\n]{0,400}?)[ ]>>+|<([^<>\n]*)>)")
 _INDEX_ENTRY = re.compile(r"X<[^<>\n]*>")
 _ENTITY = re.compile(r"E<(\w+)>")
 _ENTITIES = {"lt": "<", "gt": ">", "verbar": "|", "sol": "/", "quot": '"', "amp": "&"}

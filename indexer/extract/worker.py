@@ -326,7 +326,7 @@ class Observation:
         last, self._last = self._last, vitals
         used = vitals.cpu_seconds - self._first.cpu_seconds
         if used > (2 * order.seconds if is_ready else START_SECONDS):
-            return "timeout", f"not read after {2 * order.seconds:g} s of processor time"
+            return "too-slow", f"not read after {2 * order.seconds:g} s of processor time"
         if is_ready and not is_limited and vitals.resident_bytes > order.memory_mb * MEGABYTE:
             return "memory", needed_too_much(order.memory_mb)
         is_still = vitals.is_waiting and last is not None and last.cpu_seconds == vitals.cpu_seconds
@@ -468,5 +468,5 @@ def how_it_ended(exit_code: int | None) -> tuple[str, str]:
     if name == "SIGKILL":
         return "memory", "the reader was killed (SIGKILL), perhaps because memory ran out"
     if name == "SIGXCPU":
-        return "timeout", "took too much processor time"
+        return "too-slow", "took too much processor time"
     return "crashed", f"the reader crashed ({name})"

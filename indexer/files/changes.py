@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from indexer.documents import FileEntry
+from indexer.files.away import OutOfSight
 from indexer.files.readings import FilesRead, Identity, Readings
 from indexer.storage.catalogue import AS_SOURCE, UNREAD, KnownFile
 from indexer.storage.stamps import BY_NAME, Stamp
@@ -21,8 +22,8 @@ class ChangePlan:
     """files to be read if their content has another digest; else only their ctime is noted"""
     removed: dict[str, int] = field(default_factory=dict)
     """file ids by path"""
-    kept: set[str] = field(default_factory=set)
-    """folders that cannot be looked at now, with files that are kept"""
+    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """folders whose files are out of sight and kept, each with the reason, and how many files"""
     n_unchanged: int = 0
 
     def __bool__(self) -> bool:
@@ -30,7 +31,7 @@ class ChangePlan:
 
 
 PASSING = frozenset({"timeout", "memory", "crashed"})
-"""kinds of failures that may have been the moment's and not the file's"""
+"""kinds of failures that may have been the moment's and not the file's; processor time is the file's"""
 MAX_TRIES = 3
 """times that a file with such a failure is read, while it does not change"""
 
@@ -89,21 +90,16 @@ class FileComparison:
             return True
         return self.is_scan and old.failure in PASSING and old.tries < MAX_TRIES
 
-    def finish(
-        self, others: Mapping[str, KnownFile], *, unread: Collection[str], empty: Mapping[str, int]
-    ) -> ChangePlan:
-        """The plan, when every file was seen but the `others`.
+    def finish(self, others: Mapping[str, KnownFile], away: OutOfSight) -> ChangePlan:
+        """The plan, when every file was seen but the `others`; of these those that are `away` stay.
 
-        `unread` are folders that could not be listed: what is known below them stays. `empty` are empty folders and
-        their devices; files known there from another device were on a disk now unmounted. A file that is gone and a
-        new one with the same device, inode, size and time are one file that moved.
+        A file that is gone and a new one with the same device, inode, size and time are one file that moved.
         """
         gone: dict[Identity, tuple[str, int]] = {}
         twins: dict[str, int] = {}
         for path, old in others.items():
-            folder = _out_of_sight(path, old, unread, empty)
-            if folder is not None:
-                self.plan.kept.add(folder)
+            if (folder := away.above(path, old)) is not None:
+                self.plan.kept[folder] += 1
                 continue
             identity = (old.device, old.inode, old.size, old.modified_ns)
             if identity in gone:
@@ -127,15 +123,3 @@ def _is_read_otherwise(entry: FileEntry, old: KnownFile) -> bool:
     if entry.unread or old.reader == UNREAD:
         return bool(entry.unread) != (old.reader == UNREAD)
     return entry.source != old.reader.partition(AS_SOURCE)[2]
-
-
-def _out_of_sight(path: str, old: KnownFile, unread: Collection[str], empty: Mapping[str, int]) -> str | None:
-    """The unreadable folder or the bare mount point above `path`, None when there is none."""
-    if not unread and not empty:
-        return None
-    folder = path
-    while folder:
-        if folder in unread or empty.get(folder, old.device) != old.device:
-            return folder
-        folder = folder.rpartition(os.sep)[0]
-    return os.sep if os.sep in unread else None

@@ -6,6 +6,7 @@ are recorded and never opened.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from indexer.documents import FileEntry, Listing, Skipped
+from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
     KIND_OF_EXTENSION,
     KIND_OF_NAME,
@@ -54,8 +55,18 @@ def root_of(path: str, roots: Sequence[str]) -> str | None:
     return max((root for root in roots if is_below(path, root)), key=len, default=None)
 
 
-_INODE_BITS = (1 << 63) - 1
-"""SQLite keeps 63 bits; some file systems number their files with 64"""
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+"""what SQLite and the columns of the index can hold"""
+
+
+def kept_number(number: int) -> int:
+    """A size, or a time in nanoseconds, as it is kept: the nearest that can be (for times 1677-09-21 to 2262-04-11)."""
+    return number if _LEAST <= number <= _MOST else min(max(number, _LEAST), _MOST)
+
+
+def kept_identity(number: int) -> int:
+    """The number of a file or a file system as it is kept: its last 63 bits, for some systems have 64."""
+    return number & _MOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +150,11 @@ class Folder:
     inode: int
 
 
-def reason(error: OSError) -> str:
-    """What the system said, without the path."""
-    return (error.strerror or str(error)).lower()
+def reason(error: Exception) -> str:
+    """What the system said, without the path; of any other error its class as well."""
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return f"it cannot be looked at ({type(error).__name__}: {error})"[:300]
 
 
 class Crawl:
@@ -157,13 +170,16 @@ class Crawl:
         self.folders: list[str] = []
         """folders that were listed"""
         self.unread: list[str] = []
-        """roots and folders that could not be listed: nobody knows what they hold"""
-        self.empty: dict[str, int] = {}
-        """empty folders and the device they are on: perhaps a mount point with nothing mounted"""
+        """roots and folders that could not be listed, and files that could not be asked: nobody knows what they hold"""
+        self.bare: dict[str, int] = {}
+        """folders in which nothing is seen and the device they are on: empty ones (perhaps a mount point with nothing
+        mounted), and mounts that are not entered (perhaps over files that are still there)"""
         self.by_rule: Counter[str] = Counter()
         """passed over, by rule; a folder counts as one"""
-        self._seen: dict[tuple[int, int], str] = {}
+        self._seen: dict[tuple[int, int] | str, str] = {}
         self._links: list[Folder] = []
+        self._lone: set[str] = set()
+        """roots that are single files, which may lie in another root as well"""
 
     def __iter__(self) -> Iterator[FileEntry | Skipped | Listing]:
         """Every file of every root, and every path that was passed over (types are counted per folder)."""
@@ -199,13 +215,21 @@ class Crawl:
             if not isinstance(here, Folder):
                 return here if isinstance(here, Skipped) else None
             try:
-                here = self._visit(here, PathEntry(os.path.join(here.path, name)))
+                inner = self._visit(here, PathEntry(os.path.join(here.path, name)))
             except (FileNotFoundError, NotADirectoryError):
+                self._note_if_empty(here)
                 return None
-            except OSError as error:
+            except Exception as error:
                 self.unread.append(path)
                 return Skipped(path, "unreadable", reason(error))
+            here = inner
         return here
+
+    def _note_if_empty(self, folder: Folder) -> None:
+        """What was in it may be out of sight, not gone."""
+        with contextlib.suppress(OSError), os.scandir(folder.path) as listing:
+            if next(listing, None) is None:
+                self.bare[folder.path] = folder.device
 
     def _noted(self, found: Iterable[FileEntry | Skipped | Listing]) -> Iterator[FileEntry | Skipped | Listing]:
         for item in found:
@@ -218,6 +242,7 @@ class Crawl:
         if isinstance(found, Folder):
             yield from self._walk(found)
         elif found is not None:
+            self._lone.add(root)
             yield found
         else:
             self.unread.append(root)
@@ -232,7 +257,7 @@ class Crawl:
         scope = self.rules.ignore.root_scope(os.path.dirname(root) if stat.S_ISREG(status.st_mode) else root)
         if stat.S_ISDIR(status.st_mode):
             scope = self.rules.ignore.scope_of(root, scope)
-            return Folder(root, scope, status.st_dev, status.st_ino)
+            return Folder(root, scope, kept_identity(status.st_dev), status.st_ino)
         if stat.S_ISREG(status.st_mode):
             return self._file(PathEntry(root), status)
         return Skipped(root, "special", "not a regular file or a folder")
@@ -250,12 +275,13 @@ class Crawl:
                 open_ones.pop()
 
     def _listed(self, folder: Folder) -> Iterator[FileEntry | Folder | Skipped | Listing]:
-        first = self._seen.get((folder.device, folder.inode))
-        if first is not None and folder.inode:
+        own = (folder.device, folder.inode) if folder.inode else folder.path  # some systems number nothing
+        first = self._seen.get(own)
+        if first is not None:
             if first != folder.path and folder.path not in self.roots:
                 yield Skipped(folder.path, "loop", f"the same folder as {first}")
             return
-        self._seen[folder.device, folder.inode] = folder.path
+        self._seen[own] = folder.path
         try:
             with os.scandir(folder.path) as listing:
                 entries = list(listing)
@@ -265,9 +291,9 @@ class Crawl:
             return
         self.folders.append(folder.path)
         if not entries:
-            self.empty[folder.path] = folder.device
-        folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
-        files = [entry for entry in entries if not entry.is_dir(follow_symlinks=False)] if folders else entries
+            self.bare[folder.path] = folder.device
+        folders = list(filter(_is_folder, entries))
+        files = [entry for entry in entries if not _is_folder(entry)] if folders else entries
         digest = b"" if self._settled is None else self._digest(folder, files)
         known = self._settled.find(folder.path) if self._settled is not None and digest else None
         if known is not None and known.digest == digest:
@@ -282,7 +308,9 @@ class Crawl:
         try:
             statuses = [entry.stat(follow_symlinks=False) for entry in files]
             numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
-        except (OSError, OverflowError):  # an inode of some file systems has more than 64 bits
+        except (
+            Exception
+        ):  # numbers of more than 64 bits, a file that cannot be asked: it is told when it is asked alone
             return b""
         if self.rules.follow_symlinks and any(stat.S_ISLNK(status.st_mode) for status in statuses):
             return b""
@@ -298,14 +326,18 @@ class Crawl:
         skipped: list[Skipped] = []
         n_files = 0
         for entry in entries:
+            if entry.path in self._lone:
+                continue
             try:
                 found = self._visit(folder, entry)
-            except OSError as error:
-                found, digest = Skipped(entry.path, "unreadable", reason(error)), b""
+            except Exception as error:  # whatever is odd about one entry, its neighbours go on
+                found, digest = Skipped(entry.path, "unreadable", storable(reason(error))), b""
+                if not isinstance(error, FileNotFoundError):
+                    self.unread.append(entry.path)
             n_files += isinstance(found, FileEntry)
             if isinstance(found, Folder) and self.rules.follow_symlinks and entry.is_symlink():
                 self._links.append(found)
-            elif isinstance(found, Skipped) and not entry.is_dir(follow_symlinks=False):
+            elif isinstance(found, Skipped) and not _is_folder(entry):
                 skipped.append(found)
             else:
                 yield found
@@ -345,10 +377,12 @@ class Crawl:
         status = entry.stat(follow_symlinks=linked)
         if entry.path in self.rules.never:
             return Skipped(entry.path, "default-ignore", "what this program keeps for itself")
-        if status.st_dev != outer.device and not linked and not self.rules.cross_mounts:
+        device = kept_identity(status.st_dev)
+        if device != outer.device and not linked and not self.rules.cross_mounts:
+            self.bare[entry.path] = device
             return Skipped(entry.path, "mount", "another file system, and index.cross_mounts is off")
         scope = self.rules.ignore.scope_of(entry.path, outer.scope)
-        return Folder(entry.path, scope, status.st_dev, status.st_ino)
+        return Folder(entry.path, scope, device, status.st_ino)
 
     def _file(self, entry: Entry, status: os.stat_result) -> FileEntry | Skipped:
         """One file: to be read, to be found by its name alone, or passed over."""
@@ -371,16 +405,14 @@ class Crawl:
             unread = f"{shown_size(size)}, and the limit for the type {kind!r} is {shown_size(cap)} (index.max_file_mb)"
         if unread and not (self.rules.names and type_by_name(entry.name)):
             return Skipped(entry.path, failure or "type", unread)
-        changed_ns = status.st_ctime_ns if _KEEPS_CHANGES else 0
-        inode = status.st_ino & _INODE_BITS
         return FileEntry(
             entry.path,
-            size,
-            status.st_mtime_ns,
-            status.st_dev,
-            inode,
-            changed_ns,
-            unread,
+            max(kept_number(size), 0),
+            kept_number(status.st_mtime_ns),
+            kept_identity(status.st_dev),
+            kept_identity(status.st_ino),
+            kept_number(status.st_ctime_ns) if _KEEPS_CHANGES else 0,
+            storable(unread),
             failure,
             source.name if source is not None and is_named else "",
         )
@@ -390,9 +422,17 @@ _name: Callable[[os.DirEntry[str]], str] = attrgetter("name")
 _numbers: Callable[[os.stat_result], tuple[int, ...]] = attrgetter("st_size", "st_mtime_ns", "st_ino", "st_ctime_ns")
 
 
+def _is_folder(entry: Entry) -> bool:
+    """Whether it is a folder itself; False where the system does not say, which `Crawl` then reports."""
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
 def _in_paths(entry: Entry) -> str:
     """The name as it stands in the paths of what is listed: they are to come in their order."""
-    return entry.name + os.sep if entry.is_dir(follow_symlinks=False) else entry.name
+    return entry.name + os.sep if _is_folder(entry) else entry.name
 
 
 _KEEPS_CHANGES = os.name != "nt"

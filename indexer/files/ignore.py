@@ -176,7 +176,7 @@ def compile_patterns(lines: Sequence[str], *, folder: str, source: str) -> Patte
     for line in lines:
         try:
             pattern = GitIgnoreSpecPattern(line)
-        except (ValueError, re.error):
+        except (ValueError, re.error, OverflowError, RecursionError):
             continue
         if pattern.include is not None:
             patterns.append(pattern)

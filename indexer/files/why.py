@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from indexer.documents import FileEntry, Skipped
+from indexer.files.away import OutOfSight
 from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
 from indexer.text.printable import display_path
@@ -37,13 +38,14 @@ def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalo
         lines = [f"it lies outside the folders that are indexed: {shown}", "`foltr-search index FOLDER` adds one"]
         return Why(path, "outside", (*lines, *_leftover(row)))
     found = crawl.locate(path)
+    away = OutOfSight(crawl.unread, crawl.bare, catalogue)
     if isinstance(found, Skipped):
-        return Why(path, "skipped", (*_skipped(path, found), *_leftover(row)))
+        return Why(path, "skipped", (*_skipped(path, found), *_leftover(row, away)))
     if isinstance(found, Folder):
         return Why(path, "folder", _folder(path, catalogue))
     if found is None:
         lines = ["its root folder cannot be read now"] if crawl.unread else ["there is no such file"]
-        return Why(path, "missing", (*lines, *_leftover(row)))
+        return Why(path, "missing", (*lines, *_leftover(row, away)))
     return _file(found, row)
 
 
@@ -92,5 +94,10 @@ def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _leftover(row: FileRow | None) -> tuple[str, ...]:
-    return () if row is None else ("it is still in the index; the next scan removes it",)
+def _leftover(row: FileRow | None, away: OutOfSight | None = None) -> tuple[str, ...]:
+    if row is None:
+        return ()
+    if away is not None and (found := away.above(row.path, row.known)) is not None:
+        folder, why_away = found
+        return (f"what was indexed of it is kept: {display_path(folder)} {why_away}",)
+    return ("it is still in the index; the next scan removes it",)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from indexer.errors import IndexerError
 from indexer.meaning import vectors
 from indexer.meaning.encoder import Encoder, Kind
 from indexer.meaning.passages import passages_of
@@ -77,6 +78,8 @@ class VectorMaker:
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    """files with a text that could not be encoded, and why; they are tried again by the next maker"""
     _encoder: Encoder | None = None
     _writer: VectorWriter | None = None
     _waiting: list[tuple[int, int]] = field(default_factory=list)
@@ -99,14 +102,23 @@ class VectorMaker:
         until, made = time.monotonic() + seconds, list[Rows]()
         while self._waiting and time.monotonic() < until:
             doc_id, content = self._waiting.pop()
-            row = self.catalogue.documents([doc_id]).get(doc_id)
-            passages = passages_of(row.title, self.catalogue.text(doc_id)) if row else []
-            if passages:
-                made.append(records_of(content, passages, self._encoder.encode([one.text for one in passages])))
+            made += self._records(doc_id, content, self._encoder)
             self.n_done += 1
         if made:
             self._writer.append(np.concatenate(made))
         return True
+
+    def _records(self, doc_id: int, content: int, encoder: Encoder) -> list[Rows]:
+        """Those of one document; of one that cannot be read none, and its file is noted."""
+        row = self.catalogue.documents([doc_id]).get(doc_id)
+        try:
+            passages = passages_of(row.title, self.catalogue.text(doc_id)) if row else []
+            return [records_of(content, passages, encoder.encode([one.text for one in passages]))] if passages else []
+        except (IndexerError, OSError):
+            raise
+        except Exception as error:  # whatever is odd about one text, the others go on
+            self.failed[row.path if row else ""] = f"{type(error).__name__}: {error}"[:200]
+            return []
 
     def close(self) -> None:
         """Let others write, and give back the encoder's memory; what waits is looked for again."""

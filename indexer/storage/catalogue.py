@@ -474,6 +474,10 @@ class Catalogue:
         rows = self._rows("SELECT path, rule, reason FROM skipped ORDER BY path")
         return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
 
+    def away(self) -> list[Failure]:
+        """Folders whose files the last scan did not see and kept, with what to tell of each as the reason."""
+        return [one for one in self.skipped() if one.kind == AWAY]
+
     def file(self, path: str) -> FileRow | None:
         """What is known of one file; None when it is not in the catalogue."""
         query = (
@@ -505,6 +509,12 @@ class Catalogue:
             query = f"SELECT {_KNOWN} FROM files WHERE path = ?"
             rows = [(path, self.connection.execute(query, (os.fsencode(path),)).fetchone()) for path in paths]
         return {path: KnownFile(*row[1:]) for path, row in rows if row is not None}
+
+    def on_device(self, device: int, *, outside: str, limit: int) -> list[tuple[str, int]]:
+        """Path and inode of at most `limit` files that were on a device, but for those below the folder `outside`."""
+        _, first, after = _below(outside)
+        query = "SELECT path, inode FROM files WHERE device = ? AND NOT (path >= ? AND path < ?) LIMIT ?"
+        return [(os.fsdecode(path), inode) for path, inode in self._rows(query, device, first, after, limit)]
 
     def paths(self) -> list[str]:
         """All files."""
@@ -551,6 +561,8 @@ def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
     return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
 
 
+AWAY = "away"
+"""the rule of folders whose files are out of sight and kept"""
 MAX_SKIPPED_ROWS = 10_000
 """Paths listed one by one; the counts by rule go on."""
 
@@ -582,24 +594,26 @@ class Batch(msgspec.Struct):
     """(changed_ns, file id) of files whose content is as it was"""
     n_text_bytes: int = 0
 
-    def add_document(self, doc_id: int, file: StoredFile, document: PreparedDocument) -> None:
-        """Add a document of `file`; its postings are not kept."""
-        modified = document.modified
-        if modified is None or not math.isfinite(modified):
-            modified = file.entry.modified_ns / 1e9
-        self.documents.append(
-            (
-                doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
-                storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
-                modified, document.language, document.truncated, document.n_words, document.content_hash,
-                msgspec.msgpack.encode(document.starts),
-            )
-        )  # fmt: skip
-        if document.text_z:
-            self.texts.append((doc_id, document.text_z))
-        if document.message_ids:
-            self.mails.append((doc_id, document.message_ids))
-        self.n_text_bytes += len(document.text_z)
+    def add(self, file: StoredFile, documents: Iterable[tuple[int, PreparedDocument]] = ()) -> None:
+        """Add a file with its documents and their ids; postings are not kept.
+
+        Adds nothing and raises TypeError, ValueError, OverflowError or AttributeError when SQLite could not take all of
+        it: found out when the batch is written, that would cost all that waits.
+        """
+        added = list(documents)
+        rows = [_document_row(doc_id, file, document) for doc_id, document in added]
+        texts = [(doc_id, document.text_z) for doc_id, document in added if document.text_z]
+        mails = [(doc_id, document.message_ids) for doc_id, document in added if document.message_ids]
+        for row in (_file(file, 0.0), *rows):
+            _check(row)
+        for _, ids in mails:
+            threads.keys_of(0, ids)
+        n_text_bytes = sum(len(text_z) for _, text_z in texts)
+        self.files.append(file)
+        self.documents += rows
+        self.texts += texts
+        self.mails += mails
+        self.n_text_bytes += n_text_bytes
 
     def __bool__(self) -> bool:
         return self.changes_documents or bool(self.touched)
@@ -737,6 +751,29 @@ def empty_log(catalogue: Catalogue) -> None:
     """Leave nothing in the write-ahead log; while somebody reads it stays until the next time."""
     with plain_errors(catalogue.path):
         catalogue.connection.execute(TRUNCATE)
+
+
+def _document_row(doc_id: int, file: StoredFile, document: PreparedDocument) -> tuple[Any, ...]:
+    modified = document.modified
+    if modified is None or not math.isfinite(modified):
+        modified = file.entry.modified_ns / 1e9
+    return (
+        doc_id, file.file_id, storable(document.part), storable(document.title), document.type,
+        storable(document.author), storable(document.recipients), _stored_pairs(document.properties),
+        modified, document.language, document.truncated, document.n_words, document.content_hash,
+        msgspec.msgpack.encode(document.starts),
+    )  # fmt: skip
+
+
+def _check(row: Iterable[object]) -> None:
+    """Raise what SQLite would raise for `row`."""
+    for value in row:
+        if isinstance(value, str):
+            value.encode()
+        elif isinstance(value, int):
+            value.to_bytes(8, "little", signed=True)
+        elif not isinstance(value, bytes | float):
+            raise TypeError(f"wanted a number, a text or bytes, got {type(value).__name__}")
 
 
 def _stored_pairs(properties: Iterable[tuple[str, str]]) -> bytes:

@@ -198,7 +198,7 @@ class IndexWriter:
         self._lock.close()
 
     def _forget_pending(self) -> None:
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[bytes] = []
         self._buffers = {field: FieldBuffer() for field in FIELDS}
         self._removed: set[int] = set()
 
@@ -208,14 +208,16 @@ class IndexWriter:
         return sum(buffer.n_postings for buffer in self._buffers.values())
 
     def add(self, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
-        """Add one document under an id that was never used before."""
+        """Add one document under an id that was never used before.
+
+        One that raises is there in part, and must be removed.
+        """
         from indexer.prepare import document_row, path_fields  # loads what reads files
 
         fields = {**document.fields, **path_fields(entry.path, document)}
-        row = document_row(doc_id, entry, document, fields)
+        self._rows.append(document_row(doc_id, entry, document, fields))  # from now on the number is taken
         for field, postings in fields.items():
-            self._buffers[field].add(len(self._rows), postings)
-        self._rows.append(row)
+            self._buffers[field].add(len(self._rows) - 1, postings)
 
     def remove(self, doc_ids: Iterable[int]) -> None:
         """Remove documents with the next commit; unknown ids are passed over."""
@@ -271,7 +273,7 @@ class IndexWriter:
 
     def _write_new(self) -> None:
         lists = {field: [buffer.lists()] for field, buffer in self._buffers.items() if buffer.n_postings}
-        rows = np.array(self._rows, dtype=DOCUMENT)
+        rows = np.frombuffer(b"".join(self._rows), dtype=DOCUMENT)
         dead = np.flatnonzero(np.isin(rows["doc_id"], list(self._removed))).tolist()
         self._add_segment(rows, lists, dead)
 

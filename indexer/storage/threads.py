@@ -40,9 +40,14 @@ def message_key(message_id: str) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
+def keys_of(doc_id: int, ids: Sequence[str]) -> list[int]:
+    """The keys of a mail's `message_ids`; one without an id of its own gets that of its document."""
+    return [message_key(one or f"document {doc_id}") for one in ids]
+
+
 def tie(connection: Connection, mails: Sequence[tuple[int, tuple[str, ...]]]) -> None:
     """Add mails to their threads: each a document id and its `ExtractedDocument.message_ids`."""
-    keys = {doc_id: [message_key(one or f"document {doc_id}") for one in ids] for doc_id, ids in mails if ids}
+    keys = {doc_id: keys_of(doc_id, ids) for doc_id, ids in mails if ids}
     if not keys:
         return
     wanted = str(sorted({key for own in keys.values() for key in own}))

@@ -21,7 +21,7 @@ from indexer.prepare import (
     prepare_document,
     prepare_file,
 )
-from indexer.schema import DOCUMENT, folder_key
+from indexer.schema import DOCUMENT, DOCUMENT_STRUCT, folder_key
 from indexer.storage.index import Index
 from indexer.text.language import LANGUAGES
 
@@ -35,7 +35,7 @@ def document(text: str = "heron", **attributes: object) -> PreparedDocument:
 def row(path: str = "/home/a/b.txt", **attributes: object) -> dict[str, object]:
     one = document(**attributes)
     entry = FileEntry(path, 17, 1_500_000_000_000_000_000, 1, 1)
-    values = document_row(5, entry, one, {**one.fields, **path_fields(path, one)})
+    values = DOCUMENT_STRUCT.unpack(document_row(5, entry, one, {**one.fields, **path_fields(path, one)}))
     return dict(zip(DOCUMENT.names or (), values, strict=True))
 
 

@@ -73,10 +73,11 @@ def test_quiet_says_nothing() -> None:
 
 def test_a_summary_names_what_happened_and_what_to_do() -> None:
     """Only counts above zero are told, and each failure or folder that is gone has its line."""
-    summary = UpdateSummary(n_new=1, n_failed=2, n_bytes=2_500_000, seconds=1.5, unavailable=("/usb",), stopped=True)
+    away = ("/usb is away",) * 7
+    summary = UpdateSummary(n_new=1, n_failed=2, n_bytes=2_500_000, seconds=1.5, unavailable=away, stopped=True)
     lines = summarise(summary)
     assert lines[0] == "files: 1 new, 2 failed (2.5 MB, 1.5 s)"
     assert "status --failures" in lines[1]
-    assert lines[2].startswith("/usb cannot be read now")
-    assert "what was done is kept" in lines[3]
+    assert lines[2:8] == ["/usb is away"] * 5 + ["and 2 more, which `foltr-search status` lists"]
+    assert "what was done is kept" in lines[8]
     assert summarise(UpdateSummary())[0] == "files: nothing to index (0.0 MB, 0.0 s)"

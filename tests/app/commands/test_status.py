@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import zipfile
 from typing import TYPE_CHECKING
+
+import pytest
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -21,3 +26,41 @@ def test_status_counts_and_lists_failures(device: Device) -> None:
     assert failure["reason"]
     assert device.run("status", "--failures").stdout.startswith(f"{device.notes / 'broken.pdf'}\t{failure['kind']}\t")
     assert "7; 6 files read" in device.run("status").stdout
+
+
+def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:
+    """Of 40 members that cannot be read some are named and the rest are counted."""
+    with zipfile.ZipFile(device.notes / "many.zip", "w") as archive:
+        for i in range(40):
+            archive.writestr(f"{i:02}.pdf", "%PDF-1.7 broken")
+    device.index()
+    (line,) = device.run("status", "--failures").stdout.splitlines()
+    path, kind, reason = line.split("\t")
+    assert (path, kind) == (str(device.notes / "many.zip"), "part")
+    assert reason.startswith("00.pdf: ")
+    assert reason.endswith("; and 37 more")
+
+
+def test_a_file_of_the_year_2300_is_found_and_stops_nothing(device: Device) -> None:
+    """A date beyond what a database can hold is the nearest that can be: `index` ends well, and finds the file."""
+    path = device.notes / "later.txt"
+    path.write_text("a heron of the future")
+    os.utime(path, (10_413_792_000, 10_413_792_000))
+    if path.stat().st_mtime != 10_413_792_000:
+        pytest.skip("the file system does not take such a date")
+    device.index()
+    found = json.loads(device.run("search", "heron", "--order", "modified", "--json").stdout.splitlines()[0])
+    assert (found["path"], found["modified"][:10]) == (str(path), "2262-04-11")
+    assert device.run("status", "--failures").stdout == ""
+
+
+def test_folders_that_are_away_are_named(device: Device) -> None:
+    """A chosen folder that is not there is named with what to do, until it is forgotten."""
+    device.index()
+    shutil.move(device.notes, device.notes.with_name("elsewhere"))
+    device.run("index", "-q")
+    status = device.run("status").stdout
+    assert f"{device.notes} cannot be read now; 6 files are kept" in status
+    assert f"index --forget {device.notes}" in status
+    (line,) = json.loads(device.run("status", "--json").stdout)["away"]
+    assert line.startswith(str(device.notes))

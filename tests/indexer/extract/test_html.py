@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
+from indexer.extract.html import read_html
+
 
 def test_words_stay_whole_and_blocks_apart(single) -> None:
     """Inline tags do not break a word, block tags do."""
@@ -59,3 +65,29 @@ def test_broken_markup_is_read(single) -> None:
     whole = "<html><body><div><p>one <b>two</p></div><!-- c --><p title='a<b'>three</p></body></html>"
     for length in range(30, len(whole)):
         assert "one" in single("a.html", whole[:length]).text or length < 35
+
+
+@pytest.mark.parametrize(
+    ("markup", "n_words"),
+    [
+        ("<div>heron\n" * 90_000, 90_000),
+        ("<ul><li>heron\n" * 60_000, 60_000),
+        ("<x>heron\n" * 90_000 + "</y>" * 90_000, 90_000),
+        ("<p " + " ".join(f"a{i}=1" for i in range(90_000)) + ">heron", 1),
+    ],
+    ids=["open blocks", "lists", "ends of nothing", "attributes"],
+)
+def test_a_page_of_endless_tags_costs_little_and_keeps_its_words(single, markup: str, n_words: int) -> None:
+    """1 MB of elements in one another, or of attributes, is read in a moment: it took the parser up to a minute."""
+    began = time.process_time()
+    assert single("a.html", f"<title>Birds</title><h1>Herons</h1>{markup}").text.split().count("heron") == n_words
+    assert time.process_time() - began < 6
+
+
+def test_a_long_page_is_read_as_it_is_however_deep() -> None:
+    """Elements beyond the depth give the same lines as those within it."""
+    row = "<div><p>a <b>bold</b> heron</p><h2>Wing</h2>"
+    deep = read_html((row * 3_000 + "</div>" * 3_000).encode())
+    flat = read_html(((row + "</div>") * 3_000).encode())
+    assert deep == flat
+    assert deep.text.split("\n")[:3] == ["a bold heron", "Wing", "a bold heron"]

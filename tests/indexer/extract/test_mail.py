@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+import time
 from datetime import UTC, datetime
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 
 import pytest
 from hypothesis import given
@@ -259,3 +260,74 @@ def test_no_header_is_too_odd(headers: dict[str, str], name: str) -> None:
     values = [value for _, value in document.properties]
     assert values == [" ".join(value.encode().decode().split()) for value in values]
     assert all(one.encode() for one in document.message_ids[1:])
+
+
+NESTS = {
+    "multipart": "".join(f"Content-Type: multipart/mixed; boundary=b{i}\n\n--b{i}\n" for i in range(2_000)),
+    "forwarded": "Content-Type: message/rfc822\n\n" * 2_000,
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_a_mail_of_thousands_of_parts_keeps_its_head(extract, nest: str) -> None:
+    """Who sent it and what about is found though its parts are nested beyond reading, which a note says."""
+    found = extract("a.eml", f"From: ann@example.org\nSubject: Herons\nMIME-Version: 1.0\n{NESTS[nest]}\nword\n")
+    (mail,) = found.documents
+    assert (mail.title, mail.author) == ("Herons", "ann@example.org")
+    assert "only its head is read" in found.notes[0]
+
+
+def test_a_part_that_cannot_be_read_costs_no_other(extract, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the parser raises on one part, the head and the parts beside it are read."""
+    real = Message.get_payload
+
+    def get_payload(part: Message, i: int | None = None, decode: bool = False) -> object:
+        if decode and part.get("x-odd"):
+            raise LookupError("unknown encoding: no-such")
+        return real(part, i, decode)
+
+    monkeypatch.setattr(Message, "get_payload", get_payload)
+    parts = "--b\n\nheron\n--b\nX-Odd: 1\n\nlost\n--b\n\negret\n--b--\n"
+    found = extract("a.eml", f"Subject: Birds\nContent-Type: multipart/mixed; boundary=b\n\n{parts}")
+    assert found.documents[0].text.split() == ["heron", "egret"]
+    assert found.documents[0].title == "Birds"
+    assert found.notes == ("part 3: damaged (LookupError: unknown encoding: no-such)",)
+
+
+def test_a_message_that_cannot_be_read_costs_no_other(extract, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a mailbox of three, one whose head the parser stumbles over is noted, and two are found."""
+
+    def read_head(message: Message) -> float | None:
+        if message["subject"] == "odd":
+            raise RecursionError("too deep")
+        return None
+
+    monkeypatch.setattr("indexer.extract.mail.date", read_head)
+    mails = "".join(f"From a@b 12:00\nSubject: {name}\n\nword\n\n" for name in ("heron", "odd", "egret"))
+    found = extract("a.mbox", mails)
+    assert [one.title for one in found.documents] == ["heron", "egret"]
+    assert found.notes == ("message 2: damaged (RecursionError: too deep)",)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        'Content-Type: text/plain; charset="no-such"', "Content-Type: text/html; charset=no-such",
+        "Content-Type: text/plain; charset*=no-such'x'abc", "Content-Type: text/plain; name*=no-such''a%E4.txt",
+        "Subject: =?no-such?q?egret?=", "From: =?no-such?b?YQ==?= <a@b>", "Content-Transfer-Encoding: no-such",
+        "Content-Disposition: inline; filename*=no-such''a%E4.txt", "From: " + "(" * 5_000, "To: " + '"(<' * 5_000,
+        "Content-Type: text/plain; charset=\udcff", "Content-Type: text/plain; charset=unicode_escape",
+    ],
+)  # fmt: skip
+def test_encodings_that_nobody_knows_and_odd_heads_lose_no_word(single, head: str) -> None:
+    """A name of an encoding that Python does not know is passed over wherever it stands."""
+    mail = single("a.eml", f"{head}\nX-Other: 1\n\nheron caf\xe9\n".encode("latin-1", "surrogateescape"))
+    assert "heron caf" in mail.text
+
+
+def test_a_header_of_endless_parameters_costs_little(extract) -> None:
+    """200,000 parameters of a type took the parser minutes."""
+    began = time.process_time()
+    (mail,) = extract("a.eml", "Subject: Birds\nContent-Type: text/plain; " + "a=b; " * 200_000 + "\n\nheron").documents
+    assert (mail.title, mail.text.strip()) == ("Birds", "heron")
+    assert time.process_time() - began < 5

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.documents import ExtractedDocument
+from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.notes import links_in, moment_in, tags_in, without_front_matter
 from indexer.extract.registry import extract_source
 from indexer.extract.source import Limits, Source
@@ -88,6 +89,31 @@ def test_code_holds_no_tags_and_no_links(single: Single) -> None:
     """In fences and between backquotes nothing is looked for, also where a fence is not closed."""
     note = single("a.md", "`#no` ``[[no]]``\n\n```sh\n#no [[no]]\n```\n#yes\n~~~\n#no\n")
     assert note.properties == (("tag", "yes"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.md", "`" * 700_000), ("a.md", "```" * 300_000 + "\n"), ("a.md", "[[" * 400_000), ("a.md", "> " * 400_000),
+        ("a.md", "#a/" * 300_000), ("a.org", "#+begin_src\n" * 60_000), ("a.org", "[[a][" * 150_000),
+        ("a.org", "".join(f"#+begin_{i}\n" for i in range(40_000))),
+        ("a.org", "".join(f"#+begin_{i}\n#+end_x{i}\n" for i in range(20_000))), ("a.pod", "C<< " * 150_000),
+    ],
+)  # fmt: skip
+def test_marks_without_an_end_cost_little(extract: Callable[..., Extraction], name: str, text: str) -> None:
+    """Nearly 1 MB of what opens and never closes is read in a moment; some of it took longer than a file may."""
+    began = time.process_time()
+    extract(name, "heron\n" + text)
+    assert time.process_time() - began < 6
+
+
+def test_blocks_of_org_are_left_out_each_to_its_own_end(single: Single) -> None:
+    """In a block no tag is looked for; one that is not closed hides nothing."""
+    note = single(
+        "a.org",
+        "#+begin_src\n* a :no:\n#+begin_quote\n#+END_SRC\n* b :yes:\n#+begin_x\n* c :too:\n#+end_quote\n* d :last:\n",
+    )
+    assert [value for name, value in note.properties if name == "tag"] == ["yes", "too", "last"]
 
 
 def test_links_in_the_text() -> None:

@@ -114,7 +114,7 @@ def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
                 "crash.2": "crashed",
             },
         ),
-        (0.5, {"sleep.1": "timeout", "loop.1": "timeout", "child.1": "timeout"}),
+        (0.5, {"sleep.1": "timeout", "loop.1": "too-slow", "child.1": "too-slow"}),
     ],
 )
 def test_every_hostile_file_fails_alone(readers, seconds: float, hostile: dict[str, str]):
@@ -211,7 +211,7 @@ def test_without_limits_of_the_system_the_parent_watches_memory(readers):
 def test_exit_codes_have_a_kind_and_a_line(code):
     """What may pass is told from what the file did."""
     kind, line = how_it_ended(code)
-    assert kind == {-signal.SIGKILL: "memory", -signal.SIGXCPU: "timeout"}.get(code, "crashed")
+    assert kind == {-signal.SIGKILL: "memory", -signal.SIGXCPU: "too-slow"}.get(code, "crashed")
     assert line
     assert "\n" not in line
 

@@ -31,6 +31,7 @@ KINDS = {
     "malformed",
     "too-large",
     "timeout",
+    "too-slow",
     "memory",
     "crashed",
     "unsupported",
@@ -206,6 +207,15 @@ def test_names_that_are_not_utf8_are_read(tmp_path: Path) -> None:
         with open(path, "w") as stream:
             stream.write("zebra")
         assert extract_file(path, Limits()).documents[0].text == "zebra"
+
+
+def test_many_notes_become_twenty_and_a_count() -> None:
+    """A mail with 100 damaged attachments has a note for the first ones, and one that counts the rest."""
+    attachments = "".join(f"--b\nContent-Disposition: attachment; filename={i}.pdf\n\n%PDF-no\n" for i in range(100))
+    mail = f"Subject: Birds\nContent-Type: multipart/mixed; boundary=b\n\n{attachments}--b--\n"
+    notes = extract_source(Source(name="a.eml", data=mail.encode()), Limits()).notes
+    assert notes[0].startswith("attachment 0.pdf: ")
+    assert (len(notes), notes[-1]) == (21, "and 80 more")
 
 
 def test_an_empty_file_is_an_empty_text(tmp_path: Path) -> None:

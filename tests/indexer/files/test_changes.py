@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from indexer.documents import FileEntry
+from indexer.files.away import CANNOT_BE_READ, OutOfSight
 from indexer.files.changes import ChangePlan, FileComparison, is_settled
 from indexer.files.readings import FilesRead
 from indexer.storage.catalogue import UNREAD, Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
@@ -36,14 +37,14 @@ def plan_of(
     *entries: FileEntry,
     old: Mapping[str, KnownFile],
     unread: Collection[str] = (),
-    empty: Mapping[str, int] | None = None,
+    bare: Mapping[str, int] | None = None,
     retry: bool = False,
     is_scan: bool = True,
 ) -> ChangePlan:
     comparison, others = FileComparison("1", retry_failures=retry, is_scan=is_scan), dict(old)
     for seen in entries:
         comparison.see(seen, others.pop(seen.path, None))
-    return comparison.finish(others, unread=unread, empty=empty or {})
+    return comparison.finish(others, OutOfSight(unread, bare or {}))
 
 
 def test_nothing_changed_is_nothing_to_do() -> None:
@@ -137,14 +138,14 @@ def test_files_of_an_unreadable_folder_are_kept() -> None:
     old = {"/usb/a": known(1, entry("/usb/a")), "/usb2/b": known(2, entry("/usb2/b", inode=2))}
     plan = plan_of(old=old, unread=["/usb"])
     assert plan.removed == {"/usb2/b": 2}
-    assert plan.kept == {"/usb"}
+    assert plan.kept == {("/usb", CANNOT_BE_READ): 1}
 
 
 def test_files_of_an_unmounted_disk_are_kept() -> None:
     """An empty folder on another device than its files were on is a mount point without its disk."""
     old = {"/mnt/x/a": known(1, entry("/mnt/x/a", device=7))}
-    assert plan_of(old=old, empty={"/mnt": 1}).removed == {}
-    assert plan_of(old=old, empty={"/mnt/x": 7}).removed == {"/mnt/x/a": 1}
+    assert plan_of(old=old, bare={"/mnt": 1}).removed == {}
+    assert plan_of(old=old, bare={"/mnt/x": 7}).removed == {"/mnt/x/a": 1}
 
 
 def test_carrying_out_the_plan_leaves_nothing_to_do() -> None:
@@ -197,7 +198,7 @@ def test_leaving_out_what_is_settled_changes_no_plan(retry: bool, tmp_path: Path
     short.plan.n_unchanged += n_settled
     others = catalogue.known_of(stamps.others())
     assert set(others) == set(catalogue.known()) - set(seen)
-    assert shown(short.finish(others, unread=["/f/1\udcff"], empty={})) == shown(whole)
+    assert shown(short.finish(others, OutOfSight(["/f/1\udcff"], {}))) == shown(whole)
     assert len(whole.readings) > 100
     assert n_settled > 100
     catalogue.close()

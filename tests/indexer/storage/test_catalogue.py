@@ -41,9 +41,7 @@ def store(catalogue: Catalogue, path: str, *documents: ExtractedDocument, genera
     """Store one file with its documents; gives its file id."""
     writer, batch = CatalogueWriter(catalogue), Batch()
     file = StoredFile(writer.new_file_id(), entry(path), "indexed", "", notes, "1")
-    batch.files.append(file)
-    for document in documents:
-        batch.add_document(writer.new_doc_id(), file, prepare_document(document))
+    batch.add(file, ((writer.new_doc_id(), prepare_document(document)) for document in documents))
     writer.commit(batch, generation=generation)
     return file.file_id
 
@@ -97,8 +95,7 @@ def test_storing_a_file_again_replaces_its_documents(catalogue: Catalogue) -> No
     old = catalogue.doc_ids_of("/a.txt")
     writer, batch = CatalogueWriter(catalogue), Batch()
     file = StoredFile(file_id, entry("/moved.txt"), "indexed", "", "", "1")
-    batch.files.append(file)
-    batch.add_document(writer.new_doc_id(), file, prepare_document(ExtractedDocument(text="new", type="text")))
+    batch.add(file, [(writer.new_doc_id(), prepare_document(ExtractedDocument(text="new", type="text")))])
     writer.commit(batch, generation=2)
     (new,) = catalogue.doc_ids_of("/moved.txt")
     assert new > max(old)
@@ -165,10 +162,7 @@ def test_a_failed_commit_leaves_nothing_behind(catalogue: Catalogue) -> None:
     store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
     batch = Batch()
     file = StoredFile(99, entry("/b.txt"), "indexed", "", "", "1")
-    batch.files.append(file)
-    batch.add_document(
-        catalogue.doc_ids_of("/a.txt")[0], file, prepare_document(ExtractedDocument(text="", type="text"))
-    )
+    batch.add(file, [(catalogue.doc_ids_of("/a.txt")[0], prepare_document(ExtractedDocument(text="", type="text")))])
     with pytest.raises(Exception, match="UNIQUE"):
         CatalogueWriter(catalogue).commit(batch, generation=9)
     assert set(catalogue.known()) == {"/a.txt"}

@@ -131,3 +131,23 @@ def test_a_folder_of_before_that_cannot_be_marked_is_searched(device: Device) ->
     done = run_on(device, READ_ONLY, "search kingfisher --json")
     assert done.returncode == 0, done.stderr
     assert "kingfisher.md" in done.stdout
+
+
+def test_a_state_that_is_taken_away_is_no_full_disk(device: Device) -> None:
+    """A search that stays open opens the state anew; what was under way is refused, with the reason that it has."""
+    device.index()
+    search = Search(Settings(), Paths(device.home, device.data_dir))
+    page = search.search(SearchRequest("fish"))
+    former = search.store
+    for path in device.data_dir.glob("state.sqlite*"):
+        path.unlink()
+    with pytest.raises(StateError, match="removed or replaced while it was open"):
+        former.set_value("x", b"1")
+    for hit in page.hits[:2]:
+        search.opened(page, hit)
+    assert search.unkept == ""
+    with Store(device.data_dir / "state.sqlite") as store:
+        assert store.rows("SELECT count(*) FROM picked_documents") == [(2,)]
+    assert search.search(SearchRequest("fish")).n_matches == page.n_matches
+    search.close()
+    former.close()

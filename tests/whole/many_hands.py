@@ -252,7 +252,7 @@ class ManyHands(Hands):
         if process.stdin is not None and how == signal.SIGTERM:
             process.stdin.close()  # the screen is left
         else:
-            process.sendsend(how)
+            process.send_signal(how)
         self.say(f"{process.args[3:] if isinstance(process.args, tuple) else ''} {how.name} -> {process.wait()}")
         close(process)
 

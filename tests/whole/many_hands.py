@@ -308,6 +308,7 @@ class ManyHands(Hands):
     def cut(self) -> None:
         """The power goes while commands run."""
         is_worst = self.rng.random() < 0.5
+        self.run(self._command(), self.ask(), kill=0, after=0.1 * self.rng.random(), all_end=True)
         self.kill_all()
         self.now.screen_opened, self.now.n_opened = False, N_RESULTS
         self.now.kept.low = 0

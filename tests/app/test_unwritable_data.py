@@ -121,3 +121,23 @@ def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) 
         done = run_on(device, mount, command)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), (command, done.stderr)
         assert any(said in done.stderr for said in (SAID, "the disk is full", "Read-only file system")), done.stderr
+
+
+def test_a_state_that_is_taken_away_is_no_full_disk(device: Device) -> None:
+    """A search that stays open opens the state anew; what was under way is refused, with the reason that it has."""
+    device.index()
+    search = Search(Settings(), Paths(device.home, device.data_dir))
+    page = search.search(SearchRequest("fish"))
+    former = search.store
+    for path in device.data_dir.glob("state.sqlite*"):
+        path.unlink()
+    with pytest.raises(StateError, match="removed or replaced while it was open"):
+        former.set_value("x", b"1")
+    for hit in page.hits[:2]:
+        search.opened(page, hit)
+    assert search.unkept == ""
+    with Store(device.data_dir / "state.sqlite") as store:
+        assert store.rows("SELECT count(*) FROM picked_documents") == [(2,)]
+    assert search.search(SearchRequest("fish")).n_matches == page.n_matches
+    search.close()
+    former.close()

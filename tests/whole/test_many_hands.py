@@ -149,9 +149,9 @@ if __name__ == "__main__":
 
 
 @contextmanager
-def working(device: Device, code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def working(device: Device, code: str, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments], env=device.environment(), cwd=device.home, text=True,
+        [sys.executable, "-c", code, *arguments], env=device.environment(**variables), cwd=device.home, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -161,12 +161,14 @@ def working(device: Device, code: str, *arguments: str) -> Iterator[subprocess.P
         process.communicate()
 
 
-@pytest.mark.parametrize("other", ["history", "sync", "vectors", "moves", "screen"])
+EVERYTHING = '[history]\nenabled = true\n[federation]\nsync = "daily"\n[open]\nopener = "true {path}"\n'
+OTHERS = ("history", "sync", "vectors", "moves", "screen")
+
+
+@pytest.mark.parametrize("other", OTHERS)
 def test_whatever_else_opens_the_state_in_a_process_that_searches_loses_no_pick(device: Device, other: str) -> None:
     """It opens and closes the state once, then a command works alone: picks made after that are there after a kill."""
-    device.config_file.write_text(
-        '[history]\nenabled = true\n[federation]\nsync = "daily"\n[open]\nopener = "true {path}"\n'
-    )
+    device.config_file.write_text(EVERYTHING)
     with working(device, SCREEN if other == "screen" else SEARCHING, other) as process:
         assert process.stdin is not None
         assert process.stdout is not None

@@ -154,8 +154,11 @@ class Hands:
                 close(process)
         self.serve = self.watch = self.screen = None
 
-    def run(self, *commands: Command, kill: int | None = None, after: float = 0.0) -> None:
-        """Run them at once and take note of each; `kill`, the place of one, is killed `after` so many seconds."""
+    def run(self, *commands: Command, kill: int | None = None, after: float = 0.0, all_end: bool = False) -> None:
+        """Run them at once and take note of each; `kill`, the place of one, is killed `after` so many seconds.
+
+        Or everything is, where `all_end`.
+        """
         assert self.hands.stdin is not None
         for i, command in enumerate(commands):
             question = {"number": i, "arguments": list(command.arguments), "variables": command.variables,
@@ -168,7 +171,7 @@ class Hands:
             what, number, value = self.hands.stdout.readline().split()
             if what == "began" and int(number) == kill:
                 time.sleep(after)
-                send(int(value), signal.SIGKILL)
+                self.kill_all() if all_end else send(int(value), signal.SIGKILL)
             elif what == "ended":
                 n_ended += 1
                 commands[int(number)].code = int(value)

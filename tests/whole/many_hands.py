@@ -252,7 +252,7 @@ class ManyHands(Hands):
         if process.stdin is not None and how == signal.SIGTERM:
             process.stdin.close()  # the screen is left
         else:
-            process.sendsend(how)
+            process.send_signal(how)
         self.say(f"{process.args[3:] if isinstance(process.args, tuple) else ''} {how.name} -> {process.wait()}")
         close(process)
 
@@ -308,6 +308,7 @@ class ManyHands(Hands):
     def cut(self) -> None:
         """The power goes while commands run."""
         is_worst = self.rng.random() < 0.5
+        self.run(self._command(), self.ask(), kill=0, after=0.1 * self.rng.random(), all_end=True)
         self.kill_all()
         self.now.screen_opened, self.now.n_opened = False, N_RESULTS
         self.now.kept.low = 0

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -603,6 +604,20 @@ def test_wiping_that_was_cut_off_is_begun_again(device: Device) -> None:
     again.scan()
     assert asked == [False, True, False]
     assert device.agrees()
+
+
+def test_a_disk_without_room_puts_wiping_off(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scan says so and is done with everything else; with room the next one wipes."""
+    fill_a_segment(device)
+    path = device.write("a.txt", "quokka")
+    device.updater().scan()
+    os.unlink(path)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1_000))
+        assert "not wiped yet" in device.updater().scan().note
+    assert (device.found("quokka"), holds(device, b"quokka")) == ([], True)
+    device.updater().scan()
+    assert not holds(device, b"quokka")
 
 
 def test_a_document_that_only_the_index_knew_is_wiped(device: Device) -> None:

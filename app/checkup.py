@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import sqlite3
-import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -94,10 +93,10 @@ def _folders(patient: Patient) -> Findings:
         yield "ok", display_path(str(folder))
     except SettingsError as error:
         yield "broken", str(error)
+        return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield "broken", "the data folder cannot be written to"
-    open_to_others = [p for p in (folder, *folder.rglob("*")) if stat.S_IMODE(p.lstat().st_mode) & 0o077]
-    if open_to_others:
+    if open_to_others := list(patient.paths.open_to_others()):
         shown = display_path(str(open_to_others[0]))
         yield "note", f"others may enter {len(open_to_others)} of its files, as {shown}; any other command closes them"
     free = shutil.disk_usage(folder).free

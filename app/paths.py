@@ -12,7 +12,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -125,12 +125,17 @@ class Paths(msgspec.Struct, frozen=True):
     def make_private(self) -> None:
         """Take other users' access from the data folder and what the program made in it, where there is one."""
         self.refuse_foreign()
+        for path in list(self.open_to_others()):
+            _close(path)
+
+    def open_to_others(self) -> Iterator[Path]:
+        """What the program made in the data folder and other users have access to; last the folder, once it is used."""
         for name, own in OWN_NAMES.items():
             folder = self.data_dir / name
-            for entry in _entries(folder) if not name or not folder.is_symlink() else ():
-                _close(entry, own)
-        if any(_entries(self.data_dir)):
-            _close(self.data_dir)
+            if not name or not folder.is_symlink():
+                yield from (path for path in _entries(folder) if _is_open(path) and re.fullmatch(own, path.name))
+        if any(_entries(self.data_dir)) and _is_open(real := self.data_dir.resolve()):
+            yield real
 
     def refuse_foreign(self) -> None:
         """SettingsError where the data folder is none of this program's, and not empty."""
@@ -189,14 +194,19 @@ def _entries(folder: Path) -> tuple[Path, ...]:
         return ()
 
 
-def _close(path: Path, own: str = "") -> None:
-    """Take others' access from a file or folder, if it has one of its `own` names; "" where it needs none."""
+def _is_open(path: Path) -> bool:
     try:
-        mode = path.stat().st_mode if not own else path.lstat().st_mode
-        if mode & 0o077 and not stat.S_ISLNK(mode) and (not own or re.fullmatch(own, path.name)):
-            path.chmod(stat.S_IMODE(mode) & 0o700)
+        mode = path.lstat().st_mode
     except FileNotFoundError:
-        return  # a file of SQLite or of the index that has just gone
+        return False  # a file of SQLite or of the index that has just gone
+    return bool(mode & 0o077) and not stat.S_ISLNK(mode)
+
+
+def _close(path: Path) -> None:
+    try:
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+    except FileNotFoundError:
+        return
     except OSError as error:
         if error.errno == errno.EROFS:
             return  # nothing can be changed there, and searching needs no change

@@ -269,6 +269,9 @@ class UpdateSession:
     def wipe(self, forget: Callable[[bool], None]) -> None:
         """Leave nothing of what was deleted, here and where `forget` looks; begun again after a kill."""
         self._meter.begin("merging")
+        if not self._writer.has_room_to_wipe():
+            self._meter.report(note="what was deleted is not wiped yet: the disk has no room to write the index anew")
+            return
         if self._job.catalogue.wipe_by is None:
             compact(self._job.catalogue)
         generation = self._writer.wipe()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -243,6 +244,12 @@ class IndexWriter:
             self._write_new()
         self._merge(self._worth_merging(merge))
         return self._publish()
+
+    def has_room_to_wipe(self) -> bool:
+        """Whether the disk has room for what `wipe` writes before anything goes."""
+        names = [segment.name for segment in self._segments if segment.deleted]
+        files = (self._index.folder / f"{name}{extension}" for name in names for extension in EXTENSIONS)
+        return shutil.disk_usage(self._index.folder).free > sum(file.stat().st_size for file in files)
 
     def wipe(self) -> int:
         """After a commit: write the segments anew that hold deleted documents; returns the generation.

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -544,7 +545,7 @@ def holds(device: Device, word: bytes) -> bool:
 
 
 def fill_a_segment(device: Device) -> None:
-    """So many words that one document more or less has nothing merged."""
+    """So many words that one document more or less has nothing merged, once all are in one segment."""
     for i in range(4):
         device.write(f"long{i}.txt", " ".join(f"w{j}" for j in range(i, 20_000, 4)))
 
@@ -558,7 +559,7 @@ def test_words_that_a_changed_file_lost_stay_for_an_hour(device: Device, hours: 
     """So that no large segment is written anew at every change; then, and where a clock went back, the scan wipes."""
     fill_a_segment(device)
     device.write("a.txt", "quokka")
-    device.updater().scan()
+    device.updater().scan(optimize=True)
     assert device.catalogue.wipe_by == math.inf
     device.write("a.txt", "wombat")
     before = time.time()
@@ -578,7 +579,7 @@ def test_a_removal_that_was_only_followed_is_wiped_by_the_next_scan(device: Devi
     """An update of single paths writes no segment anew; its words are gone with the scan after it."""
     fill_a_segment(device)
     path = device.write("a.txt", "quokka")
-    device.updater().scan()
+    device.updater().scan(optimize=True)
     os.unlink(path)
     device.updater().update([path])
     assert holds(device, b"quokka")
@@ -612,10 +613,24 @@ def test_wiping_that_was_cut_off_is_begun_again(device: Device) -> None:
     assert device.agrees()
 
 
+def test_a_disk_without_room_puts_wiping_off(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scan says so and is done with everything else; with room the next one wipes."""
+    fill_a_segment(device)
+    path = device.write("a.txt", "quokka")
+    device.updater().scan(optimize=True)
+    os.unlink(path)
+    with monkeypatch.context() as full:
+        full.setattr(shutil, "disk_usage", lambda folder: SimpleNamespace(free=1_000))
+        assert "not wiped yet" in device.updater().scan().note
+    assert (device.found("quokka"), holds(device, b"quokka")) == ([], True)
+    device.updater().scan()
+    assert not holds(device, b"quokka")
+
+
 def test_a_document_that_only_the_index_knew_is_wiped(device: Device) -> None:
     """A kill between the two commits of a file that was then deleted."""
     fill_a_segment(device)
-    device.updater().scan()
+    device.updater().scan(optimize=True)
     entry = FileEntry(str(device.files / "gone.txt"), 1, 1, 1, 1)
     with Index.open(device.data / "index").writer("the test") as writer:
         writer.add(9_999, entry, prepare_document(ExtractedDocument(text="quokka", type="text")))

@@ -104,7 +104,7 @@ def test_once_an_hour_nothing_is_left_of_what_was_deleted(watched: Watched, hour
     for i in range(4):  # one document more or less has nothing merged
         (watched.files / f"long{i}.txt").write_text(" ".join(f"w{j}" for j in range(i, 20_000, 4)))
     (watched.files / "first.txt").write_text("quokka")
-    watched.updater.scan()
+    watched.updater.scan(optimize=True)
     (watched.files / "first.txt").write_text("wombat")
     watched.updater.scan()
     watched.hours = hours

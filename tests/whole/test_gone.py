@@ -149,7 +149,7 @@ def test_a_catalogue_of_before_is_written_anew_once(device: Device) -> None:
 def test_older_versions_of_a_changed_file_are_counted_until_they_go(device: Device) -> None:
     """`status` says so; `index --optimize` wipes at once, and so does an `index` an hour later (indexer tests)."""
     (device.notes / "long.txt").write_text(" ".join(f"word{i}" for i in range(20_000)))  # else all is merged at once
-    run(device, "index", str(device.notes))
+    run(device, "index", "--optimize", str(device.notes))
     (device.notes / "wombat" / "quokka.txt").write_text("Another text.\n")
     run(device, "index")
     assert {b"numbat", b"echidna"} <= left(device)

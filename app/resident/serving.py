@@ -8,7 +8,6 @@ it up: questions must come, and answers must be taken, within seconds, and neith
 from __future__ import annotations
 
 import os
-import re
 import selectors
 import signal
 import time
@@ -202,7 +201,7 @@ class ResidentServer:
         if question.wanted == messages.STATUS:
             return answering.text(self._status())
         if question.version != messages.identity():
-            self.superseded |= _is_installed(question.version)
+            self.superseded |= messages.is_whole(question.version)
             return answering.alone("another version of the program")
         if not is_brief(question.arguments, question.variables):
             return answering.alone("not a command that ends by itself")
@@ -214,18 +213,6 @@ class ResidentServer:
         since = datetime.fromtimestamp(self.started).strftime("%Y-%m-%d %H:%M")
         leaves = f", leaves after {self.idle_seconds / 60:g} idle minutes" if self.idle_seconds else ""
         return f"process {os.getpid()} since {since}, version {app.VERSION}, {self.n_answered:,} answered{leaves}"
-
-
-_IDENTITY = re.compile(rb"(\d[\w.+]*) 3[0-9a-f]{6,7} [\w.-]+ (/.+)")
-
-
-def _is_installed(identity: bytes) -> bool:
-    """Whether a program of that version lies where it says: there is none for what was only damaged."""
-    found = _IDENTITY.fullmatch(identity)
-    try:
-        return found is not None and b'"%b"' % found[1] in Path(os.fsdecode(found[2]), "__init__.py").read_bytes()
-    except OSError:
-        return False
 
 
 @contextmanager

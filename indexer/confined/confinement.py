@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import platform
 import signal
 import site
 import subprocess
@@ -33,6 +34,14 @@ def available() -> tuple[str, ...]:
     """What this system confines a process with, as "Landlock 7" and "seccomp"; () for nothing."""
     abi = landlock.version()
     return (*((f"Landlock {abi}",) if abi else ()), *(("seccomp",) if system_calls.available() else ()))
+
+
+def prepare() -> None:
+    """Work out what all readers have in common: a copy of this process need not do it again."""
+    if available():
+        _installed()
+    if system_calls.available():
+        system_calls.fixed_part(platform.machine(), may_start=False)
 
 
 def confine_reader(packages: Iterable[str]) -> None:

@@ -73,4 +73,9 @@ def _checked(result: int) -> int:
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
     plain = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
-    return int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *plain))
+    return int(_system().syscall(ctypes.c_long(number), *plain))
+
+
+@lru_cache(maxsize=1)
+def _system() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)

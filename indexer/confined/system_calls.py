@@ -81,10 +81,9 @@ def refuse(*, may_start: bool = False) -> None:
 
     OSError where the kernel does not take the list.
     """
-    instructions = _filter(platform.machine(), os.getpid(), may_start)
-    packed = b"".join(struct.pack("=HBBI", *one) for one in instructions)
+    packed = fixed_part(platform.machine(), may_start) + _packed(_of_process(platform.machine(), os.getpid()))
     memory = ctypes.create_string_buffer(packed, len(packed))
-    program = struct.pack("@HP", len(instructions), ctypes.addressof(memory))
+    program = struct.pack("@HP", len(packed) // _INSTRUCTION.size, ctypes.addressof(memory))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_SECCOMP, _BY_FILTER, program, 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp refused the list of calls")
 
@@ -92,8 +91,20 @@ def refuse(*, may_start: bool = False) -> None:
 _PR_SET_SECCOMP, _BY_FILTER = 22, 2
 
 
-def _filter(machine: str, pid: int, may_start: bool) -> list[Instruction]:
-    """The program that the kernel runs at each call of the process `pid`."""
+_INSTRUCTION = struct.Struct("=HBBI")
+
+
+def _packed(lines: Iterable[Instruction]) -> bytes:
+    return b"".join(_INSTRUCTION.pack(*one) for one in lines)
+
+
+@lru_cache
+def fixed_part(machine: str, may_start: bool) -> bytes:
+    """The beginning of the program that the kernel runs at each call: what is the same in all processes."""
+    return _packed(_of_all(machine, may_start))
+
+
+def _of_all(machine: str, may_start: bool) -> list[Instruction]:
     column, architecture = _MACHINES[machine]
     no, unknown = _REFUSE | errno.EPERM, _REFUSE | errno.ENOSYS
     lines: list[Instruction] = [
@@ -110,14 +121,20 @@ def _filter(machine: str, pid: int, may_start: bool) -> list[Instruction]:
     calls = _numbers(_LOOKED_AT, column)
     may_clone = () if may_start else ((_ANY_BIT, 1, 0, _CLONE_THREAD), _answer(no))
     lines += _when(calls["clone"], [_argument(0), *may_clone, _answer(_ALLOW)])
-    for name in ("kill", "tgkill", "prlimit64"):  # for the last, 0 is oneself; for the others, everyone near
-        oneself = (pid, 0) if name == "prlimit64" else (pid,)
-        lines += _when(calls[name], [_argument(0), *_each(oneself, _ALLOW), _answer(no)])
     for name, wanted in (("fcntl", _SIGNALS_BY_FILE), ("ioctl", _SIGNALS_BY_DEVICE)):
         lines += _when(calls[name], [_argument(1), *_each(wanted, no), _answer(_ALLOW)])
     for name, place in (("open", 1), ("openat", 2)):
         is_read = [_argument(place), (_ANY_BIT, 0, 1, _WRITING), _answer(_REFUSE | errno.EACCES), _answer(_ALLOW)]
         lines += _when(calls[name], is_read) if name in calls else []
+    return lines
+
+
+def _of_process(machine: str, pid: int) -> list[Instruction]:
+    """The end of that program: what a process may do to itself alone."""
+    calls, lines = _numbers(_LOOKED_AT, _MACHINES[machine][0]), list[Instruction]()
+    for name in ("kill", "tgkill", "prlimit64"):  # for the last, 0 is oneself; for the others, everyone near
+        oneself = (pid, 0) if name == "prlimit64" else (pid,)
+        lines += _when(calls[name], [_argument(0), *_each(oneself, _ALLOW), _answer(_REFUSE | errno.EPERM)])
     return [*lines, _answer(_ALLOW)]
 
 

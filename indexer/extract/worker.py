@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.confined.confinement import available
+from indexer.confined.confinement import available, prepare
 from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.documents import FileEntry, storable
 from indexer.errors import ExtractionError
@@ -344,6 +344,8 @@ class Worker:
         """`from_copy`: as a copy of this process where that is sound, which loads nothing anew; else from nothing."""
         self._order = order
         from_copy = from_copy and _may_be_copied()
+        if from_copy:
+            prepare()
         context = get_context("fork") if from_copy else get_context("spawn")
         requests, self.requests = context.Pipe(duplex=False)
         self.results, results = context.Pipe(duplex=False)

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual import events
 from textual.widget import Widget
 
-from app.tui.keys import Action, actions_of, is_letter, keys_of
+from app.tui.keys import Action, actions_of, is_letter, keys_of, typed_action
 
 GAP = "  "
 Label = tuple[Action, str, str]
@@ -57,8 +57,7 @@ class KeyLine(Widget):
         for label in self.shown:
             right = left + _width(label)
             if left <= event.x < right - len(GAP):
-                place = "app" if label[0].id == "quit" else "screen"
-                await self.screen.run_action(f"{place}.{label[0].id.replace('-', '_')}")
+                await self.screen.run_action(typed_action(label[0].id))
                 return
             left = right
 

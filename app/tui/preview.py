@@ -286,16 +286,13 @@ class PreviewPane(Vertical):
         self.hit: Hit | None = None
         self.loaded: Hit | None = None
         """the hit whose text is shown; behind `hit` while a worker reads"""
+        self.body = PreviewBody(id="preview-body")
         self._heading = ("", "")
 
     def compose(self) -> ComposeResult:
         yield Static(id="preview-title", markup=False)
         yield Static(id="preview-place", markup=False)
-        yield PreviewBody(id="preview-body")
-
-    @property
-    def body(self) -> PreviewBody:
-        return self.query_one(PreviewBody)
+        yield self.body
 
     def expect(self, hit: Hit | None) -> None:
         """The selection moved to this hit; its text comes later, and the old one stays until then."""
@@ -324,6 +321,10 @@ class PreviewPane(Vertical):
     def step_match(self, step: int) -> None:
         self.body.step_match(step)
         self.describe()
+
+    def scroll_half(self, direction: int) -> None:
+        """Half a page down, or with -1 up."""
+        self.body.scroll_relative(y=direction * max(1, self.body.size.height // 2), animate=False)
 
     def describe(self) -> None:
         """Write the heading anew."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from textual.screen import Screen
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.timer import Timer
 
 from app.search.results import Hit
 from app.tui.explain_pane import ExplainPane
-from app.tui.messages import PageDrawn, PagesInView, PreviewMade
+from app.tui.messages import Explained, PageDrawn, PagesInView, PreviewMade, PreviewResized
 from app.tui.parts import Setup
-from app.tui.preview import PreviewBody, PreviewPane
+from app.tui.preview import PreviewPane
 from app.tui.query_input import QueryInput
 from app.tui.results_list import ResultsList
 from app.tui.session import Session
@@ -36,11 +38,14 @@ class ReachesTerminal(Protocol):
     def send(self, sequences: str) -> None: ...
 
 
-class SidePane:
-    """Lays the side pane of a screen out, and asks for what it shows."""
+class SidePane(Vertical):
+    """Finds its place on the screen, and asks for what it shows."""
 
-    def __init__(self, screen: Screen[None], setup: Setup, session: Session) -> None:
-        self._screen, self._session = screen, session
+    def __init__(self, setup: Setup, session: Session, results: ResultsList, *, id: str) -> None:
+        super().__init__(id=id)
+        self.preview = PreviewPane(id="preview")
+        self.explanation = ExplainPane(id="explain")
+        self._session, self._results = session, results
         self._settings = setup.settings.screen
         before = setup.remembered
         self.wanted = {"wide": before.preview_for(self._settings.preview), "narrow": before.preview_below}
@@ -53,34 +58,37 @@ class SidePane:
         self._turned = False
         """the preview shows PDFs with text by their pages, and those without by their text"""
 
+    def compose(self) -> ComposeResult:
+        yield self.preview
+        yield self.explanation
+
     @property
     def is_explaining(self) -> bool:
-        return self._screen.query_one(ExplainPane).display
+        return self.explanation.display
 
     @property
     def _shape(self) -> str:
-        return "narrow" if 0 < self._screen.size.width < WIDE else "wide"
+        return "narrow" if 0 < self.screen.size.width < WIDE else "wide"
 
     @property
     def _has_room(self) -> bool:
-        return self._shape == "wide" or self._screen.size.height >= LEAST_LINES
+        return self._shape == "wide" or self.screen.size.height >= LEAST_LINES
 
     # its place
 
     def take_place(self) -> None:
         """Whether there is one; said before the screen has anything in it, which a later word would style twice."""
-        self._screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
+        self.screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
 
     def lay_out(self, *, explain: bool | None = None) -> None:
         """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
-        screen, explain = self._screen, self.is_explaining if explain is None else explain
-        screen.query_one(PreviewPane).display = not explain
-        screen.query_one(ExplainPane).display = explain
+        screen, explain = self.screen, self.is_explaining if explain is None else explain
+        self.preview.display = not explain
+        self.explanation.display = explain
         self.take_place()
         share = f"{SHARES[self.share]}%"
-        side = screen.query_one("#side")
-        side.styles.width, side.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
-        if not screen.has_class("-side") and screen.focused is not None and side in screen.focused.ancestors:
+        self.styles.width, self.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
+        if not screen.has_class("-side") and screen.focused is not None and self in screen.focused.ancestors:
             screen.query_one(QueryInput).focus()
         screen.call_after_refresh(self.read)
 
@@ -102,7 +110,7 @@ class SidePane:
 
     def turn_explanation(self) -> None:
         """Show the explanation, or go back to the preview."""
-        explaining = self.is_explaining and self._screen.has_class("-side")
+        explaining = self.is_explaining and self.screen.has_class("-side")
         self.wanted[self._shape] = True
         self._say_without_room()
         self.lay_out(explain=not explaining)
@@ -111,32 +119,33 @@ class SidePane:
         if self.wanted[self._shape] and not self._has_room:
             self._say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
 
-    def focus(self) -> None:
+    def focus_shown(self) -> None:
         """Go to what it shows."""
-        if self._screen.has_class("-side"):
-            self._screen.query_one(ExplainPane if self.is_explaining else PreviewBody).focus()
+        if self.screen.has_class("-side"):
+            (self.explanation if self.is_explaining else self.preview.body).focus()
 
     # what it shows
 
     def expect(self, hit: Hit | None) -> None:
         """The selection moved to this hit; what is shown of it is asked for once the cursor rests."""
-        self._screen.query_one(PreviewPane).expect(hit)
+        self.preview.expect(hit)
         if self._resting is not None:
             self._resting.stop()
         if hit is not None:
-            self._resting = self._screen.set_timer(REST_SECONDS, self.read)
+            self._resting = self.screen.set_timer(REST_SECONDS, self.read)
 
+    @on(PreviewResized)
     def read(self) -> None:
         """Ask for what it shows of the selected result."""
-        screen = self._screen
-        hit = screen.query_one(ResultsList).selected
+        screen = self.screen
+        hit = self._results.selected
         if hit is None or not screen.has_class("-side"):
             return
         if self.is_explaining:
             self._session.want_explanation(hit)
-        elif width := screen.query_one(PreviewBody).text_width:
+        elif width := self.preview.body.text_width:
             form = {"as_written": self._as_written, "turned": self._turned}
-            self._session.want_preview(hit, width, snippet_width=screen.query_one(ResultsList).snippet_width, **form)
+            self._session.want_preview(hit, width, snippet_width=self._results.snippet_width, **form)
 
     def turn_source(self) -> None:
         """Show texts as written, or as they are meant."""
@@ -146,7 +155,7 @@ class SidePane:
 
     def turn_pages(self) -> None:
         """Show the pages of PDFs as pictures, or their text."""
-        hit = self._screen.query_one(ResultsList).selected
+        hit = self._results.selected
         if hit is None or hit.type != "pdf" or hit.part:
             self._say("only a PDF has pages to be shown as pictures")
         elif self._settings.pictures == "off":
@@ -155,23 +164,31 @@ class SidePane:
             self._turned = not self._turned
             self.read()
 
+    @on(PreviewMade)
     def show(self, message: PreviewMade) -> None:
         """Show a preview that a worker made."""
         self._send(message.sent)
-        self._screen.query_one(PreviewPane).show(message.hit, message.preview, message.rows)
+        self.preview.show(message.hit, message.preview, message.rows)
 
+    @on(PagesInView)
     def want_pages(self, message: PagesInView) -> None:
         """Ask for pages that came into view, unless the selection has moved on."""
-        pane = self._screen.query_one(PreviewPane)
+        pane = self.preview
         pages = pane.body.pages
         if pane.loaded is not None and pane.loaded == pane.hit and pages is not None:
             for page in message.missing:
                 self._session.want_page(pane.loaded, page, pages)
 
+    @on(PageDrawn)
     def add_page(self, message: PageDrawn) -> None:
         """Show a page that a worker drew."""
         self._send(message.sent)
-        self._screen.query_one(PreviewPane).add_page(message)
+        self.preview.add_page(message)
+
+    @on(Explained)
+    def explain(self, message: Explained) -> None:
+        """Show why a result stands where it stands."""
+        self.explanation.show(message.explanation)
 
     def terminal_was_lent(self) -> None:
         """Another program had the terminal: what it shows of pictures is sent anew."""
@@ -180,8 +197,8 @@ class SidePane:
 
     def _send(self, sequences: str) -> None:
         """Give the terminal its pictures, before the text that refers to them."""
-        if sequences and isinstance(self._screen.app, ReachesTerminal):
-            self._screen.app.send(sequences)
+        if sequences and isinstance(self.screen.app, ReachesTerminal):
+            self.screen.app.send(sequences)
 
     def _say(self, sentence: str) -> None:
-        self._screen.query_one(StatusLine).say(sentence)
+        self.screen.query_one(StatusLine).say(sentence)

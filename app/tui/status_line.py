@@ -14,6 +14,7 @@ from rich.text import Text
 from textual.widget import Widget
 
 from app.search.results import IndexStatus, ResultPage
+from app.tui.keys import typed_action
 from app.wording import count, fit
 
 ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
@@ -112,7 +113,7 @@ class StatusLine(Widget):
         self.refresh()
 
     async def on_click(self) -> None:
-        await self.screen.run_action("failures")
+        await self.screen.run_action(typed_action("failures"))
 
     def render(self) -> Text:
         width = max(0, self.size.width)

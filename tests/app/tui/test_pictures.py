@@ -196,12 +196,12 @@ async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_type
         assert body.pages is not None
         assert "page 1 of 3" in one.text
         assert sorted(body.pages.drawn) == [0]
-        screen.action_to_preview()
+        screen.action_do("to-preview")
         await pilot.press("G")
         last = 2 * body.pages.page_height + 3
         await one.until(pilot, lambda: close(colour_of(last), colours[2]))
         await one.until(pilot, lambda: "page 3 of 3" in one.text)
-        screen.action_to_results()
+        screen.action_do("to-results")
         await pilot.press("j")
         await one.until(pilot, lambda: body.pages is None and "no w" in body.make_line(0).text)
         await pilot.press("i")

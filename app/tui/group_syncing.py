@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from app.tui.bars.status_line import StatusLine
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
-from app.tui.status_line import StatusLine
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
@@ -36,7 +36,7 @@ class GroupSyncing:
     def take(self, message: ConsentWanted | Synced) -> None:
         """Let the user say whether syncing is wanted at all, or say what came of a sync."""
         if isinstance(message, ConsentWanted):
-            from app.tui.consent_screen import ConsentScreen
+            from app.tui.panels.consent_screen import ConsentScreen
 
             self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
             return

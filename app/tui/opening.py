@@ -14,15 +14,15 @@ from app.handing_over import Place, Prepared, prepare
 from app.opener import How, OpenError, plan
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
+from app.tui.bars.query_input import Recall
+from app.tui.bars.status_line import StatusLine
 from app.tui.marks import Marked
 from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
 from app.tui.parts import Setup
 from app.tui.picking import CHOSEN, NOTHING, Picking
-from app.tui.preview import PreviewPane
-from app.tui.query_input import Recall
+from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList, title_of
 from app.tui.session import Session
-from app.tui.status_line import StatusLine
 from indexer.text.printable import display_path, safe_line
 
 

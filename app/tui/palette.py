@@ -9,8 +9,8 @@ from textual.command import DiscoveryHit, Hits, Provider
 from textual.command import Hit as CommandHit
 
 from app.search.results import ORDERS
+from app.tui.bars.status_line import ORDER_NAMES
 from app.tui.keys import actions_of, typed_action
-from app.tui.status_line import ORDER_NAMES
 
 
 class SearchCommands(Provider):

@@ -24,11 +24,14 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage, SearchRequest
-from app.tui.facet_bar import FACETS, FacetBar
+from app.tui.bars.facet_bar import FACETS, FacetBar
+from app.tui.bars.hint_line import HintLine
+from app.tui.bars.key_line import KeyLine
+from app.tui.bars.query_input import QueryInput, Recall
+from app.tui.bars.status_line import ORDER_NAMES, StatusLine
+from app.tui.bars.welcome import Welcome
 from app.tui.filing_away import DONE, FilingAway, report
 from app.tui.group_syncing import GroupSyncing
-from app.tui.hint_line import HintLine
-from app.tui.key_line import KeyLine
 from app.tui.keys import BY_ID, actions_of, is_letter, keys_of, typed_action
 from app.tui.messages import (
     Answered,
@@ -62,14 +65,11 @@ from app.tui.opening import Opening
 from app.tui.palette import SearchCommands
 from app.tui.parts import ProgressLine, Setup
 from app.tui.picking import LEFT
-from app.tui.query_input import QueryInput, Recall
+from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
-from app.tui.side_pane import WIDE, SidePane
-from app.tui.status_line import ORDER_NAMES, StatusLine
-from app.tui.terminal_traits import without_late_answers
-from app.tui.welcome import Welcome
+from app.tui.terminal.terminal_traits import without_late_answers
 from app.wording import short_path
 
 IDLE_SECONDS = 0.7
@@ -239,7 +239,7 @@ class SearchScreen(Screen[None]):
         elif self.setup.indexing.has_index() or self.setup.folder:
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
-            from app.tui.first_start import FirstStart  # as all screens that are seldom seen
+            from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
 
             self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
         self.set_interval(LOOK_SECONDS, self.session.look_again)
@@ -573,7 +573,7 @@ class SearchScreen(Screen[None]):
         self.line.show_marked(len(self.results.marks))
 
     def _show_leader(self) -> None:
-        from app.tui.leader_panel import LeaderPanel
+        from app.tui.panels.leader_panel import LeaderPanel
 
         self.app.push_screen(LeaderPanel(self.setup.keymap, without=self.without), self._after_leader)
 
@@ -680,13 +680,13 @@ class SearchScreen(Screen[None]):
         self._leaving = False
 
     def _show_stats(self) -> None:
-        from app.tui.stats_screen import StatsScreen
+        from app.tui.panels.stats_screen import StatsScreen
 
         read = self.setup.read_stats
         self.app.push_screen(StatsScreen(lambda: (*read(), *self.session.pending_outcomes())))
 
     def _show_failures(self) -> None:
-        from app.tui.failures_screen import FailuresScreen
+        from app.tui.panels.failures_screen import FailuresScreen
 
         self.app.push_screen(FailuresScreen(self.session.failures), self._after_failures)
 
@@ -699,7 +699,7 @@ class SearchScreen(Screen[None]):
 
     def _show_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now and that work there."""
-        from app.tui.help_screen import HelpScreen
+        from app.tui.panels.help_screen import HelpScreen
 
         focused, typing = self.focused, isinstance(self.focused, Input)
         parts = {self.results: "list", self.facets: "filter", self.side.preview.body: "preview"}

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (163, 22_900),
+    "app": (167, 22_850),
     "indexer": (105, 17_250),
     "simulation": (124, 14_600),
     "federation_server": (72, 7_750),
@@ -25,7 +25,6 @@ CROWDED = {
     "app": 21,
     "app/commands": 37,
     "app/federation": 25,
-    "app/tui": 47,
     "federation_server": 46,
     "foltr/federated": 25,
     "indexer/extract": 46,

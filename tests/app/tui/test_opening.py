@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import ScreenSettings
+from app.tui.bars.status_line import StatusLine
 from app.tui.results_list import ResultsList
 from app.tui.session import same_question
-from app.tui.status_line import StatusLine
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

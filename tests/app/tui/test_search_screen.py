@@ -10,12 +10,12 @@ import pytest
 from textual.command import CommandList
 
 from app.settings import ScreenSettings
-from app.tui.hint_line import HintLine
+from app.tui.bars.hint_line import HintLine
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.welcome import Welcome
 from app.tui.keys import actions_of
-from app.tui.preview import PreviewBody
-from app.tui.query_input import QueryInput
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
-from app.tui.welcome import Welcome
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

@@ -38,14 +38,10 @@ class Sightings:
         """One more round; who was left out was suspected."""
         suspects = {*verdict.left_out, *(suspicion.client for suspicion in verdict.suspicions)}
         malicious = sum(client >= self.n_clients - self.n_malicious for client in suspects)
-        self.count(1, verdict.alert, malicious, len(suspects) - malicious)
-
-    def count(self, rounds: int, alerts: int, malicious: int, honest: int) -> None:
-        """So many more rounds, alarms in them, and suspicions of malicious and of honest clients."""
-        self._rounds += rounds
-        self._alerts += alerts
+        self._rounds += 1
+        self._alerts += verdict.alert
         self._malicious += malicious
-        self._honest += honest
+        self._honest += len(suspects) - malicious
 
     def since_last_row(self) -> SeenByGuard | None:
         """The means since this was last asked; None when no round was joined."""

@@ -25,7 +25,7 @@ def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     """
     from app.commands.printed import print_line, printed_path
     from app.tui import run_picker
-    from app.tui.own_terminal import NoTerminal, on_the_terminal
+    from app.tui.terminal.own_terminal import NoTerminal, on_the_terminal
 
     context = load()
     try:

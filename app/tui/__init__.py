@@ -39,7 +39,7 @@ def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> 
 
 def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
     """Ask the terminal what it is, where that decides something, and load the screen while it answers."""
-    from app.tui.terminal_traits import TerminalTraits, asked_terminal, places_pictures
+    from app.tui.terminal.terminal_traits import TerminalTraits, asked_terminal, places_pictures
 
     is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ
     with asked_terminal(os.environ) if is_asked else nullcontext(TerminalTraits) as answer:

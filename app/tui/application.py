@@ -23,13 +23,13 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
-from app.tui.hang_up import outliving, watch_terminal
 from app.tui.keys import BY_ID
 from app.tui.messages import Copied
 from app.tui.parts import Setup
 from app.tui.picking import LEFT
 from app.tui.remembered import Remembered
 from app.tui.search_screen import SearchScreen
+from app.tui.terminal.hang_up import outliving, watch_terminal
 from app.tui.themes import problem_of, theme_named
 
 GONE = 129

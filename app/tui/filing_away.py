@@ -36,7 +36,7 @@ class FilingAway:
 
     def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:
         """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
-        from app.tui.filing_screen import FilingScreen
+        from app.tui.panels.filing_screen import FilingScreen
 
         marked = self.marked
         if marked:

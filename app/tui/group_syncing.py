@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from app.tui.bars.status_line import StatusLine
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
-from app.tui.status_line import StatusLine
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
@@ -33,14 +33,13 @@ class GroupSyncing:
             self._session.sync(self._look)
             self._screen.set_interval(LOOK_SECONDS, partial(self._session.sync, self._sync))
 
-    def ask(self, message: ConsentWanted) -> None:
-        """Let the user say whether syncing is wanted at all."""
-        from app.tui.consent_screen import ConsentScreen
+    def take(self, message: ConsentWanted | Synced) -> None:
+        """Let the user say whether syncing is wanted at all, or say what came of a sync."""
+        if isinstance(message, ConsentWanted):
+            from app.tui.panels.consent_screen import ConsentScreen
 
-        self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
-
-    def synced(self, message: Synced) -> None:
-        """Say what came of a sync."""
+            self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
+            return
         self._screen.query_one(StatusLine).show_group(message.text)
         if message.important:
             self._screen.notify(message.text, title="group", markup=False)

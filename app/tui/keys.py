@@ -106,6 +106,11 @@ TYPED = frozenset({"space", "comma", "colon", "slash", "question_mark", "less_th
 """keys with a name of their own that type a character, of those in the table"""
 
 
+def typed_action(action: str) -> str:
+    """An action of the search screen as Textual's `run_action` takes it; quitting works everywhere."""
+    return "app.quit" if action == "quit" else f"screen.do('{action}')"
+
+
 def actions_of(scope: str) -> tuple[Action, ...]:
     """The actions of one scope, in the order of the table."""
     return tuple(action for action in ACTIONS if action.scope == scope)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from app.handing_over import Prepared
     from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
     from app.tui.parts import FolderChoice, ProgressLine
-    from app.tui.preview_rows import Row, Rows
+    from app.tui.preview.preview_rows import Row, Rows
 
 
 @dataclass(eq=False, repr=False)

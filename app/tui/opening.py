@@ -14,15 +14,15 @@ from app.handing_over import Place, Prepared, prepare
 from app.opener import How, OpenError, plan
 from app.search.results import Hit, ResultPage
 from app.settings import Settings
+from app.tui.bars.query_input import Recall
+from app.tui.bars.status_line import StatusLine
 from app.tui.marks import Marked
 from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
 from app.tui.parts import Setup
 from app.tui.picking import CHOSEN, NOTHING, Picking
-from app.tui.preview import PreviewPane
-from app.tui.query_input import Recall
+from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList, title_of
 from app.tui.session import Session
-from app.tui.status_line import StatusLine
 from indexer.text.printable import display_path, safe_line
 
 
@@ -95,18 +95,26 @@ class Opening:
         )
         self._session.tell(done)
 
-    def succeeded(self, message: HandedOver) -> None:
-        """The program was started."""
-        self._record(message.hit)
-        self._say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
+    def take(self, message: Copied | HandedOver | TerminalWanted | NotOpened) -> None:
+        """Say what became of what was begun; a program that needs the terminal is begun now."""
+        match message:
+            case Copied():
+                self._copied(message)
+            case HandedOver():
+                self._record(message.hit)
+                self._say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
+            case TerminalWanted():
+                self._step_aside(message)
+            case NotOpened():
+                self._failed(message.error)
 
-    def step_aside(self, message: TerminalWanted) -> None:
+    def _step_aside(self, message: TerminalWanted) -> None:
         """Leave the terminal to a program until it ends; the screen comes back as it was."""
         try:
             with self._screen.app.suspend():
                 code = message.ready.run()
         except (OpenError, SuspendNotSupported) as error:
-            self.failed(str(error))
+            self._failed(str(error))
             return
         if message.hit is None:
             return
@@ -114,7 +122,7 @@ class Opening:
         ended = f" (it ended with code {code})" if code else ""
         self._say(f"opened {title_of(message.hit)}{ended}")
 
-    def failed(self, error: str) -> None:
+    def _failed(self, error: str) -> None:
         """Say why nothing was opened; the row may have to say that its file is gone."""
         self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
         self._screen.query_one(ResultsList).refresh()
@@ -140,7 +148,7 @@ class Opening:
         if paths:
             self._screen.app.copy_to_clipboard("\n".join(paths))
 
-    def copied(self, message: Copied) -> None:
+    def _copied(self, message: Copied) -> None:
         """Say what was copied, and how: a terminal that was asked to take it does not answer."""
         lines = message.text.splitlines()
         what = display_path(lines[0]) if len(lines) == 1 else f"{len(lines)} lines"

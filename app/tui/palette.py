@@ -9,8 +9,8 @@ from textual.command import DiscoveryHit, Hits, Provider
 from textual.command import Hit as CommandHit
 
 from app.search.results import ORDERS
-from app.tui.keys import actions_of
-from app.tui.status_line import ORDER_NAMES
+from app.tui.bars.status_line import ORDER_NAMES
+from app.tui.keys import actions_of, typed_action
 
 
 class SearchCommands(Provider):
@@ -32,8 +32,7 @@ class SearchCommands(Provider):
         without: frozenset[str] = getattr(self.screen, "without", frozenset())
         for action in actions_of("search"):
             if action.id not in without:
-                place = "app" if action.id == "quit" else "screen"
-                yield action.title, action.description, f"{place}.{action.id.replace('-', '_')}"
+                yield action.title, action.description, typed_action(action.id)
         for order in ORDERS:
             yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
 

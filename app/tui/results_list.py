@@ -17,14 +17,14 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
-from textual import events
+from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
-from app.tui.keys import BY_ID, actions_of
+from app.tui.keys import BY_ID, actions_of, typed_action
 from app.tui.line_view import LineView
 from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
@@ -222,7 +222,7 @@ class ResultsList(LineView, can_focus=True):
             for action in actions_of("list")
         ),
         *(
-            Binding(BY_ID[name].keys, f"screen.{name}", BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
+            Binding(BY_ID[name].keys, typed_action(name), BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
             for name in ("open", "edit", "copy")
         ),
     ]
@@ -283,6 +283,7 @@ class ResultsList(LineView, can_focus=True):
         self.repaint()
         self.call_after_refresh(self.ask_for_snippets)
 
+    @on(SnippetsMade)
     def add_snippets(self, rows: SnippetsMade) -> None:
         """Keep snippets that a worker made, and draw those that belong to the page shown, with their reasons."""
         self._keep(rows)
@@ -369,9 +370,9 @@ class ResultsList(LineView, can_focus=True):
             return Strip.blank(self.text_width, self.base_style)
         return self._row(hit)[line]
 
-    def show_sizes(self, sized: bool) -> None:
+    def turn_sizes(self) -> None:
         """Show the size of each file in its row, or no longer."""
-        self.sized = sized
+        self.sized = not self.sized
         self._lines.clear()
         self.repaint()
 

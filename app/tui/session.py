@@ -94,8 +94,8 @@ class Lane:
 if TYPE_CHECKING:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.tui.pictures import Pictures
-    from app.tui.preview_rows import PagePictures
+    from app.tui.preview.pictures import Pictures
+    from app.tui.preview.preview_rows import PagePictures
 
 CLOSING_SECONDS = 3.0
 """how long leaving the program waits for the last lesson to be kept"""
@@ -277,7 +277,9 @@ class Session:
         *, as_written: bool, turned: bool, stop: threading.Event,
     ) -> None:  # fmt: skip
         if self._engine is not None:
-            from app.tui.rendering import render  # what knows languages and formats is loaded for the first text
+            from app.tui.preview.rendering import (
+                render,  # what knows languages and formats is loaded for the first text
+            )
 
             pictures = self._shown_pictures()
             preview = self._engine.preview(page, hit, snippet_width)
@@ -294,7 +296,7 @@ class Session:
     def _shown_pictures(self) -> Pictures:
         """Made for the first preview, for tmux may have to be asked."""
         if self._pictures is None:
-            from app.tui.pictures import Pictures, way_of
+            from app.tui.preview.pictures import Pictures, way_of
 
             self._pictures = Pictures(way_of(self._pictures_wanted, self._terminal, os.environ))
         return self._pictures

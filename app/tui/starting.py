@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.tui.picking import Picking
-    from app.tui.terminal_traits import TerminalTraits
+    from app.tui.terminal.terminal_traits import TerminalTraits
 
 
 def start(

@@ -25,7 +25,6 @@ from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation import federation
 from simulation.batched import whole_rounds
 from simulation.batched.attacks import Attack, attack_of
-from simulation.batched.guard import Watch, remembered, watch_of
 from simulation.batched.noise import Noise, noise_of
 from simulation.batched.pages import Pages, pages_of, to_shown
 from simulation.batched.pdgd import Steps, linear_clients, linear_room, new_sheet
@@ -72,22 +71,20 @@ class Between(NamedTuple):
 
     noise: Noise
     attack: Attack | None
-    watch: Watch | None
     rule: Rule
 
 
 def _between(method: FPDGD, model: Model, population: Population) -> Between | None:
-    """None where foltr's own functions are needed: for their noise, rule, memory or errors, or for an attack."""
-    if type(method) is not FPDGD or model.moments:
+    """None where foltr's own functions are needed: for their noise, guard, rule, memory or errors, or for an attack."""
+    if type(method) is not FPDGD or model.moments or method.guard:
         return None
     counts, places = weights(method.joining, population.local, equal=method.weighs_alike), _places(method)
     noise = noise_of(method.privacy, places)
     attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
     rule = rule_of(method.joining, shares(counts, len(counts)))
-    watch = watch_of(method.joining, model.guard, population.n_clients, population.n_malicious, places)
-    if noise is None or attack is None or rule is None or (method.guard and watch is None):
+    if noise is None or attack is None or rule is None:
         return None
-    return Between(noise, attack if attack.n_malicious else None, watch, rule)
+    return Between(noise, attack if attack.n_malicious else None, rule)
 
 
 def _whole_rounds(
@@ -111,10 +108,6 @@ def _whole_rounds(
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, ended)
     after = replace(model, theta=_as_sent(method.ranker, theta[None])[0], round=model.round + done)
-    if between.watch is not None:
-        after = replace(after, guard=remembered(between.watch, model.guard, _places(method)))
-        if population.sightings is not None:
-            population.sightings.count(*between.watch.seen.tolist())
     n_pages = int(population.local.sum())
     return after, [to_shown(row, n_pages) for row in sums]
 

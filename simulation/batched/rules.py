@@ -49,10 +49,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
-    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses.
-
-    It is that of peace where there is a guard.
-    """
+    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
     n, rule = len(shares), joining.rule
     refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
     if joining.optimizer != SGD() or n > MOST_ROWS or refused:
@@ -90,35 +87,18 @@ def join(rule, theta, thetas):  # type: ignore[no-untyped-def]
         return False
     if rule.kind == MEAN:
         weighted_mean(thetas, rule.shares, theta)
-    else:
-        subtract(thetas, theta)
-        add_joined(rule, theta, thetas)
-    return True
-
-
-@kernel()
-def subtract(thetas, theta):  # type: ignore[no-untyped-def]
-    """The clients' updates in the place of their `thetas`, as far as `theta` `[n_sent]` goes."""
+        return True
     for i in range(len(thetas)):
         for f in range(len(theta)):
             thetas[i, f] -= theta[f]
-
-
-@kernel()
-def add_joined(rule, theta, updates):  # type: ignore[no-untyped-def]
-    """theta += what the rule makes of the `updates`, which are lost."""
-    if rule.kind == MEAN:
-        for i in range(len(updates)):  # so that their plain mean is the weighted one
-            for f in range(len(theta)):
-                updates[i, f] *= rule.shares[i] * len(updates)
-        add_mean(updates, rule.order, 0, len(updates), theta)
-    elif rule.kind == TRIMMED:
-        sort_columns(updates, len(theta))
-        add_mean(updates, rule.order, rule.n_dropped, len(updates) - rule.n_dropped, theta)
+    if rule.kind == TRIMMED:
+        sort_columns(thetas, len(theta))
+        add_mean(thetas, rule.order, rule.n_dropped, len(thetas) - rule.n_dropped, theta)
     else:
-        krum_scores(updates, len(theta), rule)
-        put_in_order(rule.scores, updates, len(theta), rule.order)
-        add_mean(updates, rule.order, 0, rule.n_kept, theta)
+        krum_scores(thetas, len(theta), rule)
+        put_in_order(rule.scores, thetas, len(theta), rule.order)
+        add_mean(thetas, rule.order, 0, rule.n_kept, theta)
+    return True
 
 
 @kernel()

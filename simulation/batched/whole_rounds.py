@@ -6,7 +6,6 @@ A call goes over many rounds, so that what it costs to enter compiled code is pa
 from __future__ import annotations
 
 from simulation.batched.attacks import send
-from simulation.batched.guard import join_watched
 from simulation.batched.kernel import kernel
 from simulation.batched.noise import add_noise
 from simulation.batched.pdgd import copy_to, linear_clients
@@ -18,7 +17,7 @@ DONE, NOT_FINITE, NOT_JOINED = range(3)
 
 
 @kernel()
-def linear_rounds(pages, sheet, room, steps, noise, attack, watch, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """A round for each row of `sums` `[n_rounds, 4]`, in which the metrics of its pages are added up.
 
     `theta` `[n_sent]` is moved on; `thetas` `[n_clients, n_params]` are lost but for what is not sent. What each client
@@ -30,19 +29,19 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, watch, rule, theta, 
         begin(theta, thetas)
         if not linear_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
             return done, NOT_FINITE
-        if not close(noise, attack, watch, rule, theta, thetas, ended, streams):
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
             return done, NOT_JOINED
     return len(sums), DONE
 
 
 @kernel()
-def neural_rounds(pages, sheet, room, steps, noise, attack, watch, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """As `linear_rounds`, with thetas laid out by `simulation.batched.pdgd_neural.feature_by_feature`."""
     for done in range(len(sums)):
         begin(theta, thetas)
         if not neural_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
             return done, NOT_FINITE
-        if not close(noise, attack, watch, rule, theta, thetas, ended, streams):
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
             return done, NOT_JOINED
     return len(sums), DONE
 
@@ -56,16 +55,14 @@ def begin(theta, thetas):  # type: ignore[no-untyped-def]
 
 
 @kernel()
-def close(noise, attack, watch, rule, theta, thetas, ended, streams):  # type: ignore[no-untyped-def]
-    """What is between the pages of a round and the next: kept, noised, attacked, judged, joined; or False."""
+def close(noise, attack, rule, theta, thetas, ended, streams):  # type: ignore[no-untyped-def]
+    """What is between the pages of a round and the next: kept, noised, attacked, joined; or False."""
     _, devices, attacker = streams
     for client in range(len(ended)):
         copy_to(ended[client], thetas[client])
     release(noise, thetas, devices)
     if attack is not None:  # so that nobody compiles it who has none
         send(attack, theta, thetas, attacker)
-    if watch is not None:
-        return join_watched(watch, rule, theta, thetas)
     return join(rule, theta, thetas)
 
 

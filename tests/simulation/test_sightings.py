@@ -52,7 +52,7 @@ def test_a_cell_with_a_guard_tells() -> None:
 
 @pytest.mark.parametrize("method", ["each", "batch"])
 def test_the_four_verbs_tell_as_the_compiled_rounds_do(method: str) -> None:
-    """A cap that caps nothing goes by the four verbs, none is compiled, and both guards see the same."""
+    """A cap that caps nothing goes by the four verbs, none is compiled, and the guard sees the same."""
     size = {"clients": 10, "local": 5, "rounds": 3, "guard": True, "malicious": 2, "attack": {"attack": "lie"}}
     seen = []
     for cap in ({}, {"longest_step": 1e6}):

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from app.settings import Paths, examine
 from app.tui import starting
 from app.tui.application import FoltrApp
-from app.tui.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_traits import TerminalTraits
 from tests.app.tui.conftest import Stage
 
 

@@ -10,7 +10,7 @@ from textual.widgets import Button, Input, Static
 
 from app.filing import Filed
 from app.tui.filing_away import SHOWN, report
-from app.tui.filing_screen import FilingScreen
+from app.tui.panels.filing_screen import FilingScreen
 from app.tui.results_list import ResultsList
 from app.wording import short_path
 

@@ -11,7 +11,7 @@ import pytest
 from textual.strip import Strip
 
 from app.tui.line_view import LineView
-from app.tui.preview import PreviewBody
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

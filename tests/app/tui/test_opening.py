@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import ScreenSettings
+from app.tui.bars.status_line import StatusLine
 from app.tui.results_list import ResultsList
 from app.tui.session import same_question
-from app.tui.status_line import StatusLine
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -111,6 +111,15 @@ async def test_a_double_click_opens(stage: Stages, conftest_types: Any, tmp_path
         await pilot.click(ResultsList, offset=(10, 5), times=2)
         await one.until(pilot, lambda: _opened(tmp_path) == ["b.txt"])
         await one.until(pilot, lambda: one.engine.opened_paths == [str(tmp_path / "b.txt")])
+
+
+async def test_enter_in_the_list_opens(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """As in the search box."""
+    one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt", "b.txt"))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("ctrl+o", "enter")
+        await one.until(pilot, lambda: _opened(tmp_path) == ["a.txt"])
 
 
 async def test_o_opens_the_folder(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from app.indexing import update_index
 from app.search.search import Search
 from app.settings import Paths, Settings
-from app.tui.preview import PreviewBody
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

@@ -10,11 +10,12 @@ import pytest
 from textual.command import CommandList
 
 from app.settings import ScreenSettings
-from app.tui.hint_line import HintLine
-from app.tui.preview import PreviewBody
-from app.tui.query_input import QueryInput
+from app.tui.bars.hint_line import HintLine
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.welcome import Welcome
+from app.tui.keys import actions_of
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
-from app.tui.welcome import Welcome
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -23,6 +24,19 @@ WIDE = (120, 40)
 def _rows(stage: Any) -> list[str]:
     page = stage.app.search_screen.query_one(ResultsList).page
     return [hit.path.rsplit("/", 1)[-1] for hit in page.hits] if page else []
+
+
+async def test_each_action_of_the_table_is_done_by_somebody(stage: Stages) -> None:
+    """The screen does those of its own scope, the list those of its keys; quitting is the application's."""
+    one = stage()
+    async with one.app.run_test(size=WIDE):
+        screen = one.app.search_screen
+        assert set(screen._deeds) == {action.id for action in actions_of("search")} - {"quit"}
+        for node in (screen, screen.results, screen.facets, screen.side.preview.body):
+            for key in node._bindings.key_to_bindings.values():
+                for binding in key:
+                    name, targets = binding.action.rpartition(".")[2].partition("(")[0], (node, screen, one.app)
+                    assert any(hasattr(target, f"action_{name}") for target in targets), binding
 
 
 async def test_results_appear_while_typing(stage: Stages) -> None:

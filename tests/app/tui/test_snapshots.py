@@ -10,8 +10,8 @@ import pytest
 import textual
 
 from app.settings import ScreenSettings
-from app.tui.preview import PreviewPane
-from app.tui.query_input import QueryInput
+from app.tui.bars.query_input import QueryInput
+from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

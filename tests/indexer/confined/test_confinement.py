@@ -18,8 +18,8 @@ from app.indexing import _pool
 from app.paths import Paths
 from app.recognising import Recognising
 from app.settings import Settings
-from app.tui.drawing import address_of
-from app.tui.pictures import _make_pool
+from app.tui.preview.drawing import address_of
+from app.tui.preview.pictures import _make_pool
 from indexer.confined.confinement import available
 from indexer.documents import FileEntry
 from indexer.extract.pool import WorkerPool

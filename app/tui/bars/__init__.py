@@ -1,0 +1,1 @@
+"""Lines and boxes of the screen that always show the same kind of thing."""

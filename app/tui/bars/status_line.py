@@ -1,0 +1,154 @@
+"""One line of facts: what was found and how, on the left; what the program is doing or has learned, on the right.
+
+Where they do not all fit, the least important go first and whole: what was found stays, unless what was said since
+needs the room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.text import Text
+from textual.widget import Widget
+
+from app.search.results import IndexStatus, ResultPage
+from app.tui.keys import typed_action
+from app.wording import count, fit
+
+ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
+LEAST = 16
+"""cells that a sentence on the right must have; with fewer it tells nothing"""
+SEPARATOR = " · "
+
+
+class Fact(NamedTuple):
+    """One of them."""
+
+    text: str
+    rank: int
+    """0 stays longest; those above `ESSENTIAL` go before a sentence beside them is cut"""
+
+
+ESSENTIAL = 4
+
+
+class StatusLine(Widget):
+    """The line above the footer."""
+
+    DEFAULT_CSS = "StatusLine { height: 1; }"
+
+    def __init__(self, *, exploring: bool, learning: bool, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._exploring, self._learning = exploring, learning
+        self._left: tuple[Fact, ...] = ()
+        self._doing = ""
+        self._busy = False
+        self._said = ""
+        self._group = ""
+        self._marked = ""
+        self._said_last = False
+        """the newest sentence is newer than what was found"""
+
+    @property
+    def text(self) -> str:
+        """All of it, for tests and screen readers."""
+        return "  ".join(part for part in (_joined(self._left_parts), _joined(self._right_parts)) if part)
+
+    @property
+    def _left_parts(self) -> list[Fact]:
+        return [part for part in (Fact(self._marked, 2), *self._left) if part.text]
+
+    @property
+    def _right_parts(self) -> list[Fact]:
+        said = Fact(self._said, 0 if self._said_last else 2)
+        return [part for part in (said, Fact(self._group, 6), Fact(self._doing, 4 if self._busy else 6)) if part.text]
+
+    def show_page(self, page: ResultPage, *, narrowed: str) -> None:
+        """Say how much was found, how fast and in which order."""
+        order = page.request.order
+        mode = "learning off" if not self._learning else "exploring" if self._exploring else ""
+        self._left = (
+            *found_of(page),
+            Fact(f"{max(1, round(page.seconds * 1000))} ms", 8),
+            Fact(ORDER_NAMES[order], 7 if order == "learned" else 3),
+            Fact(mode if order == "learned" else "", 6),
+            Fact(narrowed, 3),
+        )
+        self._said_last = False
+        self.refresh()
+
+    def show_marked(self, n_marked: int) -> None:
+        """Say how many results are marked."""
+        self._marked = f"{n_marked} marked" if n_marked else ""
+        self.refresh()
+
+    def show_index(self, status: IndexStatus | None, *, key: str = "") -> None:
+        """Say what the index holds, while no question is asked; `key` shows what could not be read."""
+        self._left = (
+            Fact("opening the index …" if status is None else f"{count(status.n_documents, 'document')} indexed", 1),
+        )
+        if status is not None and status.n_failures:
+            self._left += (Fact(f"{count(status.n_failures)} failed" + (f": {key}" if key else ""), 3),)
+        self.refresh()
+
+    def show_unkept(self) -> None:
+        """What is opened teaches nothing now."""
+        self._learning = False
+
+    def show_doing(self, text: str, *, busy: bool) -> None:
+        """Say how far indexing is; "" when there is nothing to say. Not `busy`: it may be known already."""
+        self._doing, self._busy = text, busy
+        self.refresh()
+
+    def show_group(self, text: str) -> None:
+        """Say what became of the last sync with the group."""
+        self._group = text
+        self.refresh()
+
+    def say(self, text: str) -> None:
+        """Say what was last learned or done."""
+        self._said, self._said_last = text, True
+        self.refresh()
+
+    async def on_click(self) -> None:
+        await self.screen.run_action(typed_action("failures"))
+
+    def render(self) -> Text:
+        width = max(0, self.size.width)
+        left, right = fitted(self._left_parts, self._right_parts, width)
+        return Text(left + " " * max(0, width - cell_len(left) - cell_len(right)) + right, no_wrap=True, end="")
+
+
+def fitted(left: Sequence[Fact], right: Sequence[Fact], width: int) -> tuple[str, str]:
+    """Both sides in `width` cells: without the least important parts, then with the last sentence cut."""
+    ranks = sorted({part.rank for part in (*left, *right)}, reverse=True)
+    for rank in ranks[:-1]:
+        may_be_cut = right and (right[-1].rank <= ESSENTIAL or len(right) == 1)
+        may_be_cut = may_be_cut and rank <= max(ESSENTIAL, right[-1].rank)
+        spare = max(0, cell_len(right[-1].text) - LEAST) if may_be_cut else 0
+        if cell_len(_joined(left)) + _gap(left, right) + cell_len(_joined(right)) - spare <= width:
+            break
+        left, right = ([part for part in side if part.rank < rank] for side in (left, right))
+    beside = fit(_joined(left), width)
+    return beside, fit(_joined(right), max(0, width - cell_len(beside) - _gap(left, right)))
+
+
+def _gap(left: Sequence[Fact], right: Sequence[Fact]) -> int:
+    return 2 if left and right else 0
+
+
+def _joined(parts: Sequence[Fact]) -> str:
+    return SEPARATOR.join(part.text for part in parts)
+
+
+def found_of(page: ResultPage) -> tuple[Fact, ...]:
+    """How much was found: "220 of 1,400", "6 with all words · 214 with some"."""
+    if not page.hits:
+        return (Fact("nothing found", 1),)
+    if page.n_all_words < page.n_matches:
+        return Fact(f"{count(page.n_all_words)} with all words", 1), Fact(
+            f"{count(page.n_matches - page.n_all_words)} with some", 5
+        )
+    return (Fact(f"{count(page.n_matches)} of {count(page.n_documents)}", 1),)

@@ -1,0 +1,1 @@
+"""Screens over the search screen: questions, lists and help that are seldom seen."""

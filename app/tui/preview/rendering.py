@@ -1,0 +1,99 @@
+"""How each kind of document is shown in the preview; runs in a worker, and is bounded by what the formats bound.
+
+A document is what describes it (who, when, what its properties say), then its text: source and other notes in colours,
+Markdown and tables as they are meant, everything else as written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+
+from app.search.description import head_of
+from app.search.results import Hit, Preview
+from app.tui.preview.markdown_rows import LONGEST as LONGEST_MARKDOWN
+from app.tui.preview.markdown_rows import markdown_rows
+from app.tui.preview.pictures import Picture
+from app.tui.preview.preview_layout import Layout, lay_out
+from app.tui.preview.preview_rows import Coloured, Headed, PagePictures, Piece, Rendered, Row, Rows, wrap_pieces
+from app.tui.preview.source_colours import source_colours
+from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
+from app.tui.preview.table_rows import SEPARATORS, delimited_rows
+from indexer.extract.kinds import kind_of
+from indexer.text.printable import safe_line
+
+OTHER_NOTES = ("org", "rst", "asciidoc", "pod")
+"""kinds of notes in which Markdown's signs mean something else: shown as written, in colours where they are known"""
+TABLE_ENDINGS = (".csv", ".tsv", ".tab")
+MOST_ABOVE = 10
+"""rows above the text at most"""
+
+
+Form = Layout | Rendered | Coloured
+"""of a text"""
+Show = Callable[[int], Picture]
+"""gives the picture that a file is, or one of its pages, counted from 0"""
+
+
+def render(
+    hit: Hit,
+    preview: Preview,
+    width: int,
+    *,
+    as_written: bool = False,
+    turned: bool = False,
+    show: Show = lambda page: Picture(()),
+) -> Rows:
+    """The rows of a document at a width in cells; `as_written`: its text without any form.
+
+    A PDF is shown by its text, or by its pages where it has none; `turned`: the other way round.
+    """
+    number = _pictured(hit, preview, turned=turned)
+    picture = Picture(()) if number is None else show(number)
+    if number is not None and picture.n_pages and hit.type == "pdf":
+        return PagePictures(width, len(picture.rows) + 1, picture.n_pages, preview.pages, {number: picture.rows})
+    form: Form = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    text = Headed((*picture.rows, ()), form) if picture.rows else form
+    above = tuple(_above(hit, width))[:MOST_ABOVE]
+    return Headed((*above, ()), text) if above else text
+
+
+def _pictured(hit: Hit, preview: Preview, *, turned: bool) -> int | None:
+    """The page to be shown as a picture, that of the passage; None for what is shown by its text."""
+    is_pdf = hit.type == "pdf" and turned == bool(preview.text.strip())
+    if hit.part or hit.missing or not (is_pdf or hit.type == "image"):
+        return None
+    place = preview.spans[preview.best][0] if preview.spans else 0
+    return max(0, bisect_right(preview.pages, place) - 1)
+
+
+def _text(hit: Hit, preview: Preview, width: int) -> Form:
+    text = preview.text
+    name = hit.part or hit.path
+    if hit.type == "markdown" and len(text) <= LONGEST_MARKDOWN and kind_of(name) not in OTHER_NOTES:
+        return markdown_rows(text, width)
+    separators = "\t" if hit.type == "spreadsheet" else SEPARATORS
+    table = delimited_rows(text, width, separators=separators) if _is_table(hit, preview) else None
+    if table is not None:
+        return table
+    layout = lay_out(text, width, pages=preview.pages)
+    if hit.type in ("source", "markdown"):
+        place = preview.spans[preview.best][0] if preview.spans else 0
+        spans = source_colours(name, text, place)
+        return Coloured(layout, spans, [start for start, _, _ in spans])
+    return layout
+
+
+def _is_table(hit: Hit, preview: Preview) -> bool:
+    if not preview.text or len(preview.text) > LONGEST_TABLE:
+        return False
+    return hit.type == "spreadsheet" or (hit.part or hit.path).lower().endswith(TABLE_ENDINGS)
+
+
+def _above(hit: Hit, width: int) -> Iterator[Row]:
+    """What describes a document, a line for each thing that is known; its title stands above the preview already."""
+    known = [(label, value) for label, value in head_of(hit) if value and label != "Subject"]
+    room = max((len(name) for name, _ in known), default=0) + 2
+    for name, value in known:
+        label = (Piece(name.ljust(room), "label"),)
+        yield from wrap_pieces([Piece(safe_line(value))], width, first=label, rest=(Piece(" " * room),))[:2]

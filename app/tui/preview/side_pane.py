@@ -1,0 +1,204 @@
+"""The side pane: preview or explanation of the selected result, beside the results or below them, and in which form."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.timer import Timer
+
+from app.search.results import Hit
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.status_line import StatusLine
+from app.tui.messages import Explained, PageDrawn, PagesInView, PreviewMade, PreviewResized
+from app.tui.parts import Setup
+from app.tui.preview.explain_pane import ExplainPane
+from app.tui.preview.preview_pane import PreviewPane
+from app.tui.results_list import ResultsList
+from app.tui.session import Session
+
+REST_SECONDS = 0.08
+"""rest of the cursor after which the preview is read"""
+SHARES = (30, 40, 50, 60, 70)
+"""per cent of the body that the side pane takes"""
+MIDDLE = 2
+"""index of the share that it has by itself"""
+WIDE = 96
+"""cells from which on it stands beside the results"""
+LEAST_LINES = 14
+"""of a narrow screen: with fewer no line of a text would be in view below the results"""
+
+
+@runtime_checkable
+class ReachesTerminal(Protocol):
+    """An application that can give its terminal what is not text."""
+
+    def send(self, sequences: str) -> None: ...
+
+
+class SidePane(Vertical):
+    """Finds its place on the screen, and asks for what it shows."""
+
+    def __init__(self, setup: Setup, session: Session, results: ResultsList, *, id: str) -> None:
+        super().__init__(id=id)
+        self.preview = PreviewPane(id="preview")
+        self.explanation = ExplainPane(id="explain")
+        self._session, self._results = session, results
+        self._settings = setup.settings.screen
+        before = setup.remembered
+        self.wanted = {"wide": before.preview_for(self._settings.preview), "narrow": before.preview_below}
+        """whether it is shown, beside the results and below them"""
+        self.share = max(0, min(len(SHARES) - 1, before.share))
+        """index into SHARES"""
+        self._resting: Timer | None = None
+        self._as_written = False
+        """the preview shows texts as written, not as they are meant"""
+        self._turned = False
+        """the preview shows PDFs with text by their pages, and those without by their text"""
+
+    def compose(self) -> ComposeResult:
+        yield self.preview
+        yield self.explanation
+
+    @property
+    def is_explaining(self) -> bool:
+        return self.explanation.display
+
+    @property
+    def _shape(self) -> str:
+        return "narrow" if 0 < self.screen.size.width < WIDE else "wide"
+
+    @property
+    def _has_room(self) -> bool:
+        return self._shape == "wide" or self.screen.size.height >= LEAST_LINES
+
+    # its place
+
+    def take_place(self) -> None:
+        """Whether there is one; said before the screen has anything in it, which a later word would style twice."""
+        self.screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
+
+    def lay_out(self, *, explain: bool | None = None) -> None:
+        """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
+        screen, explain = self.screen, self.is_explaining if explain is None else explain
+        self.preview.display = not explain
+        self.explanation.display = explain
+        self.take_place()
+        share = f"{SHARES[self.share]}%"
+        self.styles.width, self.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
+        if not screen.has_class("-side") and screen.focused is not None and self in screen.focused.ancestors:
+            screen.query_one(QueryInput).focus()
+        screen.call_after_refresh(self.read)
+
+    def forget(self) -> None:
+        """As the settings say, of the size that it has by itself."""
+        self.wanted, self.share = {"wide": self._settings.preview, "narrow": False}, MIDDLE
+        self.lay_out(explain=False)
+
+    def widen(self, steps: int) -> None:
+        """Take more of the body, or less."""
+        self.share = max(0, min(len(SHARES) - 1, self.share + steps))
+        self.lay_out()
+
+    def turn_preview(self) -> None:
+        """Show or hide the preview; from the explanation, go back to it."""
+        self.wanted[self._shape] = self.is_explaining or not self.wanted[self._shape]
+        self._say_without_room()
+        self.lay_out(explain=False)
+
+    def turn_explanation(self) -> None:
+        """Show the explanation, or go back to the preview."""
+        explaining = self.is_explaining and self.screen.has_class("-side")
+        self.wanted[self._shape] = True
+        self._say_without_room()
+        self.lay_out(explain=not explaining)
+
+    def _say_without_room(self) -> None:
+        if self.wanted[self._shape] and not self._has_room:
+            self._say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
+
+    def focus_shown(self) -> None:
+        """Go to what it shows."""
+        if self.screen.has_class("-side"):
+            (self.explanation if self.is_explaining else self.preview.body).focus()
+
+    # what it shows
+
+    def expect(self, hit: Hit | None) -> None:
+        """The selection moved to this hit; what is shown of it is asked for once the cursor rests."""
+        self.preview.expect(hit)
+        if self._resting is not None:
+            self._resting.stop()
+        if hit is not None:
+            self._resting = self.screen.set_timer(REST_SECONDS, self.read)
+
+    @on(PreviewResized)
+    def read(self) -> None:
+        """Ask for what it shows of the selected result."""
+        screen = self.screen
+        hit = self._results.selected
+        if hit is None or not screen.has_class("-side"):
+            return
+        if self.is_explaining:
+            self._session.want_explanation(hit)
+        elif width := self.preview.body.text_width:
+            form = {"as_written": self._as_written, "turned": self._turned}
+            self._session.want_preview(hit, width, snippet_width=self._results.snippet_width, **form)
+
+    def turn_source(self) -> None:
+        """Show texts as written, or as they are meant."""
+        self._as_written = not self._as_written
+        self._say("preview as written" if self._as_written else "preview rendered")
+        self.read()
+
+    def turn_pages(self) -> None:
+        """Show the pages of PDFs as pictures, or their text."""
+        hit = self._results.selected
+        if hit is None or hit.type != "pdf" or hit.part:
+            self._say("only a PDF has pages to be shown as pictures")
+        elif self._settings.pictures == "off":
+            self._say("pictures are off: screen.pictures")
+        else:
+            self._turned = not self._turned
+            self.read()
+
+    @on(PreviewMade)
+    def show(self, message: PreviewMade) -> None:
+        """Show a preview that a worker made."""
+        self._send(message.sent)
+        self.preview.show(message.hit, message.preview, message.rows)
+
+    @on(PagesInView)
+    def want_pages(self, message: PagesInView) -> None:
+        """Ask for pages that came into view, unless the selection has moved on."""
+        pane = self.preview
+        pages = pane.body.pages
+        if pane.loaded is not None and pane.loaded == pane.hit and pages is not None:
+            for page in message.missing:
+                self._session.want_page(pane.loaded, page, pages)
+
+    @on(PageDrawn)
+    def add_page(self, message: PageDrawn) -> None:
+        """Show a page that a worker drew."""
+        self._send(message.sent)
+        self.preview.add_page(message)
+
+    @on(Explained)
+    def explain(self, message: Explained) -> None:
+        """Show why a result stands where it stands."""
+        self.explanation.show(message.explanation)
+
+    def terminal_was_lent(self) -> None:
+        """Another program had the terminal: what it shows of pictures is sent anew."""
+        self._session.terminal_was_lent()
+        self.read()
+
+    def _send(self, sequences: str) -> None:
+        """Give the terminal its pictures, before the text that refers to them."""
+        if sequences and isinstance(self.screen.app, ReachesTerminal):
+            self.screen.app.send(sequences)
+
+    def _say(self, sentence: str) -> None:
+        self.screen.query_one(StatusLine).say(sentence)

@@ -1,0 +1,33 @@
+"""Facets, driven by keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from app.tui.bars.facet_bar import FacetBar
+from app.tui.bars.status_line import StatusLine
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+def _rows(stage: Any) -> list[str]:
+    page = stage.app.search_screen.query_one(ResultsList).page
+    return [hit.path.rsplit("/", 1)[-1] for hit in page.hits] if page else []
+
+
+async def test_facets_narrow_and_open_again(stage: Stages) -> None:
+    """F4, a chip and Enter narrow; Enter on it again takes it away."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f4", "right", "right", "enter")
+        await one.until(pilot, lambda: _rows(one) == ["turbine.md"], "only markdown")
+        assert one.engine.requests[-1].type == "markdown"
+        assert "markdown" in one.app.search_screen.query_one(StatusLine).text
+        bar = one.app.search_screen.query_one(FacetBar)
+        assert bar.active["type"] == "markdown"
+        await pilot.press("enter")
+        await one.until(pilot, lambda: len(_rows(one)) == 4, "all again")

@@ -1,0 +1,54 @@
+"""The empty screen: what can be done there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from app.search.results import Hit
+from app.tui.bars.welcome import Welcome
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+def _lately(engine: Any, *paths: Path) -> None:
+    for path in paths:
+        path.write_text("wind")
+    engine.lately = tuple(
+        Hit(rank, rank - 1, str(path), "", path.stem, "text", "", 1.0, 4, "", 0.0, 0)
+        for rank, path in enumerate(paths, 1)
+    )
+
+
+async def test_recent_files_are_chosen_with_the_keys_of_the_results(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """Down and Enter open the second; Enter alone opens nothing by mistake; typing replaces them."""
+    engine = conftest_types.FakeSearch()
+    _lately(engine, tmp_path / "heron.txt", tmp_path / "swift.txt")
+    one = stage(engine=engine)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "swift" in one.text, "the recent files")
+        assert "documents ready" in one.text
+        await pilot.press("enter")
+        await one.settle(pilot)
+        assert engine.opened_paths == []
+        await pilot.press("down", "enter")
+        await one.until(pilot, lambda: engine.opened_paths == [str(tmp_path / "swift.txt")])
+        await one.search(pilot, "wind")
+        assert one.app.search_screen.query_one(ResultsList).page.request.text == "wind"
+        assert not one.app.search_screen.query_one(Welcome).display
+        await pilot.press("escape")
+        await one.until(pilot, lambda: "heron" in one.text and "Last searches, with Up: wind" in one.text)
+
+
+async def test_without_recent_files_it_says_how_to_begin(stage: Stages) -> None:
+    """The examples, and no list."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "documents ready" in one.text)
+        assert "Type some words." in one.text
+        assert not one.app.search_screen.query_one(ResultsList).display

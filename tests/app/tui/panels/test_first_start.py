@@ -1,0 +1,94 @@
+"""The first start asks for folders; searching works meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from textual.widgets import Input
+
+from app.tui.panels.first_start import FirstStart, FolderList
+
+Stages = Callable[..., Any]
+
+
+def _folders(types: Any, *paths: Path) -> Any:
+    return types.FakeIndexing(
+        indexed=False, folders=[types.Folder(str(path), f"{n:,} files") for n, path in enumerate(paths, 1204)]
+    )
+
+
+async def test_folders_are_suggested_with_counts_and_indexing_begins(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """The first one is chosen already; Ctrl+S starts, and the search box has the focus then."""
+    one = stage(indexing=_folders(conftest_types, tmp_path / "notes", tmp_path / "papers"))
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart))
+        await one.until(pilot, lambda: "1,204 files" in one.text)
+        assert "[x] 1,204 files" in one.text
+        assert "[ ] 1,205 files" in one.text
+        await pilot.press("ctrl+s")
+        await one.until(pilot, lambda: one.indexing.started == [(str(tmp_path / "notes"),)])
+        await one.search(pilot, "wind")
+
+
+async def test_the_folder_under_the_cursor_is_seen_in_a_small_window(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """The panel scrolls to it, at the start and with the cursor."""
+    one = stage(indexing=_folders(conftest_types, *(tmp_path / f"folder{n}" for n in range(6))))
+    async with one.app.run_test(size=(40, 12)) as pilot:
+        await one.until(pilot, lambda: "[x] 1,204 files" in one.text)
+        await pilot.press(*["down"] * 5)
+        await one.until(pilot, lambda: "[ ] 1,209 files" in one.text)
+        await pilot.press("space")
+        await one.until(pilot, lambda: "[x] 1,209 files" in one.text)
+
+
+async def test_another_folder_is_checked(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """A folder that does not exist is refused in one line; one that exists is added and chosen."""
+    (tmp_path / "mine").mkdir()
+    one = stage(indexing=_folders(conftest_types))
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "Name a folder" in one.text)
+        box = one.app.screen.query_one("#first-other", Input)
+        box.value = str(tmp_path / "nowhere")
+        await pilot.press("enter")
+        assert "There is no such folder" in one.text
+        box.value = str(tmp_path / "mine")
+        await pilot.press("enter")
+        assert one.app.screen.query_one(FolderList).chosen == (str(tmp_path / "mine"),)
+        await pilot.press("ctrl+s")
+        await one.until(pilot, lambda: one.indexing.started == [(str(tmp_path / "mine"),)])
+
+
+async def test_nothing_is_indexed_without_a_choice(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """Esc looks around first; starting without a folder is not possible."""
+    one = stage(indexing=_folders(conftest_types))
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "Name a folder" in one.text)
+        await pilot.press("ctrl+s")
+        assert "No folder is chosen yet" in one.text
+        await pilot.press("escape")
+        await one.until(pilot, lambda: not isinstance(one.app.screen, FirstStart))
+        assert one.indexing.started == []
+
+
+async def test_a_folder_on_the_command_line_is_indexed_and_narrowed_to(stage: Stages) -> None:
+    """`foltr-search FOLDER` asks nothing."""
+    one = stage(folder="/home/anna/energy")
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.search(pilot, "wind")
+        assert one.indexing.started == [("/home/anna/energy",)]
+        assert one.engine.requests[-1].folder == "/home/anna/energy"
+        assert "~/energy" in one.text
+
+
+async def test_it_fits_a_small_terminal(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """At 80x24 the button is in view."""
+    one = stage(indexing=_folders(conftest_types, *(tmp_path / name for name in "abcdef")))
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.until(pilot, lambda: "1,209 files" in one.text)
+        assert "Start indexing" in one.text

@@ -1,0 +1,72 @@
+"""The panel after the leader key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.settings import ScreenSettings
+from app.tui.bars.query_input import QueryInput
+from app.tui.keys import BY_ID
+from app.tui.panels.leader_panel import LeaderPanel, in_columns
+from app.tui.results_list import ResultsList
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+@pytest.mark.parametrize("leader", ["ctrl+g", "ctrl+@"])
+async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage: Stages, leader: str) -> None:
+    """While the search box has the focus: the last row, the preview, and nothing is typed."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        screen = one.app.search_screen
+        await pilot.press(leader)
+        await one.until(pilot, lambda: isinstance(one.app.screen, LeaderPanel) and "Statistics" in one.text)
+        await pilot.press("G")
+        await one.until(pilot, lambda: screen.query_one(ResultsList).cursor == 3)
+        await pilot.press(leader, "p")
+        await one.until(pilot, lambda: not screen.query_one("#side").display)
+        box = screen.query_one(QueryInput)
+        assert (box.value, box.has_focus) == ("wind", True)
+
+
+async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
+    """Nothing happens by mistake."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        for key in ("escape", "ctrl+g", "Z"):
+            await pilot.press("ctrl+g", key)
+            await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+        assert one.asked == "wind"
+        assert one.app.is_running
+
+
+async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> None:
+    """screen.keys moves both."""
+    one = stage(screen=ScreenSettings(keys={"leader": "ctrl+x", "order": "O"}))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("ctrl+g")
+        assert one.app.screen is one.app.search_screen
+        await pilot.press("ctrl+x", "O")
+        await one.until(pilot, lambda: one.app.search_screen.order == "bm25")
+
+
+def test_columns_are_read_downwards() -> None:
+    """Three actions in two columns: two rows, the first two in the first column."""
+    actions = [("e", BY_ID["edit"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"])]
+    lines = in_columns(actions, 2).plain.splitlines()
+    assert lines[0].split() == ["e", "Edit", "o", "Folder"]
+    assert lines[1].split() == ["v", "Pager"]
+
+
+def test_a_long_key_keeps_the_columns_in_line() -> None:
+    """shift+tab is wider than its place: the second column begins where it does in the row below."""
+    actions = [("shift+tab", BY_ID["mark-back"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"]), ("e", BY_ID["edit"])]
+    first, second, *_ = in_columns(actions, 2).plain.splitlines()
+    assert first.index("Folder") == second.index("Edit")

@@ -1,0 +1,181 @@
+"""The program in a real pseudo-terminal: it comes up, and it leaves the terminal as it was, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+import zlib
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from app.tui.terminal.terminal_traits import QUESTION
+
+LEFT = b"\x1b[?1049l"
+"""leaves the alternate screen"""
+CURSOR = b"\x1b[?25h"
+CRASHING = """
+import sys
+from pathlib import Path
+from app.paths import Paths
+from app.settings import Settings
+from app.tui.application import FoltrApp
+from app.tui.parts import Setup
+from app.tui.parts import Background, StoredHistory
+from app.tui.starting import show
+
+class Crashing(FoltrApp):
+    async def action_quit(self) -> None:
+        raise RuntimeError("a key\\x1b[31m too many")
+
+paths = Paths(config_dir=Path(sys.argv[1]), data_dir=Path(sys.argv[1]))
+
+class Never:
+    def status(self): raise OSError("no index here")
+
+settings = Settings()
+indexing, history = Background(settings, paths), StoredHistory(settings, paths)
+setup = Setup(settings, paths.data_dir, Never, indexing, history, tuple, folder=sys.argv[1])
+raise SystemExit(show(Crashing(setup)))
+"""
+
+
+KITTY = b"\x1bP>|kitty(0.35.2)\x1b\\\x1b[?62;c"
+"""its answers to what it is asked: its name, its attributes"""
+
+
+class Terminal:
+    """A program in a pseudo-terminal, and what it wrote."""
+
+    def __init__(self, command: list[str], pass_fds: Sequence[int] = (), **env: str) -> None:
+        self.master, self.slave = pty.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.output = b""
+        self.process = subprocess.Popen(
+            command, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
+            pass_fds=pass_fds,
+            env={**{k: v for k, v in os.environ.items() if not k.startswith("FOLTR_")}, "TERM": "xterm", **env},
+        )  # fmt: skip
+
+    def read_until(self, wanted: bytes) -> None:
+        """Collect output until it holds `wanted`; fails after three minutes."""
+        end = time.monotonic() + 180
+        while wanted not in self.output:
+            assert time.monotonic() < end, f"{wanted!r} never came: {self.output[-2000:]!r}"
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.output += os.read(self.master, 65536)
+
+    def end(self) -> int:
+        """Wait for the end, collecting what is still written."""
+        end = time.monotonic() + 180
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.1)[0]:
+                self.output += os.read(self.master, 65536)
+        while select.select([self.master], [], [], 0.1)[0]:
+            self.output += os.read(self.master, 65536)
+        return self.process.wait(1)
+
+    @property
+    def is_restored(self) -> bool:
+        """The normal screen, a visible cursor, and the terminal's modes as they were."""
+        left = self.output.rfind(LEFT)
+        after = termios.tcgetattr(self.slave)
+        return left > 0 and self.output.rfind(CURSOR) > left and after[3] == self.before[3]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "home").mkdir()
+    return {
+        "FOLTR_CONFIG_DIR": str(tmp_path / "config"),
+        "FOLTR_DATA_DIR": str(tmp_path / "data"),
+        "HOME": str(tmp_path / "home"),
+    }
+
+
+@pytest.fixture
+def started(environment: dict[str, str]) -> Iterator[Terminal]:
+    """The program on a fresh device."""
+    terminal = Terminal([sys.executable, "-m", "app.cli"], **environment)
+    terminal.read_until(b"Which folders shall be searchable?")
+    yield terminal
+    terminal.process.kill()
+
+
+def test_ctrl_q_ends_with_0_and_restores_the_terminal(started: Terminal) -> None:
+    """The ordinary way out."""
+    os.write(started.master, b"\x11")
+    assert started.end() == 0
+    assert started.is_restored
+
+
+def test_sigterm_restores_the_terminal(started: Terminal) -> None:
+    """A stop from outside is no reason to leave a mess; the exit code is that of an error."""
+    started.process.send_signal(signal.SIGTERM)
+    assert started.end() == 2
+    assert started.is_restored
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str], tmp_path: Path, debug: bool) -> None:
+    """An error in the screen itself ends with exit code 1 and one line; FOLTR_DEBUG shows where it was."""
+    extra = {"FOLTR_DEBUG": "1"} if debug else {}
+    terminal = Terminal([sys.executable, "-c", CRASHING, str(tmp_path)], **environment, **extra)
+    terminal.read_until(b"cannot be searched")
+    os.write(terminal.master, b"\x11")
+    assert terminal.end() == 1
+    assert terminal.is_restored
+    said = terminal.output[terminal.output.rfind(LEFT) :]
+    assert b"foltr-search: the screen failed: RuntimeError: a key\xef\xbf\xbd[31m too many" in said
+    assert (b"Traceback" in said) == debug
+
+
+def test_kitty_shows_a_picture_as_it_is(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real index, a terminal that answers as kitty: it gets the points, then the cells that place them."""
+    for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (255, 0, 0))
+    image.paste((0, 0, 255), (20, 0, 40, 40))
+    (tmp_path / "photos").mkdir()
+    image.save(tmp_path / "photos" / "lisbon.png")
+    program = [sys.executable, "-m", "app.cli"]
+    subprocess.run(
+        [*program, "index", "-q", str(tmp_path / "photos")], check=True, env={**os.environ, **environment}, timeout=180
+    )
+    terminal = Terminal(program, **environment | {"TERM": "xterm-kitty"})
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    try:
+        terminal.read_until(QUESTION)
+        os.write(terminal.master, KITTY)
+        terminal.read_until(b"indexed")
+        os.write(terminal.master, b"lisbon")
+        terminal.read_until(b"\xf4\x8e\xbb\xae\xcc\x8d\xcc\x85")
+        os.write(terminal.master, b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.process.kill()
+    assert terminal.is_restored
+    sent = re.search(rb"\x1b_Ga=T,U=1,i=(\d+),f=24,o=z,s=40,v=40,c=4,r=2,q=2,m=0;([^\x1b]*)\x1b", terminal.output)
+    assert sent is not None
+    assert zlib.decompress(b64decode(sent[2])) == image.tobytes()
+    number = int(sent[1])
+    colour = b"38;2;%d;%d;%d;" % (number >> 16, number >> 8 & 255, number & 255)
+    signs = (b"\xcc\x85", b"\xcc\x8d", b"\xcc\x8e", b"\xcc\x90")
+    for row in range(2):
+        cells = b"".join(b"\xf4\x8e\xbb\xae" + signs[row] + signs[column] for column in range(4))
+        place = terminal.output.find(cells, sent.end())
+        assert place > 0
+        assert colour in terminal.output[place - 60 : place]

@@ -10,14 +10,14 @@ from typing import Any
 
 from sqlalchemy import Connection, text
 
-from federation_server import awaited, enrolment, group, roster_book, rounds
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.history import ERASED, latest_rounds
-from federation_server.phase import phase, why_it_rests
-from federation_server.serve import LOOPBACK, Installation
+from federation_server.group import enrolment, group, roster_book
+from federation_server.rounds import awaited, rounds
+from federation_server.rounds.awaited import phase, why_it_rests
+from federation_server.rounds.history import ERASED, latest_rounds
+from federation_server.running.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
-from federation_server.setup import terms_of
-from federation_server.start import shipped_start
+from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, key_fingerprint
 from foltr.federated.committee import least_members
 from foltr.federated.wire import Terms

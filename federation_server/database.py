@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from federation_server import group
+from federation_server.group import group
 from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")

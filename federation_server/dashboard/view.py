@@ -14,11 +14,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
-from federation_server import awaited, enrolment, group, standing
 from federation_server.dashboard.chart import chart
-from federation_server.history import ERASED, latest_models, latest_rounds, requests
-from federation_server.phase import phase, why_it_rests
-from federation_server.rounds import Policy
+from federation_server.group import enrolment, group
+from federation_server.rounds import awaited, standing
+from federation_server.rounds.awaited import phase, why_it_rests
+from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
+from federation_server.rounds.rounds import Policy
 from foltr.federated.wire import Terms
 
 SHOWN = 100

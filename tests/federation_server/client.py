@@ -17,10 +17,10 @@ from pathlib import Path
 import requests
 import uvicorn
 
-from federation_server import setup, start
-from federation_server.application import Server
-from federation_server.counters import Counters
-from federation_server.serve import Installation, service_of
+from federation_server import setup
+from federation_server.running.application import Server
+from federation_server.running.monitoring import Counters
+from federation_server.running.serve import Installation, service_of
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import (
     REQUEST,
@@ -188,7 +188,7 @@ def make_server(
         port=port, database=database, quorum=quorum, floor=floor, in_period=in_period, privacy=privacy, more=more
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+    return setup.make(folder, name="herons", start=setup.shipped_start(), now=int(time.time()))
 
 
 def invite(made: Installation) -> Invite:
@@ -235,8 +235,8 @@ class Running:
 @contextmanager
 def running(made: Installation, prepare: Callable[[Server], None] = lambda server: None) -> Iterator[Running]:
     """Serve an installation as the program does, but in a thread."""
-    from federation_server.connections import listen
-    from federation_server.serve import _configuration, crowd_of
+    from federation_server.running.connections import listen
+    from federation_server.running.serve import _configuration, crowd_of
 
     counters = Counters()
     server = Server(service_of(made, counters), counters)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import requests
 
-from federation_server import setup, start
-from federation_server.serve import Installation
+from federation_server import setup
+from federation_server.running.serve import Installation
 from foltr.arrays import Int64Vector
 from foltr.federated import roster as chain
 from foltr.federated.committee import cohort_of
@@ -61,7 +61,7 @@ def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode:
     folder.mkdir(parents=True, exist_ok=True)
     text = SETTINGS.format(port=free_port(), database=database, mode=mode)
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+    return setup.make(folder, name="herons", start=setup.shipped_start(), now=int(time.time()))
 
 
 def roster_of(client: Client, number: int | None = None) -> Roster:

@@ -7,9 +7,9 @@ import base64
 import pytest
 from sqlalchemy import Engine
 
-from federation_server import authentication, enrolment
-from federation_server.authentication import CLOCK_SECONDS, Credentials
 from federation_server.database import writing
+from federation_server.group import authentication, enrolment
+from federation_server.group.authentication import CLOCK_SECONDS, Credentials
 from federation_server.refusals import Refused
 from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
 from tests.federation_server.groups import enrolling

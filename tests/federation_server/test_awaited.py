@@ -9,11 +9,12 @@ import msgspec
 import pytest
 from sqlalchemy import Engine
 
-from federation_server import awaited, enrolment, group
-from federation_server.awaited import Awaited
-from federation_server.closing import Closed, close_due
 from federation_server.database import connect, reading, upgrade, writing
-from federation_server.rounds import Schedule
+from federation_server.group import enrolment, group
+from federation_server.rounds import awaited
+from federation_server.rounds.awaited import Awaited
+from federation_server.rounds.closing import Closed, close_due
+from federation_server.rounds.rounds import Schedule
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, join, make_group, send
 
 EVERYBODY = Schedule(quorum=0, seconds=60)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, select
 
-from federation_server import closing, enrolment, group, rounds
-from federation_server.closing import Closed, close_due
 from federation_server.database import reading, writing
-from federation_server.received import agreement
+from federation_server.group import enrolment, group
+from federation_server.rounds import closing, rounds
+from federation_server.rounds.closing import Closed, close_due
+from federation_server.rounds.intake import agreement
 from federation_server.tables import models
 from federation_server.tables import rounds as rounds_table
 from foltr.federated.aggregation.krum import Krum

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from federation_server import connections
-from federation_server.connections import Crowd
+from federation_server.running import connections
+from federation_server.running.connections import Crowd
 from tests.federation_server.client import PATIENCE, Running, make_server, running
 from tests.federation_server.test_serve import with_settings
 

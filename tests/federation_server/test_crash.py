@@ -17,7 +17,7 @@ import requests
 from sqlalchemy import func, select, text
 
 from federation_server.database import connect, is_current, reading, upgrade
-from federation_server.serve import Installation, open_installation
+from federation_server.running.serve import Installation, open_installation
 from federation_server.tables import models, rounds, updates
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, make_server, member, reason, running
@@ -28,7 +28,7 @@ CHANGES = (0.25, 0.5, 1.5)
 """what three members add to the first weight; their mean is 0.75"""
 DIE = "os.kill(os.getpid(), signal.SIGKILL)"
 BEFORE_THE_TRANSACTION = f"""
-from federation_server import service
+from federation_server.running import service
 keep = service.Service._keep
 def die(self, asked):
     if any(isinstance(one, service.Offer) for one in asked):
@@ -37,7 +37,7 @@ def die(self, asked):
 service.Service._keep = die
 """
 INSIDE_THE_TRANSACTION = f"""
-from federation_server import intake
+from federation_server.rounds import intake
 keep = intake.keep
 def die(*arguments, **named):
     answers = keep(*arguments, **named)
@@ -47,7 +47,7 @@ def die(*arguments, **named):
 intake.keep = die
 """
 BEFORE_THE_ANSWER = f"""
-from federation_server import service
+from federation_server.running import service
 keep = service.Service._keep
 def die(self, asked):
     answers = keep(self, asked)
@@ -58,31 +58,31 @@ service.Service._keep = die
 """
 BEFORE_CLOSING = f"""
 import time
-from federation_server import service
-def die(self):
+from federation_server.running import service
+def die(self, **named):
     time.sleep(0.3)  # the last answer leaves first
     {DIE}
-service.Service._close = die
+service.Service.close = die
 """
 INSIDE_CLOSING = f"""
-from federation_server import rounds
+from federation_server.rounds import rounds
 def die(*arguments, **named):
     {DIE}
 rounds.end = die
 """
 BEFORE_OPENING = f"""
-from federation_server import rounds
+from federation_server.rounds import rounds
 def die(*arguments, **named):
     {DIE}
 rounds.open_next = die
 """
 AFTER_OPENING = f"""
-from federation_server import service
-close = service.Service._close
-def die(self):
-    if close(self) is not None:
+from federation_server.running import service
+close = service.Service.close
+def die(self, **named):
+    if close(self, **named) is not None:
         {DIE}
-service.Service._close = die
+service.Service.close = die
 """
 POINTS = {
     "before the transaction": BEFORE_THE_TRANSACTION,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import Engine
 
-from federation_server import group
 from federation_server.database import reading, writing
+from federation_server.group import group
 
 
 def test_a_reading_transaction_is_one_view(engine: Engine) -> None:

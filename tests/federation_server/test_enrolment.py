@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from sqlalchemy import Engine, select
 
-from federation_server import enrolment
 from federation_server.database import reading, writing
+from federation_server.group import enrolment
 from federation_server.refusals import Refused
 from federation_server.tables import invites
 from foltr.federated.envelope import Identity, pseudonym

@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, delete, select, text
 
-from federation_server import database, enrolment, forgetting, group, rounds
-from federation_server.closing import close_due
+from federation_server import database
 from federation_server.database import connect, reading, upgrade, writing
-from federation_server.forgetting import roll_back
+from federation_server.forgetting import forgetting
+from federation_server.forgetting.forgetting import roll_back
+from federation_server.group import enrolment, group
+from federation_server.rounds import rounds
+from federation_server.rounds.closing import close_due
 from federation_server.tables import invites, models, updates
 from foltr.federated.wire import Receipt
 from tests.federation_server.groups import (

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
-from federation_server import intake
-from federation_server.authentication import credentials
 from federation_server.database import upgrade
+from federation_server.group.authentication import credentials
 from federation_server.refusals import Refused
+from federation_server.rounds import intake
 from foltr.errors import RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import seal

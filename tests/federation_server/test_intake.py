@@ -16,10 +16,11 @@ import pytest
 from sqlalchemy import Engine, delete, event, select, text
 from sqlalchemy.exc import OperationalError
 
-from federation_server import enrolment, group, intake, rounds
 from federation_server.database import is_sqlite, reading, writing
-from federation_server.intake import Expectation, Expectations, Offer
+from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
+from federation_server.rounds import intake, rounds
+from federation_server.rounds.intake import Expectation, Expectations, Offer
 from federation_server.tables import models, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.federated.payload import largest_update

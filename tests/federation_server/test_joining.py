@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from federation_server import closing, group
-from federation_server.closing import Closed
 from federation_server.database import reading, writing
-from federation_server.rounds import Policy
+from federation_server.group import group
+from federation_server.rounds import closing
+from federation_server.rounds.closing import Closed
+from federation_server.rounds.rounds import Policy
 from foltr.arrays import FloatMatrix
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from federation_server.qr_code import BORDER, RESET, WHITE_ON_BLACK, qr_code
+from federation_server.commands.invite import BORDER, RESET, WHITE_ON_BLACK, qr_code
 from foltr.federated.invite_link import PREFIX
 
 HALVES = {"█": (0, 0), "▀": (0, 1), "▄": (1, 0), " ": (1, 1)}

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, select
 
-from federation_server import closing, enrolment, group, remembered
-from federation_server.closing import Closed
 from federation_server.database import reading, writing
-from federation_server.received import read_received
-from federation_server.rounds import Policy
+from federation_server.group import enrolment, group
+from federation_server.rounds import closing, remembered
+from federation_server.rounds.closing import Closed
+from federation_server.rounds.intake import read_received
+from federation_server.rounds.rounds import Policy
 from federation_server.tables import guarded
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.joining import Joining

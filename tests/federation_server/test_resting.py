@@ -9,10 +9,12 @@ import msgspec
 import numpy as np
 from sqlalchemy import Engine
 
-from federation_server import forgetting, group, rounds
-from federation_server.closing import close_due
 from federation_server.database import reading, writing
-from federation_server.resting import DAY
+from federation_server.forgetting import forgetting
+from federation_server.group import group
+from federation_server.rounds import rounds
+from federation_server.rounds.closing import close_due
+from federation_server.rounds.rounds import DAY
 from tests.federation_server.groups import NOW, OPEN, POLICY, SCHEDULE, VAULT, device, forgetter, make_group, send
 
 EAST, NORTH, UP = np.eye(3)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from federation_server import rounds
+from federation_server.rounds import rounds
 from federation_server.settings import AggregationSection, ServerSettings
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.joining import Joining

@@ -15,7 +15,7 @@ import requests
 from sqlalchemy import func, select
 
 from federation_server.database import reading
-from federation_server.serve import Installation
+from federation_server.running.serve import Installation
 from federation_server.tables import models, rounds
 from foltr.federated.sealed_sums import mean_change
 from foltr.federated.wire import Announcement
@@ -36,8 +36,9 @@ DIE = "os.kill(os.getpid(), signal.SIGKILL)"
 
 def instead(module: str, name: str) -> str:
     """Python that makes a process die where it would call this."""
+    package, _, module = module.rpartition(".")
     return f"""
-from federation_server import {module.partition(".")[0]}
+from federation_server.{package} import {module}
 def die(*arguments, **named):
     {DIE}
 {module}.{name} = die
@@ -46,8 +47,9 @@ def die(*arguments, **named):
 
 def afterwards(module: str, name: str, *, when: str = "True") -> str:
     """Python that makes a process die after this call, inside what called it."""
+    package, _, module = module.rpartition(".")
     return f"""
-from federation_server import {module.partition(".")[0]}
+from federation_server.{package} import {module}
 work = {module}.{name}
 def die(*arguments, **named):
     result = work(*arguments, **named)
@@ -59,19 +61,19 @@ def die(*arguments, **named):
 
 
 COLLECT = {
-    "before the share's transaction": instead("sealed_desk", "take_shared"),
-    "inside the share's transaction": afterwards("sealed_intake", "keep_shared"),
-    "between the share's commit and its answer": instead("service.Service", "_go_on"),
-    "before the list": instead("sealed_closing", "make_list"),
-    "inside the list's transaction": afterwards("sealed_closing", "_collected"),
-    "after the list": afterwards("service.Service", "_go_on"),
+    "before the share's transaction": instead("sealed.inbox", "keep_shared"),
+    "inside the share's transaction": afterwards("sealed.inbox", "keep_shared"),
+    "between the share's commit and its answer": instead("running.service", "Service._go_on"),
+    "before the list": instead("sealed.summing", "make_list"),
+    "inside the list's transaction": afterwards("sealed.summing", "_collected"),
+    "after the list": afterwards("running.service", "Service._go_on"),
 }
 SUM = {
-    "inside the answer's transaction": afterwards("sealed_intake", "keep_answer"),
-    "between the answer's commit and closing": instead("service.Service", "_go_on"),
-    "inside closing": instead("rounds", "end"),
-    "between closing and opening": instead("rounds", "open_next"),
-    "after closing": afterwards("service.Service", "_close", when="result is not None"),
+    "inside the answer's transaction": afterwards("sealed.inbox", "keep_answer"),
+    "between the answer's commit and closing": instead("running.service", "Service._go_on"),
+    "inside closing": instead("rounds.rounds", "end"),
+    "between closing and opening": instead("rounds.rounds", "open_next"),
+    "after closing": afterwards("running.service", "Service.close", when="result is not None"),
 }
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from federation_server import enrolment
 from federation_server.database import reading, writing
-from federation_server.rounds import present
-from federation_server.sealed_closing import is_due
+from federation_server.group import enrolment
+from federation_server.rounds.rounds import present
+from federation_server.sealed.summing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.roster import LEAVE, leave_text

@@ -8,8 +8,11 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
-from federation_server import database, enrolment, forgetting, group, rounds
+from federation_server import database
 from federation_server.database import connect, error_text, reading, writing
+from federation_server.forgetting import forgetting
+from federation_server.group import enrolment, group
+from federation_server.rounds import rounds
 from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send
 
 

@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from sqlalchemy import update
 
-from federation_server import standing
 from federation_server.database import connect, upgrade, writing
+from federation_server.rounds import standing
 from federation_server.tables import rounds
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger

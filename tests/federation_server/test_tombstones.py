@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select
 
-from federation_server import backup, enrolment, forgetting, group, tombstones
+from federation_server import backup
+from federation_server.backup import begin_anew
 from federation_server.database import connect, reading, upgrade, writing
-from federation_server.restoring import begin_anew
-from federation_server.serve import open_installation
+from federation_server.forgetting import forgetting, tombstones
+from federation_server.forgetting.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
+from federation_server.group import enrolment, group
+from federation_server.running.serve import open_installation
 from federation_server.tables import models
-from federation_server.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
 from tests.federation_server.client import make_server, member, running
 from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, make_group
 from tests.federation_server.test_forgetting import EAST, UP, run_round, theta
@@ -27,7 +29,7 @@ def restored(path: Path, folder: Path, name: str) -> Engine:
     """A fresh database with what a backup holds, as `foltr-server restore` makes it."""
     made = connect(f"sqlite:///{folder}/{name}.sqlite")
     upgrade(made)
-    backup.restore(made, path, afterwards=lambda connection: begin_anew(connection, forgetter(folder), now=NOW))  # type: ignore[arg-type, return-value]
+    backup.fill(made, path, afterwards=lambda connection: begin_anew(connection, forgetter(folder), now=NOW))  # type: ignore[arg-type, return-value]
     return made
 
 
@@ -113,9 +115,9 @@ def test_a_file_that_cannot_be_read_stops_the_server(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from federation_server import forgetting, tombstones
+from federation_server.forgetting import forgetting, tombstones
 from federation_server.database import writing
-from federation_server.serve import open_installation
+from federation_server.running.serve import open_installation
 
 note = tombstones.note
 def die(*arguments):

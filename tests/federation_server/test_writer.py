@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from federation_server.authentication import Credentials
-from federation_server.intake import LARGEST_BATCH, Offer, Writer
+from federation_server.group.authentication import Credentials
 from federation_server.refusals import Refused
+from federation_server.rounds.intake import Offer
+from federation_server.running.writer import LARGEST_BATCH, Writer
 from foltr.federated.wire import Accepted
 
 
@@ -141,7 +142,7 @@ def test_who_gave_up_is_not_written() -> None:
 
 
 def test_a_reader_waits_for_what_an_answer_made_due() -> None:
-    """Between the last answer and the end of what follows it `settle` waits; before and after it does not."""
+    """Between the last answer and the end of what follows it `settled` is not set; before and after it is."""
     closing, go_on = threading.Event(), threading.Event()
 
     def close(_: Sequence[Accepted | Refused]) -> None:
@@ -149,11 +150,11 @@ def test_a_reader_waits_for_what_an_answer_made_due() -> None:
         assert go_on.wait(120)
 
     writer = Writer(lambda offers: [Accepted(round=o.round, received=1) for o in offers], close)
-    writer.settle()
+    assert writer.settled.is_set()
     writer.start()
     assert writer.submit(offer(1)).result(timeout=120).round == 1
     assert closing.wait(120)
-    reader = threading.Thread(target=writer.settle)
+    reader = threading.Thread(target=writer.settled.wait)
     reader.start()
     reader.join(0.2)
     assert reader.is_alive()

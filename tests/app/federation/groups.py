@@ -22,11 +22,11 @@ from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Patience, Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
-from federation_server import setup, start
-from federation_server.application import Server
-from federation_server.counters import Counters
-from federation_server.serve import Installation, service_of
-from federation_server.service import Service
+from federation_server import setup
+from federation_server.running.application import Server
+from federation_server.running.monitoring import Counters
+from federation_server.running.serve import Installation, service_of
+from federation_server.running.service import Service
 from foltr.federated.invite_link import from_link
 from foltr.federated.wire import Invite
 from foltr.ranking.interaction import Interaction
@@ -111,7 +111,7 @@ def serving(
         mode=mode,
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    made = setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+    made = setup.make(folder, name="herons", start=setup.shipped_start(), now=int(time.time()))
     counters = Counters()
     service = service_of(made, counters)
     config = uvicorn.Config(Server(service, counters).application(), log_config=None, lifespan="on")

@@ -25,7 +25,7 @@ from app.learning.learner import theta_prior
 from app.settings import FederationSettings
 from app.store import Store
 from federation_server.database import reading, writing
-from federation_server.rounds import present
+from federation_server.rounds.rounds import present
 from federation_server.tables import members, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.method import Model

@@ -17,8 +17,8 @@ from sqlalchemy import func, select, update
 from app.federation import inviting, ledger, membership, people, sealed_round
 from app.federation.failures import Distrusted
 from app.federation.server import Correspondence, corresponding, theta_of
-from federation_server import group as the_group
 from federation_server.database import reading, writing
+from federation_server.group import group as the_group
 from federation_server.tables import answers, rounds, shares
 from foltr.federated import roster as chain
 from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document

@@ -18,8 +18,8 @@ from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Correspondence
 from app.wording import iso_minute
 from federation_server.database import reading, writing
-from federation_server.group import set_fact
-from federation_server.rounds import present
+from federation_server.group.group import set_fact
+from federation_server.rounds.rounds import present
 from federation_server.tables import rounds, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.wire import Invite, Sealed, decode

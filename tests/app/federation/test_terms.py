@@ -16,7 +16,7 @@ from app.federation import membership, terms
 from app.federation.failures import FederationError
 from app.federation.terms import HEADERS
 from federation_server.database import reading
-from federation_server.rounds import present
+from federation_server.rounds.rounds import present
 from federation_server.settings import SHARED
 from foltr.federated.envelope import unseal
 from foltr.federated.registry import make_method

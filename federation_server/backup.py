@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
-from federation_server.database import known_revisions, reading, writing
+from federation_server.database import known_revisions, of_another, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
@@ -83,7 +83,7 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
 
 
 def verify(path: Path) -> BackupContents:
-    """Read a backup through; BackupError when it is damaged, cut short or of a newer program."""
+    """Read a backup through; BackupError when it is damaged, cut short or of another program."""
     blocks = _read(path)
     header = _decoded_header(next(blocks), path)
     found = dict.fromkeys(header.counts, 0)
@@ -201,7 +201,7 @@ def _decoded_header(block: bytes, path: Path) -> _Header:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is no backup of foltr-server") from error
     if header.format != FORMAT or header.revision not in known_revisions():
-        raise BackupError(f"{path} was made by a newer foltr-server (revision {header.revision}); update the program")
+        raise BackupError(of_another(str(path), header.revision))
     return header
 
 

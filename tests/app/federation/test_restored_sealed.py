@@ -15,8 +15,8 @@ from app.federation import inviting, ledger, membership, moving, people, sealed_
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.server import corresponding
 from federation_server import backup, setup
-from federation_server.checkup import checks
 from federation_server.cli import main
+from federation_server.commands.doctor import checks
 from federation_server.database import reading
 from federation_server.group import enrolment, roster_book
 from federation_server.rounds import rounds as the_rounds

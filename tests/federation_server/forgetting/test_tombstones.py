@@ -19,8 +19,8 @@ from federation_server.group import enrolment, group
 from federation_server.running.serve import open_installation
 from federation_server.tables import models
 from tests.federation_server.client import make_server, member, running
+from tests.federation_server.forgetting.test_forgetting import EAST, UP, run_round, theta
 from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, make_group
-from tests.federation_server.test_forgetting import EAST, UP, run_round, theta
 
 ONE = Tombstone("m" * 64, 1, 2, "rollback", "r", 3)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from federation_server.checkup import Check, checks
 from federation_server.cli import main
+from federation_server.commands.doctor import Check, checks
 from tests.federation_server.client import Client, Running, invite, running
 from tests.federation_server.sealed_members import make_sealed, members, vouch
 

@@ -18,7 +18,7 @@ import pytest
 from federation_server.running import connections
 from federation_server.running.connections import Crowd
 from tests.federation_server.client import PATIENCE, Running, make_server, running
-from tests.federation_server.test_serve import with_settings
+from tests.federation_server.running.test_serve import with_settings
 
 ONE, OTHER = "127.0.0.1", "127.0.0.2"
 MANY = 1005

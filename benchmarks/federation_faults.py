@@ -35,8 +35,8 @@ from federation_server.running.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
+from foltr.federated.guard.verdict import GuardState
 from foltr.federated.joining import join
-from foltr.federated.verdict import GuardState
 from foltr.federated.wire import Refusal, decode
 
 N_DEVICES, N_LIARS, N_SKEWED = 20, 2, 2

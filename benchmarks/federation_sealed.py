@@ -22,12 +22,12 @@ import requests
 from benchmarks.federation_devices import Device, ServerProcess, free_port
 from benchmarks.tables import Table, machine
 from federation_server import setup
-from foltr.federated import roster as chain
-from foltr.federated.committee import Cohort, cohort_of
 from foltr.federated.envelope import box_public, new_box_key, open_document
-from foltr.federated.invite_link import from_link
-from foltr.federated.roster import INVITE
-from foltr.federated.sealed_sums import Occasion, answer, shared
+from foltr.federated.links import from_link
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import Cohort, cohort_of
+from foltr.federated.sealed.roster import INVITE
+from foltr.federated.sealed.sums import Occasion, answer, shared
 from foltr.federated.wire import (
     Announcement,
     InviteOffer,

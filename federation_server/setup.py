@@ -22,7 +22,7 @@ from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSetti
 from federation_server.vault import Vault
 from foltr.errors import FoltrError
 from foltr.federated.envelope import fingerprint
-from foltr.federated.invite_link import to_link
+from foltr.federated.links import to_link
 from foltr.federated.method import Model
 from foltr.federated.wire import Invite, Terms
 from foltr.privacy.mechanisms import NoPrivacy

@@ -61,9 +61,9 @@ def move(link: str) -> int:
     from app.commands.command import ask_server
     from app.federation import moving
     from app.store import Store
-    from foltr.federated.move_link import from_link
+    from foltr.federated.links import read_move
 
-    context, signed = load(), from_link(link)
+    context, signed = load(), read_move(link)
     context.paths.create_data_dir()
 
     def follow() -> int:

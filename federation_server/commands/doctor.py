@@ -21,7 +21,7 @@ from federation_server.running.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, key_fingerprint
-from foltr.federated.committee import least_members
+from foltr.federated.sealed.committee import least_members
 from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000

@@ -21,14 +21,14 @@ def command(address: str) -> None:
     from federation_server.database import writing
     from federation_server.group import group
     from federation_server.setup import pinned_at
-    from foltr.federated.move_link import to_link
+    from foltr.federated.links import move_link
 
     _check(address)
     installation = open_here()
     pinned = pinned_at(installation, address)
     with writing(installation.engine) as connection:
         signed = group.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
-    click.echo(to_link(signed))
+    click.echo(move_link(signed))
     click.echo(f"members who sync while the old address answers go to {address}; the link is for the others", err=True)
     if installation.public_address != address.rstrip("/"):
         click.echo(

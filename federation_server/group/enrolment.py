@@ -14,7 +14,7 @@ from federation_server.refusals import Refused
 from federation_server.tables import answers, guarded, invites, members, rounds, shares, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import pseudonym
-from foltr.federated.roster import RosterError, check_enrolment, invite_identity
+from foltr.federated.sealed.roster import RosterError, check_enrolment, invite_identity
 from foltr.federated.wire import Enrolment, Invited, InviteOffer
 
 TOKEN_BYTES = 24

@@ -1,7 +1,7 @@
 """The group's roster as the server keeps it: the chain of its members, which devices verify for themselves.
 
-The server writes it and cannot make it up (foltr.federated.roster): it appends what members have signed, hands out all
-of it, and erases the bodies of those who were forgotten. A sealed round goes by the roster of its opening; as long as
+The server writes it and cannot make it up (see foltr.federated.sealed.roster): it appends what members have signed,
+hands out all of it, and erases the bodies of those who were forgotten. A sealed round goes by the roster of its opening; as long as
 nobody has answered it, it follows the roster, so that a new group need not wait a round for its fifth member.
 """
 
@@ -14,8 +14,8 @@ from sqlalchemy import Connection, insert, select, update
 from federation_server.group import group
 from federation_server.refusals import Refused
 from federation_server.tables import roster, rounds
-from foltr.federated import roster as chain
-from foltr.federated.roster import Roster, RosterError
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.roster import Roster, RosterError
 from foltr.federated.wire import Enrolment, RosterEntry, RosterPage, Vouching, decode, encode
 
 LARGEST_PAGE = 500

@@ -19,7 +19,7 @@ from federation_server.rounds.rounds import Round, Schedule, rest_until
 from federation_server.sealed import inbox
 from federation_server.tables import members, shares, updates
 from federation_server.tables import rounds as rounds_table
-from foltr.federated.committee import CohortError
+from foltr.federated.sealed.committee import CohortError
 from foltr.federated.wire import Terms
 
 

@@ -1,4 +1,4 @@
-"""What the guard remembers of each member: what it sent in all its rounds, added up (foltr.federated.known_noise).
+"""What the guard remembers of each member: what it sent in all its rounds, added up (see foltr.federated.guard).
 
 The sums outlive lineages: a bound on what noise can add up to knows nothing of rankers, and who was found out should
 not be believed again because somebody else was forgotten. They go when the member leaves or is erased.
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 from federation_server.group import group
 from federation_server.tables import guarded
 from federation_server.vault import Vault
-from foltr.federated.verdict import GuardState, RunningSums
+from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.wire import decode_vector, encode_vector
 
 

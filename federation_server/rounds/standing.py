@@ -17,7 +17,7 @@ from sqlalchemy import Connection, select
 from federation_server.group import group
 from federation_server.rounds.rounds import chance
 from federation_server.tables import rounds
-from foltr.federated.committee import PART, honest_arrivals, least_arrivals
+from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism

@@ -20,10 +20,10 @@ from federation_server.rounds.rounds import Round
 from federation_server.tables import answers, lists, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
-from foltr.federated.committee import LARGE_COMMITTEE, CohortError, cohort_of
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.sealed_sums import Occasion, SealedSumError, check_answer, check_shared, listed_box
-from foltr.federated.secret_sharing import ELEMENT_BYTES
+from foltr.federated.sealed.committee import LARGE_COMMITTEE, CohortError, cohort_of
+from foltr.federated.sealed.secret_sharing import ELEMENT_BYTES
+from foltr.federated.sealed.sums import Occasion, SealedSumError, check_answer, check_shared, listed_box
 from foltr.federated.wire import (
     Accepted,
     CommitteeAnswer,

@@ -30,13 +30,13 @@ from federation_server.tables import lists
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated.committee import Cohort, CohortError
 from foltr.federated.envelope import sign_document
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joining, join_what_is_left, take_step
 from foltr.federated.method import Model
-from foltr.federated.sealed_sums import Combined, Occasion, combined, make_list, mean_change, mechanism_of
-from foltr.federated.secret_sharing import SharingError
+from foltr.federated.sealed.committee import Cohort, CohortError
+from foltr.federated.sealed.secret_sharing import SharingError
+from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mean_change, mechanism_of
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
 from foltr.privacy.mechanisms import Gaussian
 

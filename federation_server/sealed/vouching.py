@@ -17,7 +17,7 @@ from federation_server.group.authentication import active_member
 from federation_server.refusals import Refused
 from foltr.errors import RecordError
 from foltr.federated.envelope import SignatureError, open_document, verify
-from foltr.federated.roster import INVITE, invite_text
+from foltr.federated.sealed.roster import INVITE, invite_text
 from foltr.federated.wire import (
     Invited,
     InviteOffer,

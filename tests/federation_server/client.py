@@ -33,10 +33,10 @@ from foltr.federated.envelope import (
     seal,
 )
 from foltr.federated.fpdgd import FPDGDMessage
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
-from foltr.federated.roster import enrolment
+from foltr.federated.sealed.roster import enrolment
 from foltr.federated.wire import (
     Announcement,
     Enrolled,

@@ -21,12 +21,12 @@ from federation_server.rounds.rounds import Policy, Schedule
 from federation_server.settings import ForgettingSection
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated import roster
 from foltr.federated.envelope import Identity, box_public, pseudonym, seal
 from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
+from foltr.federated.sealed import roster
 from foltr.federated.wire import Accepted, Enrolment, Sealed, Terms, Update, encode
 
 NOW = 1_000_000

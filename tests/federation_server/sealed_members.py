@@ -12,12 +12,12 @@ import requests
 from federation_server import setup
 from federation_server.running.serve import Installation
 from foltr.arrays import Int64Vector
-from foltr.federated import roster as chain
-from foltr.federated.committee import cohort_of
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
-from foltr.federated.roster import INVITE, LEAVE, VOUCH, Roster
-from foltr.federated.sealed_sums import Occasion, answer, shared
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.roster import INVITE, LEAVE, VOUCH, Roster
+from foltr.federated.sealed.sums import Occasion, answer, shared
 from foltr.federated.wire import (
     Announcement,
     CommitteeAnswer,

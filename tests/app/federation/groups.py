@@ -27,7 +27,7 @@ from federation_server.running.application import Server
 from federation_server.running.monitoring import Counters
 from federation_server.running.serve import Installation, service_of
 from federation_server.running.service import Service
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import Invite
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import MANIFEST_HASH, NAMES

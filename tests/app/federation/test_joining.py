@@ -12,7 +12,7 @@ from federation_server.cli import main
 from federation_server.commands.installation import now
 from federation_server.database import reading
 from federation_server.group import enrolment
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running
 

@@ -16,7 +16,7 @@ from federation_server.database import reading, writing
 from federation_server.group.group import move, move_of
 from federation_server.running.serve import Installation, open_installation
 from foltr.federated.envelope import Identity, sign_document
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import ServerMove, Signed, decode
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running

@@ -15,8 +15,8 @@ from federation_server.database import writing
 from federation_server.group import journal_book
 from federation_server.running.serve import Installation
 from federation_server.tables import journal as table
-from foltr.federated.invite_link import from_link
 from foltr.federated.journal import BEGINNING, continued
+from foltr.federated.links import from_link
 from foltr.federated.wire import JournalEntry, decode, encode
 from tests.app.federation.groups import Person
 from tests.app.federation.test_restored_server import restored

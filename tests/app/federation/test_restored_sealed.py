@@ -22,7 +22,7 @@ from federation_server.group import enrolment, roster_book
 from federation_server.rounds import rounds as the_rounds
 from federation_server.running.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
 from tests.app.federation.groups import Person, hasty
 from tests.app.federation.test_moving import announce, elsewhere

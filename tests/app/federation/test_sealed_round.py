@@ -20,8 +20,8 @@ from app.federation.server import Correspondence, corresponding, theta_of
 from federation_server.database import reading, writing
 from federation_server.group import group as the_group
 from federation_server.tables import answers, rounds, shares
-from foltr.federated import roster as chain
 from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document
+from foltr.federated.sealed import roster as chain
 from foltr.federated.wire import Announcement, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon

@@ -9,7 +9,7 @@ import pytest
 
 from federation_server.cli import main
 from federation_server.commands.invite import BORDER, RESET, WHITE_ON_BLACK, qr_code
-from foltr.federated.invite_link import PREFIX
+from foltr.federated.links import PREFIX
 
 HALVES = {"█": (0, 0), "▀": (0, 1), "▄": (1, 0), " ": (1, 1)}
 """upper and lower module of each character: 1 is dark, and what is drawn is light"""

@@ -17,9 +17,9 @@ from federation_server.rounds.intake import read_received
 from federation_server.rounds.rounds import Policy
 from federation_server.tables import guarded
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
-from foltr.federated.verdict import GuardState, RunningSums
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from tests.federation_server.groups import NOW, OPEN, SCHEDULE, START, VAULT, device, make_group, send

@@ -24,7 +24,7 @@ from federation_server.settings import ServerSettingsError
 from federation_server.setup import shipped_start
 from federation_server.tls import key_fingerprint
 from federation_server.vault import Vault
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import Accepted, decode, encode
 from tests.federation_server.client import (
     PATIENCE,

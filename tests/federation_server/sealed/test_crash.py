@@ -17,7 +17,7 @@ from sqlalchemy import func, select
 from federation_server.database import reading
 from federation_server.running.serve import Installation
 from federation_server.tables import models, rounds
-from foltr.federated.sealed_sums import mean_change
+from foltr.federated.sealed.sums import mean_change
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, reason, running
 from tests.federation_server.sealed_members import (

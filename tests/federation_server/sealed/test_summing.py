@@ -17,8 +17,8 @@ from federation_server.sealed.inbox import SealedRounds
 from federation_server.sealed.summing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
-from foltr.federated.roster import LEAVE, leave_text
-from foltr.federated.sealed_sums import ANSWER, Occasion, mean_change, mechanism_of
+from foltr.federated.sealed.roster import LEAVE, leave_text
+from foltr.federated.sealed.sums import ANSWER, Occasion, mean_change, mechanism_of
 from foltr.federated.wire import (
     Accepted,
     CommitteeAnswer,

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import Literal
 
 from foltr.errors import FoltrError
-from foltr.federated.roster import Roster, RosterMember, check_settled
+from foltr.federated.sealed.roster import Roster, RosterMember, check_settled
 
 LEAST_MEMBERS, LEAST_GROUPED = 5, 50
 EVERYONE_BELOW, LARGE_FROM = 20, 200

@@ -1,11 +1,11 @@
-"""Tests of foltr.federated.invite_link."""
+"""Tests of foltr.federated.links."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foltr.errors import RecordError
-from foltr.federated.invite_link import LONGEST, PREFIX, from_link, to_link
+from foltr.federated.links import LONGEST, PREFIX, from_link, to_link
 from foltr.federated.wire import Invite
 
 INVITE = Invite(address="https://host:8421", fingerprint="ab" * 32, token="secret", group_id="group")

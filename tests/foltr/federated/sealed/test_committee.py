@@ -6,9 +6,9 @@ import hashlib
 
 import pytest
 
-from foltr.federated.committee import CohortError, cohort_of, committee_size, least_arrivals, threshold
-from foltr.federated.roster import extended
-from tests.foltr.federated.sealed_groups import GROUP, join_entry, make_roster, person
+from foltr.federated.sealed.committee import CohortError, cohort_of, committee_size, least_arrivals, threshold
+from foltr.federated.sealed.roster import extended
+from tests.foltr.federated.sealed.sealed_groups import GROUP, join_entry, make_roster, person
 
 
 @pytest.mark.parametrize(

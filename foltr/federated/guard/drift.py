@@ -24,7 +24,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.rows import distance_blocks, middle_of
-from foltr.federated.verdict import RunningSums
+from foltr.federated.guard.verdict import RunningSums
 
 
 def added(sums: RunningSums, updates: FloatMatrix) -> RunningSums:

@@ -1,4 +1,7 @@
-"""An invite as a link that a person can pass on: foltr://join/ and the base64url of the Invite's JSON, unpadded."""
+"""What a person can pass on as a link: an invite, and where a server has moved to, for members who come too late.
+
+foltr://join/ or foltr://move/, and the base64url of the record's JSON, unpadded.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ import base64
 import binascii
 
 from foltr.errors import RecordError
-from foltr.federated.wire import Invite, R, Record, decode, encode
+from foltr.federated.wire import Invite, R, Record, Signed, decode, encode
 
-PREFIX = "foltr://join/"
+PREFIX, MOVED = "foltr://join/", "foltr://move/"
 LONGEST = 8192
 """characters; a link holds an address, two fingerprints and a token"""
 
 
 def to_link(invite: Invite) -> str:
     """The link that `from_link` reads."""
-    return write_link(PREFIX, invite)
+    return _write(PREFIX, invite)
 
 
 def from_link(text: str) -> Invite:
@@ -23,15 +26,25 @@ def from_link(text: str) -> Invite:
 
     RecordError for anything else.
     """
-    return read_link(text, PREFIX, Invite, "invite link")
+    return _read(text, PREFIX, Invite, "invite link")
 
 
-def write_link(prefix: str, record: Record) -> str:
+def move_link(moved: Signed) -> str:
+    """The link that `read_move` reads."""
+    return _write(MOVED, moved)
+
+
+def read_move(text: str) -> Signed:
+    """The signed record in a link; RecordError for anything else. Whose signature it is, only a member can tell."""
+    return _read(text, MOVED, Signed, "address link")
+
+
+def _write(prefix: str, record: Record) -> str:
     """A record behind a prefix that says what it is."""
     return prefix + base64.urlsafe_b64encode(encode(record)).decode().rstrip("=")
 
 
-def read_link(text: str, prefix: str, kind: type[R], what: str) -> R:
+def _read(text: str, prefix: str, kind: type[R], what: str) -> R:
     """The record in a link of `prefix`, as `from_link` reads it; `what` names such a link in errors."""
     link = "".join(text.split())
     if not link.startswith(prefix):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from foltr.federated import roster as chain
-from foltr.federated.committee import cohort_of
 from foltr.federated.envelope import box_public
-from foltr.federated.roster import LEAVE, VOUCH, Roster, RosterError
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.roster import LEAVE, VOUCH, Roster, RosterError
 from foltr.federated.wire import InviteVoucher, RosterEntry, digest
-from tests.foltr.federated.sealed_groups import (
+from tests.foltr.federated.sealed.sealed_groups import (
     GROUP,
     Person,
     join_entry,

@@ -13,7 +13,7 @@ from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbou
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.rows import squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard import (
+from foltr.federated.guard.guard import (
     Guard,
     copies_once,
     direction_to_median,
@@ -23,7 +23,7 @@ from foltr.federated.guard import (
     judge,
     slants,
 )
-from foltr.federated.verdict import GuardState
+from foltr.federated.guard.verdict import GuardState
 
 PEACE = GuardState()
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]

@@ -17,7 +17,7 @@ numbers: n_params, or for the first three as many as the updates seem to have, f
 From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
 `calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
 
-Where an account of the members is kept, a sixth number is of all their rounds (foltr.federated.drift):
+Where an account of the members is kept, a sixth number is of all their rounds (foltr.federated.guard.drift):
 
     drift      ln of the distance to the majority of what they sent in sum       far higher: wants something else
 
@@ -53,8 +53,8 @@ from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import check_rows, middle_of, require, squared_distances
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
-from foltr.federated.drift import added, from_majority
-from foltr.federated.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
+from foltr.federated.guard.drift import added, from_majority
+from foltr.federated.guard.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
 
 DEVIATIONS = 6.0
 """standard deviations that a device may differ by"""

@@ -24,10 +24,10 @@ import numpy as np
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import FoltrError, RecordError, ShapeError, ValueRangeError
-from foltr.federated import secret_sharing
-from foltr.federated.committee import Cohort
 from foltr.federated.envelope import KEY_BYTES, SEAL_BYTES, Identity, SignatureError, seal_with, unseal, verify
-from foltr.federated.secret_sharing import ELEMENT_BYTES, Elements
+from foltr.federated.sealed import secret_sharing
+from foltr.federated.sealed.committee import Cohort
+from foltr.federated.sealed.secret_sharing import ELEMENT_BYTES, Elements
 from foltr.federated.wire import (
     CommitteeAnswer,
     ListedBox,

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from foltr.federated.committee import cohort_of
-from foltr.federated.sealed_sums import mechanism_of
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.sums import mechanism_of
 from foltr.privacy.accounting import Ledger
-from tests.foltr.federated.sealed_groups import PRIVACY, make_roster
+from tests.foltr.federated.sealed.sealed_groups import PRIVACY, make_roster
 
 
 def delta_by_integration(epsilon: float, *, change: float, deviation: float, n_rounds: int) -> float:

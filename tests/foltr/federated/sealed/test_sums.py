@@ -12,7 +12,8 @@ import pytest
 
 from foltr.errors import ShapeError
 from foltr.federated.envelope import Identity, pseudonym, seal
-from foltr.federated.sealed_sums import (
+from foltr.federated.sealed.secret_sharing import SharingError
+from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,
@@ -26,11 +27,10 @@ from foltr.federated.sealed_sums import (
     randomness,
     shared,
 )
-from foltr.federated.secret_sharing import SharingError
 from foltr.federated.wire import Share, SharedUpdate, digest, encode
 from foltr.privacy.accounting import noise_over_signal
 from foltr.privacy.noise import STEPS
-from tests.foltr.federated.sealed_groups import (
+from tests.foltr.federated.sealed.sealed_groups import (
     PRIVACY,
     Person,
     answers,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from foltr.arrays import Int64Vector
-from foltr.federated import roster as chain
-from foltr.federated.committee import cohort_of
 from foltr.federated.envelope import Identity, box_public, pseudonym, sign_document
-from foltr.federated.roster import INVITE, Roster, RosterMember
-from foltr.federated.sealed_sums import Occasion, answer, check_shared, listed_box, make_list, shared
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.roster import INVITE, Roster, RosterMember
+from foltr.federated.sealed.sums import Occasion, answer, check_shared, listed_box, make_list, shared
 from foltr.federated.wire import CommitteeAnswer, RosterEntry, SharedUpdate, ShareList, SumTask
 from foltr.privacy.mechanisms import Gaussian
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.secret_sharing import (
+from foltr.federated.sealed.secret_sharing import (
     PRIME,
     SharingError,
     add,

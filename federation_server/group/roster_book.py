@@ -1,8 +1,9 @@
 """The group's roster as the server keeps it: the chain of its members, which devices verify for themselves.
 
 The server writes it and cannot make it up (see foltr.federated.sealed.roster): it appends what members have signed,
-hands out all of it, and erases the bodies of those who were forgotten. A sealed round goes by the roster of its opening; as long as
-nobody has answered it, it follows the roster, so that a new group need not wait a round for its fifth member.
+hands out all of it, and erases the bodies of those who were forgotten. A sealed round goes by the roster of its
+opening; as long as nobody has answered it, it follows the roster, so that a new group need not wait a round for its
+fifth member.
 """
 
 from __future__ import annotations

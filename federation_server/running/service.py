@@ -178,12 +178,14 @@ class Service:
         """Close the open round if it is due, or because the operator has `asked` and it can be; None otherwise."""
         with writing(self.engine) as connection:
             now = self.clock()
-            if group.terms(connection).mode == "open":
+            is_open = group.terms(connection).mode == "open"
+            if is_open:
                 closed = closing.close_due(connection, self.vault, self.policy, now=now, asked=asked)
             else:
                 closed = summing.close_due(connection, self.sealed, self.vault, self.policy, now=now, asked=asked)
         if closed is not None:
-            self._expectations.forget()
+            if is_open:  # no other server holds a key that opens updates
+                self._expectations.forget()
             self.on_closed(closed)
         return closed
 

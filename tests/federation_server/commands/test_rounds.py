@@ -19,7 +19,7 @@ from federation_server.tables import rounds
 from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
 
 Output = pytest.CaptureFixture[str]
-NOISED = 'privacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
+NOISED = 'shared = []\nprivacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from app.belongings import UNFINISHED, InUseError, alone, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.remembered import FILE as SCREEN
-from app.wording import iso_minute
+from console.wording import iso_minute
 from foltr.errors import FoltrError
 
 ABOUT = "backup.json"

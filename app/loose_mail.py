@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.opener import LooseMail, OpenError
-from indexer.text.printable import display_path
+from console.printable import display_path
 
 if TYPE_CHECKING:
     from app.search.results import Hit

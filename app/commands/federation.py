@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.commands.command import NOTHING_FOUND, Group, load, say
-from app.wording import count, iso_minute
+from console.wording import count, iso_minute
 
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker

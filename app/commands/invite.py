@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import Command, load, say
-from app.wording import iso_minute
+from console.wording import iso_minute
 
 EXAMPLES = """
 foltr-search invite                           prints a link for one person

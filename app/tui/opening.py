@@ -23,7 +23,7 @@ from app.tui.query_input import Recall
 from app.tui.results_list import ResultsList, title_of
 from app.tui.session import Session
 from app.tui.status_line import StatusLine
-from indexer.text.printable import display_path, safe_line
+from console.printable import display_path, safe_line
 
 
 def hand_over(

@@ -73,7 +73,7 @@ from app.tui.side_pane import WIDE, SidePane
 from app.tui.status_line import ORDER_NAMES, StatusLine
 from app.tui.terminal_traits import without_late_answers
 from app.tui.welcome import Welcome
-from app.wording import short_path
+from console.wording import short_path
 
 IDLE_SECONDS = 0.7
 """rest after which the last word is taken as finished"""

@@ -15,6 +15,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
     "app": (163, 22_900),
+    "console": (4, 640),
     "indexer": (105, 17_250),
     "simulation": (124, 14_600),
     "federation_server": (72, 7_750),

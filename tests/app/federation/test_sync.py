@@ -16,7 +16,7 @@ from sqlalchemy import select
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Correspondence
-from app.wording import iso_minute
+from console.wording import iso_minute
 from federation_server.database import reading, writing
 from federation_server.group.group import set_fact
 from federation_server.rounds.rounds import present
@@ -142,7 +142,7 @@ import os, signal
 from pathlib import Path
 from tests.app.federation.groups import Person, hasty
 from app.federation.server import Correspondence
-from app.wording import iso_minute
+from console.wording import iso_minute
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.text.printable import UNSAFE, display_path, safe_line, safe_text
+from console.printable import UNSAFE, display_path, safe_line, safe_text
 
 JOINING = {"\u200c", "\u200d"}
 VISIBLE_FORMATS = {"\u0600", "\u0601", "\u0602", "\u0603", "\u0604", "\u0605", "\u06dd", "\u070f", "\u0890", "\u0891",

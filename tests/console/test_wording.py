@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from app.wording import columns, count, day, fit, fit_left, fit_path, short_path, size, wrap
-from indexer.text.printable import safe_line, safe_text
+from console.printable import safe_line, safe_text
+from console.wording import columns, count, day, fit, fit_left, fit_path, short_path, size, wrap
 
 
 @given(st.text(st.characters(codec=None)))

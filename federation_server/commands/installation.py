@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
+from console.wording import iso_minute
 from federation_server.running.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 
@@ -87,4 +88,4 @@ def now() -> int:
 
 def when(seconds: int | None) -> str:
     """A time for people, "-" for none."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "-"
+    return iso_minute(seconds) if seconds else "-"

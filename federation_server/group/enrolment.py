@@ -122,20 +122,9 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
         return known
     if known is not None or not connection.execute(usable.values(used=now)).rowcount:
         raise Refused("bad-invite")
-    fresh = Member(
-        device=pseudonym(device_key),
-        device_key=device_key,
-        joined=now,
-        expires=None if lifetime is None else now + lifetime,
-        ended=None,
-        first_lineage=None,
-        first_round=None,
-        last_lineage=None,
-        last_round=None,
-    )
-    connection.execute(
-        insert(members).values(device=fresh.device, device_key=device_key, joined=now, expires=fresh.expires)
-    )
+    expires = None if lifetime is None else now + lifetime
+    row = {"device": pseudonym(device_key), "device_key": device_key, "joined": now, "expires": expires}
+    fresh = _member(connection.execute(insert(members).values(**row).returning(members)).one())
     by = connection.execute(select(invites.c.voucher, invites.c.signature).where(this)).one()
     try:
         roster_book.join(connection, asked, voucher=by.voucher, signature=by.signature)
@@ -236,14 +225,5 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
 
 
 def _member(row: Any) -> Member:
-    return Member(
-        device=row.device,
-        device_key=bytes(row.device_key),
-        joined=row.joined,
-        expires=row.expires,
-        ended=row.ended,
-        first_lineage=row.first_lineage,
-        first_round=row.first_round,
-        last_lineage=row.last_lineage,
-        last_round=row.last_round,
-    )
+    found = {name: getattr(row, name) for name in Member.__dataclass_fields__}
+    return Member(**{**found, "device_key": bytes(row.device_key)})

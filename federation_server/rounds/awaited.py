@@ -6,12 +6,12 @@ at least the terms' floor: a group of three is not left waiting for a fourth.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
+from console.wording import count, iso_minute
 from federation_server.group import enrolment, group
 from federation_server.group.enrolment import is_active
 from federation_server.rounds import rounds
@@ -65,10 +65,10 @@ class Awaited:
         """For the operator: "2 of 5 members have answered, 3 more close it at once; otherwise it closes on ..." """
         if self.other:
             return self.other
-        answered = f"{self.n_active - self.n_missing} of {_counted(self.n_active, 'active member')} answered"
-        until = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.deadline))
+        answered = f"{self.n_active - self.n_missing} of {count(self.n_active, 'active member')} answered"
+        until = iso_minute(self.deadline)
         if self.n_active < self.floor:
-            more = _counted(self.floor - self.n_active, "more member")
+            more = count(self.floor - self.n_active, "more member")
             return f"{answered}; a round needs {self.floor}: invite {more}"
         if not self.is_enough:
             lacking = max(self.floor, 1) - self.n_updates
@@ -118,16 +118,12 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms,
         return replace(found, other=str(error))
     if here.phase == "sum":
         n_answers = inbox.n_answers(connection, here)
-        listed, answered = _counted(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
+        listed, answered = count(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
         needed = f"at least {cohort.threshold} are needed"
         return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
     could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
     silent = could - inbox.message_hashes(connection, here).keys()
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 WORDS = {"collect": "collecting", "sum": "adding up", "rest": "resting", "none": "waiting for its first start"}
@@ -144,7 +140,7 @@ class Phase:
     @property
     def sentence(self) -> str:
         """ "collecting until 2026-11-29 10:00" """
-        until = time.strftime(" until %Y-%m-%d %H:%M", time.localtime(self.until)) if self.until else ""
+        until = f" until {iso_minute(self.until)}" if self.until else ""
         return WORDS[self.name] + until
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, update
 
 from federation_server.forgetting import forgetting
 from federation_server.group import group
-from federation_server.rounds import remembered, rounds
+from federation_server.rounds import guard_memory, rounds
 from federation_server.rounds.awaited import awaited
 from federation_server.rounds.intake import Received, agreement, read_received
 from federation_server.rounds.rounds import Closed, Policy, Round, note_participation
@@ -73,7 +73,7 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         "agreement": closed.agreement,
     }
     rounds.end(connection, here, now=now, state="closed", **report)
-    remembered.keep(connection, vault, found.devices, joined.model.guard)
+    guard_memory.keep(connection, vault, found.devices, joined.model.guard)
     _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     note_participation(connection, found.devices, here, now=now)
     return closed
@@ -86,9 +86,9 @@ def _join(
     # Members agreed to the noise; a round that forgets has updates of other lengths than the noise gave them.
     noise = method.joining.noise if here.purpose == "learn" else None
     joining = msgspec.structs.replace(policy.joining, noise=noise)
-    state = remembered.alarm(connection)
+    state = guard_memory.alarm(connection)
     if joining.guard and here.purpose == "learn":
-        state = replace(state, sums=remembered.sums(connection, vault, found.devices, method.n_sent))
+        state = replace(state, sums=guard_memory.sums(connection, vault, found.devices, method.n_sent))
     if here.purpose == "forget":
         found = forgetting.calibrate(connection, here, found, start.theta)
     counts = weights(joining, found.n_interactions, equal=method.weighs_alike)

@@ -82,36 +82,21 @@ def open_next(
     start = group.newest(connection)
     private = new_box_key()
     number, head = (0, "") if group.terms(connection).mode == "open" else roster_book.end(connection)
-    fresh = Round(
+    fresh = insert(rounds).values(
         lineage=start.record.lineage,
-        number=start.record.round + 1,
+        round=start.record.round + 1,
         purpose=purpose,
+        state="open",
         opened=now,
         deadline=now + schedule.seconds,
         public_key=box_public(private),
-        sealed_key=vault.encrypt(private),
+        private_key=vault.encrypt(private),
         model_hash=start.hash,
         n_updates=0,
         roster_number=number,
         roster_head=head,
     )
-    connection.execute(
-        insert(rounds).values(
-            lineage=fresh.lineage,
-            round=fresh.number,
-            purpose=purpose,
-            state="open",
-            opened=fresh.opened,
-            deadline=fresh.deadline,
-            public_key=fresh.public_key,
-            private_key=fresh.sealed_key,
-            model_hash=fresh.model_hash,
-            n_updates=0,
-            roster_number=number,
-            roster_head=head,
-        )
-    )
-    return fresh
+    return _round(connection.execute(fresh.returning(rounds)).one())
 
 
 def present(connection: Connection, *, lock: bool = False) -> Round | None:

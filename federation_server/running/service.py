@@ -273,8 +273,7 @@ class Service:
 
     def update(self, request: Request) -> Future[Accepted]:
         """Take an update; the future is done when it is on disk."""
-        self._signed(request)
-        sealed = _decoded(request.body, Sealed)
+        _, sealed = self._asked(request, Sealed)
         return self.writer.submit(intake.check(sealed, request.credentials, self._expectations.of(sealed)))
 
     def roster(self, request: Request, after: int) -> Signed:
@@ -299,26 +298,22 @@ class Service:
 
     def invite(self, request: Request) -> Invited:
         """Take a member's invite."""
-        self._signed(request)
-        asked = _decoded(request.body, InviteOffer)
+        device, asked = self._asked(request, InviteOffer)
         with writing(self.engine) as connection:
-            return vouching.invite(connection, request.credentials.device, asked, now=self.clock())
+            return vouching.invite(connection, device, asked, now=self.clock())
 
     def vouch(self, request: Request) -> Signed:
         """Take a member's word for another."""
-        self._signed(request)
-        asked = _decoded(request.body, Vouching)
+        device, asked = self._asked(request, Vouching)
         with writing(self.engine) as connection:
-            page = vouching.vouch(connection, request.credentials.device, asked, now=self.clock())
+            page = vouching.vouch(connection, device, asked, now=self.clock())
         return self._document("roster", page)
 
     def shared(self, request: Request) -> Accepted:
         """Take a shared update."""
-        self._signed(request)
-        sent = _decoded(request.body, SharedUpdate)
+        device, sent = self._asked(request, SharedUpdate)
         with writing(self.engine) as connection:
-            device, now = request.credentials.device, self.clock()
-            accepted = inbox.keep_shared(connection, self.sealed, self.vault, device, sent, now=now)
+            accepted = inbox.keep_shared(connection, self.sealed, self.vault, device, sent, now=self.clock())
         self._go_on()
         return accepted
 
@@ -330,11 +325,9 @@ class Service:
 
     def answer(self, request: Request) -> Accepted:
         """Take what a member of the committee added up."""
-        self._signed(request)
-        sent = _decoded(request.body, CommitteeAnswer)
+        device, sent = self._asked(request, CommitteeAnswer)
         with writing(self.engine) as connection:
-            device, now = request.credentials.device, self.clock()
-            accepted = inbox.keep_answer(connection, self.sealed, device, sent, now=now)
+            accepted = inbox.keep_answer(connection, self.sealed, device, sent, now=self.clock())
         self._go_on()
         return accepted
 
@@ -347,8 +340,7 @@ class Service:
 
     def farewell(self, request: Request) -> Signed:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
-        self._signed(request)
-        asked, device = _decoded(request.body, Farewell), request.credentials.device
+        device, asked = self._asked(request, Farewell)
         with writing(self.engine) as connection:
             active_member(connection, device, now=self.clock())
             spend_nonce(connection, request.credentials)
@@ -403,6 +395,11 @@ class Service:
     def _document(self, kind: str, record: Record) -> Signed:
         """A record with the server's signature."""
         return sign_document(self.vault.identity, kind, record)
+
+    def _asked(self, request: Request, kind: type[R]) -> tuple[str, R]:
+        """Whose signed request it is, and the record in its body."""
+        self._signed(request)
+        return request.credentials.device, _decoded(request.body, kind)
 
     def _signed(self, request: Request) -> None:
         """The holder of the pseudonym's key signed it lately. Whether it is still a member, the database is asked."""

@@ -13,7 +13,6 @@ from sqlalchemy import func, select, update
 from federation_server.database import reading, writing
 from federation_server.group import enrolment
 from federation_server.rounds.rounds import present
-from federation_server.sealed.inbox import SealedRounds
 from federation_server.sealed.summing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
@@ -188,8 +187,8 @@ def test_answers_that_contradict_one_another_are_tried_once(sqlite: Running) -> 
         here = present(connection)
         assert here is not None
         assert here.phase == "sum"
-        assert not is_due(connection, SealedRounds(), told.terms, here, now=here.deadline - 1)
-        assert is_due(connection, SealedRounds(), told.terms, here, now=here.deadline)
+        assert not is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline - 1)
+        assert is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline)
     with writing(sqlite.made.engine) as connection:
         connection.execute(update(lists).values(fixed=1))
     after_deadline(sqlite)

@@ -16,9 +16,9 @@ from typing import Literal
 
 from app.paths import Paths, SettingsError
 from app.settings import Settings, examine, index_roots
+from console.printable import display_path
 from foltr.errors import FoltrError
 from indexer.errors import IndexDamaged, IndexerError
-from indexer.text.printable import display_path
 
 Level = Literal["ok", "note", "broken"]
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from console.printable import display_path
 from indexer.extract.sources import source_of
 from indexer.storage.durable import sync
-from indexer.text.printable import display_path
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from app.opener import LooseMail, OpenError
 from app.paths import COPY_NAMES
-from indexer.text.printable import display_path
+from console.printable import display_path
 
 if TYPE_CHECKING:
     from app.search.results import Hit

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from app.settings import Settings
-from indexer.text.printable import display_path
+from console.printable import display_path
 
 EDITOR_LINE: Mapping[str, str] = {
     **dict.fromkeys(

@@ -15,6 +15,7 @@ import msgspec
 
 from app.paths import Paths
 from app.settings import OcrSettings
+from console.printable import display_path
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import recognised
@@ -25,7 +26,6 @@ from indexer.extract.recognition import Recognised, RecognitionOrder, recognise_
 from indexer.extract.source import Limits
 from indexer.progress import OnProgress, Phase, Progress
 from indexer.storage.catalogue import Catalogue, read_anew
-from indexer.text.printable import display_path
 
 MEMORY_MB = 4_096
 """of address space that a file may add; rapidocr uses up to 1.2 GB of it"""

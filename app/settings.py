@@ -1,6 +1,6 @@
 """What a user can set, where it is kept, and which folders the program uses.
 
-The structs below are the one source of every key (`foltr.config` says how). Precedence: flag, then environment
+The structs below are the one source of every key (`console.scheme` says how). Precedence: flag, then environment
 variable, then config.toml, then the default.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots, remembered_sources
-from foltr.config import Effective, Scheme, Section
+from console.scheme import Effective, Scheme, Section
 from indexer.documents import TYPES
 
 __all__ = [

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from app.settings import Paths, Settings
+from console.printable import display_path
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, vectors
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
 from indexer.storage.catalogue import Catalogue
-from indexer.text.printable import display_path
 from indexer.update import disk_errors
 
 

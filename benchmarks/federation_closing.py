@@ -19,10 +19,12 @@ from sqlalchemy import insert, update
 
 from benchmarks.federation_devices import Device
 from benchmarks.tables import machine
-from federation_server import closing, group, rounds, setup, start
+from federation_server import setup
 from federation_server.database import reading, writing
-from federation_server.rounds import policy_of
-from federation_server.serve import Installation
+from federation_server.group import group
+from federation_server.rounds import closing, rounds
+from federation_server.rounds.rounds import policy_of
+from federation_server.running.serve import Installation
 from federation_server.tables import members, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.federated.fpdgd import FPDGDMessage
@@ -43,7 +45,7 @@ def made(folder: Path, n: int) -> Installation:
     """A group with so many members and its first round open."""
     folder.mkdir()
     (folder / "server.toml").write_text(SETTINGS.format(n=n), encoding="utf-8")
-    installation = setup.make(folder, name="closing", start=start.shipped_start(), now=int(time.time()))
+    installation = setup.make(folder, name="closing", start=setup.shipped_start(), now=int(time.time()))
     with writing(installation.engine) as connection:
         for i in range(0, n, 1000):
             rows = [Device.of(number) for number in range(i, min(i + 1000, n))]

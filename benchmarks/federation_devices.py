@@ -24,8 +24,8 @@ import numpy as np
 from sqlalchemy import insert
 
 from federation_server.database import writing
-from federation_server.serve import Installation, open_installation
-from federation_server.start import Start
+from federation_server.running.serve import Installation, open_installation
+from federation_server.setup import Start
 from federation_server.tables import members
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal

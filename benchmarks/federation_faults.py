@@ -28,15 +28,15 @@ from sqlalchemy import select
 from benchmarks.federation_devices import Connection, Device, ServerProcess, make_server, present_round
 from benchmarks.federation_devices import sealed_update as seal
 from benchmarks.federation_garbage import garbage
-from federation_server import group
 from federation_server.database import reading
-from federation_server.rounds import policy_of
-from federation_server.serve import Installation
+from federation_server.group import group
+from federation_server.rounds.rounds import policy_of
+from federation_server.running.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
+from foltr.federated.guard.verdict import GuardState
 from foltr.federated.joining import join
-from foltr.federated.verdict import GuardState
 from foltr.federated.wire import Refusal, decode
 
 N_DEVICES, N_LIARS, N_SKEWED = 20, 2, 2

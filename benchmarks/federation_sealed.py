@@ -21,13 +21,13 @@ import requests
 
 from benchmarks.federation_devices import Device, ServerProcess, free_port
 from benchmarks.tables import Table, machine
-from federation_server import setup, start
-from foltr.federated import roster as chain
-from foltr.federated.committee import Cohort, cohort_of
+from federation_server import setup
 from foltr.federated.envelope import box_public, new_box_key, open_document
-from foltr.federated.invite_link import from_link
-from foltr.federated.roster import INVITE
-from foltr.federated.sealed_sums import Occasion, answer, shared
+from foltr.federated.links import from_link
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import Cohort, cohort_of
+from foltr.federated.sealed.roster import INVITE
+from foltr.federated.sealed.sums import Occasion, answer, shared
 from foltr.federated.wire import (
     Announcement,
     InviteOffer,
@@ -169,7 +169,7 @@ def measured(n: int, n_rounds: int) -> list[object]:
     with tempfile.TemporaryDirectory(prefix="foltr-sealed-") as name:
         folder, port = Path(name), free_port()
         (folder / "server.toml").write_text(SETTINGS.format(port=port), encoding="utf-8")
-        made = setup.make(folder, name="sealed", start=start.shipped_start(), now=int(time.time()))
+        made = setup.make(folder, name="sealed", start=setup.shipped_start(), now=int(time.time()))
         link = setup.invitation(made, note="", seconds=3600, now=int(time.time()))
         server, costs = ServerProcess(folder, port), {kind: Cost() for kind in ("shares", "list", "answers")}
         server.start()

@@ -12,8 +12,8 @@ from __future__ import annotations
 import click
 import numpy as np
 
-from federation_server import setup, start
-from federation_server.group import method_of
+from federation_server import setup
+from federation_server.group.group import method_of
 from federation_server.settings import MethodSection, ServerSettings
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
@@ -29,7 +29,7 @@ CLIP = 0.8
 
 def method_with(z: float) -> FPDGD:
     """The default group's method with noise of `z` clips."""
-    begun = start.shipped_start()
+    begun = setup.shipped_start()
     privacy = Gaussian(clip=CLIP, noise_multiplier=z)
     settings = ServerSettings(method=MethodSection(privacy=privacy))
     return method_of(setup.terms_of(settings, "group", features=begun.features, manifest_hash=begun.manifest_hash))
@@ -72,7 +72,7 @@ def calibrated(method: FPDGD, theta: FloatVector, seed: int, kept: list[FloatMat
 
 def distances(z: float, seed: int) -> list[float]:
     """Of not forgetting, rollback, FedEraser and re-aggregation, in this order."""
-    method, first = method_with(z), np.array(start.shipped_start().theta)
+    method, first = method_with(z), np.array(setup.shipped_start().theta)
     whole, kept = learned(method, first, seed, range(N_MEMBERS))
     without, _ = learned(method, first, seed, range(N_MEMBERS - 1))
     others = [(updates[:-1], np.ones(N_MEMBERS - 1)) for updates in kept]

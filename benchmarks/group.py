@@ -31,7 +31,7 @@ from app.store import Store
 from benchmarks.group_pages import KINDS, AskedQuery, pages_of
 from benchmarks.group_people import Member, Person, Taste, person
 from benchmarks.tables import machine, verdict
-from federation_server import group
+from federation_server.group import group
 from federation_server.settings import OPEN_PRIVACY, SUM_PRIVACY, ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatVector

@@ -22,9 +22,9 @@ from sqlalchemy import insert, select
 from benchmarks.federation_devices import Connection, Device, ServerProcess, free_port, present_round, sealed_update
 from benchmarks.group_attacks import World, direction, plans, world
 from benchmarks.tables import machine
-from federation_server import setup, start
+from federation_server import setup
 from federation_server.database import reading, writing
-from federation_server.serve import Installation
+from federation_server.running.serve import Installation
 from federation_server.tables import members, rounds
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import noise_of
@@ -62,7 +62,7 @@ def made(folder: Path, *, guard: bool) -> tuple[Installation, ServerProcess, lis
     """The group with its members, not served yet."""
     port = free_port()
     (folder / "server.toml").write_text(SETTINGS.format(port=port, guard=str(guard).lower()), encoding="utf-8")
-    installation = setup.make(folder, name="attacked", start=start.shipped_start(), now=int(time.time()))
+    installation = setup.make(folder, name="attacked", start=setup.shipped_start(), now=int(time.time()))
     devices = [Device.of(number) for number in range(N)]
     with writing(installation.engine) as connection:
         connection.execute(insert(members), [

@@ -13,7 +13,7 @@ import msgspec
 
 import federation_server
 from app.learning.learner import theta_prior
-from federation_server.start import Start
+from federation_server.setup import Start
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 

@@ -4,6 +4,11 @@ A backup is gzip-compressed MessagePack: a header, then every row of every table
 BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
 are worth nothing on another day. The open round is left out with them, and all that a sealed one has of its members: a
 restored server opens a new one.
+
+A restored group goes on above all that was: a new lineage, without those who were forgotten since the backup. Devices
+have seen rounds that the backup does not know. A lineage with a number that no server of this group can have given
+before leaves them behind; devices follow it as any other. Its number is that of the second in which it begins, unless
+the backup, or a restore before, had a higher one.
 """
 
 from __future__ import annotations
@@ -20,9 +25,16 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
-from federation_server.database import known_revisions, reading, writing
+from federation_server.database import known_revisions, of_another, reading, writing
 from federation_server.durable import take_name
-from federation_server.tables import answers, lists, metadata, nonces, rounds, shares, updates
+from federation_server.forgetting import forgetting, tombstones
+from federation_server.forgetting.forgetting import Forgetter
+from federation_server.forgetting.tombstones import Restored
+from federation_server.group import group
+from federation_server.rounds import rounds
+from federation_server.running.serve import Installation
+from federation_server.tables import answers, lists, metadata, nonces, shares, updates
+from federation_server.tables import rounds as rounds_table
 from foltr.errors import FoltrError
 
 LEFT_OUT = tuple(table.name for table in (updates, nonces, shares, lists, answers))
@@ -84,7 +96,7 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def verify(path: Path) -> BackupContents:
-    """Read a backup through; BackupError when it is damaged, cut short or of a newer program."""
+    """Read a backup through; BackupError when it is damaged, cut short or of another program."""
     blocks = _read(path)
     header = _decoded_header(next(blocks), path)
     found = dict.fromkeys(header.counts, 0)
@@ -96,12 +108,33 @@ def verify(path: Path) -> BackupContents:
     return BackupContents(header.made, header.counts)
 
 
-def restore(
+def restore(installation: Installation, path: Path, *, now: int) -> BackupContents:
+    """Put a verified backup into the empty database and begin its new lineage, in one transaction."""
+
+    def begin(connection: Connection) -> None:
+        begin_anew(connection, installation.forgetter, now=now)
+
+    return fill(installation.engine, path, afterwards=begin)
+
+
+def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
+    """The new lineage of a database that was just filled from a backup; its number."""
+    forgetting.forget_again(connection, forgetter, now=now)
+    tombstones.carry_over(connection, forgetter.file)
+    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
+    forgetting.end_unlearning(connection)
+    least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
+    begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
+    forgetter.file.append(Restored(begun))
+    return begun
+
+
+def fill(
     engine: Engine, path: Path, *, afterwards: Callable[[Connection], None] = lambda connection: None
 ) -> BackupContents:
     """Put a verified backup into an empty database in one transaction; BackupError when it already holds a group.
 
-    `afterwards` is the last part of the transaction (federation_server.restoring).
+    `afterwards` is the last part of the transaction.
     """
     report = verify(path)
     with writing(engine) as connection:
@@ -146,7 +179,7 @@ def _blocks(connection: Connection, header: _Header) -> Iterator[bytes]:
 
 def _kept(table: Table) -> Select[Any]:
     """The rows of a table that a backup holds."""
-    return select(table).where(rounds.c.state != "open") if table is rounds else select(table)
+    return select(table).where(rounds_table.c.state != "open") if table is rounds_table else select(table)
 
 
 def _plain(value: Any) -> Any:
@@ -181,7 +214,7 @@ def _decoded_header(block: bytes, path: Path) -> _Header:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is no backup of foltr-server") from error
     if header.format != FORMAT or header.revision not in known_revisions():
-        raise BackupError(f"{path} was made by a newer foltr-server (revision {header.revision}); update the program")
+        raise BackupError(of_another(str(path), header.revision))
     return header
 
 

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from federation_server import group
+from federation_server.group import group
 from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -102,12 +102,12 @@ def is_sqlite(engine: Engine) -> bool:
 
 
 def upgrade(engine: Engine) -> None:
-    """Bring the tables up to this program's; DatabaseError when they are of a newer program or cannot be reached."""
+    """Bring the tables up to this program's; DatabaseError when they are of another program or cannot be reached."""
     try:
         with engine.connect() as connection:
             present = MigrationContext.configure(connection).get_current_revision()
         if present is not None and present not in known_revisions():
-            raise DatabaseError(f"the database is of a newer foltr-server (revision {present}); update the program")
+            raise DatabaseError(of_another("the database", present))
         with writing(engine) as connection:
             if not is_sqlite(engine):  # two processes that start at once: the second finds the first one's tables
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
@@ -116,6 +116,11 @@ def upgrade(engine: Engine) -> None:
             command.upgrade(config, "head")
     except SQLAlchemyError as error:
         raise DatabaseError(f"the database cannot be used: {error}") from error
+
+
+def of_another(what: str, revision: str) -> str:
+    """That tables or a backup have a schema that this program does not know."""
+    return f"{what} is of another foltr-server (revision {revision}, here {known_revisions()[0]}); use that version"
 
 
 def is_current(engine: Engine) -> bool:

@@ -1,7 +1,7 @@
 """Why the server refuses a request: a code that programs know, an HTTP status, a sentence for a person.
 
-Every refusal has its own code and its own counter (see federation_server.counters), so that an operator sees whether
-devices have wrong clocks, replay, or send garbage.
+Every refusal has its own code and its own counter (federation_server.running.monitoring), so that an operator sees
+whether devices have wrong clocks, replay, or send garbage.
 """
 
 from __future__ import annotations

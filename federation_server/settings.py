@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from foltr.config import Effective, Scheme, Section
+from console.scheme import Effective, Scheme, Section
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.committee import LEAST_GROUPED, PART
 from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.sealed.committee import LEAST_GROUPED, PART
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Port = Annotated[int, Meta(ge=0, le=65535)]

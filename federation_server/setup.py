@@ -5,22 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
 
-from federation_server import group, tls
+from federation_server import tls
 from federation_server.database import writing
 from federation_server.durable import replace_durably
-from federation_server.enrolment import invite
-from federation_server.serve import Installation, open_installation, reached_at
+from federation_server.group import group
+from federation_server.group.enrolment import invite
+from federation_server.running.serve import Installation, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
-from federation_server.start import Start
 from federation_server.vault import Vault
+from foltr.errors import FoltrError
 from foltr.federated.envelope import fingerprint
-from foltr.federated.invite_link import to_link
+from foltr.federated.links import to_link
 from foltr.federated.method import Model
 from foltr.federated.wire import Invite, Terms
 from foltr.privacy.mechanisms import NoPrivacy
@@ -182,3 +184,41 @@ def rotate_column_key(installation: Installation) -> Installation:
     vault = installation.vault.with_new_column_key()
     vault.write(installation.folder / installation.settings.server.keys)
     return replace(installation, vault=vault)
+
+
+class StartError(FoltrError):
+    """A start model cannot be used."""
+
+
+class Start(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of start.json: the linear ranker and the features that every member of a group has."""
+
+    v: int
+    manifest_hash: str
+    """of the feature manifest: the numbers mean the same on every device of this version"""
+    features: tuple[str, ...]
+    theta: tuple[float, ...]
+    """[n_features]"""
+
+
+def shipped_start() -> Start:
+    """The ranker that every device of this version begins with."""
+    return _decoded(resources.files("federation_server").joinpath("start.json").read_bytes(), "start.json")
+
+
+def read_start(path: Path) -> Start:
+    """From a file; StartError when it is not one."""
+    try:
+        return _decoded(path.read_bytes(), str(path))
+    except OSError as error:
+        raise StartError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _decoded(data: bytes, source: str) -> Start:
+    try:
+        start = msgspec.json.decode(data, type=Start)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StartError(f"{source}: wanted a start model, got: {error}") from error
+    if start.v != 1 or len(start.theta) != len(start.features) or not start.features:
+        raise StartError(f"{source}: wanted version 1 with one weight for each feature")
+    return start

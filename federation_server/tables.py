@@ -203,7 +203,7 @@ forgettings = Table(
     Column("position", BigInteger, nullable=False, server_default="0"),
     Column("done", BigInteger),
 )
-"""requests to be forgotten, without the member's name; see federation_server.forgetting"""
+"""requests to be forgotten, without the member's name; see federation_server.forgetting.forgetting"""
 
 tombstones = Table(
     "tombstones",
@@ -215,7 +215,7 @@ tombstones = Table(
     Column("request", String(64), nullable=False),
     Column("time", BigInteger, nullable=False),
 )
-"""who was forgotten, by hash alone, and is in this database no more; see federation_server.tombstones"""
+"""who was forgotten, by hash alone, and is in this database no more; see federation_server.forgetting.tombstones"""
 
 journal = Table(
     "journal",
@@ -224,4 +224,4 @@ journal = Table(
     Column("body", LargeBinary, nullable=False),
     Column("hash", String(64), nullable=False),
 )
-"""lineages, the participants of rounds (as hashes) and receipts in one chain; see federation_server.journal"""
+"""lineages, the participants of rounds (as hashes) and receipts in one chain; see `journal_book`"""

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from indexer.text.printable import display_path
+from console.printable import display_path
 
 Phase = Literal["scanning", "indexing", "merging", "meaning", "recognising", "idle", "watching", "polling"]
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import msgspec
 
+from console.printable import display_path
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.pool import WorkerPool
@@ -51,7 +52,6 @@ from indexer.storage.catalogue import (
 from indexer.storage.index import Index, IndexWriter, lock_holder
 from indexer.storage.settled import SettledFolders
 from indexer.storage.stamps import Stamps
-from indexer.text.printable import display_path
 
 Moves = list[tuple[str, str]]
 """(old path, new path)"""

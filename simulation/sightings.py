@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from foltr.federated.verdict import GuardVerdict
+from foltr.federated.guard.verdict import GuardVerdict
 
 
 class SeenByGuard(NamedTuple):

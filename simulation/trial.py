@@ -14,8 +14,8 @@ import numpy as np
 from foltr.arrays import FloatVector
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.method import Method
-from foltr.federated.verdict import GuardState, RunningSums
 from foltr.ranking.rankers import Ranker
 from simulation.acceptance import AcceptingRounds
 from simulation.aliased import aliased_round

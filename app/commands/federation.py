@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.commands.command import NOTHING_FOUND, Group, load, say
-from app.wording import count, iso_minute
+from console.wording import count, iso_minute
 
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
@@ -61,9 +61,9 @@ def move(link: str) -> int:
     from app.commands.command import ask_server
     from app.federation import moving
     from app.store import Store
-    from foltr.federated.move_link import from_link
+    from foltr.federated.links import read_move
 
-    context, signed = load(), from_link(link)
+    context, signed = load(), read_move(link)
     context.paths.create_data_dir()
 
     def follow() -> int:

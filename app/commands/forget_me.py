@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import FAILED, NOTHING_FOUND, Command, load, say
-from app.wording import iso_minute
+from console.wording import iso_minute
 
 if TYPE_CHECKING:
     from app.federation.joining import JournalFinding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
-from app.wording import iso_minute
+from console.wording import iso_minute
 
 EXAMPLES = """
 foltr-search history                     newest first

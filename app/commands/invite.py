@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import Command, load, say
-from app.wording import iso_minute
+from console.wording import iso_minute
 
 EXAMPLES = """
 foltr-search invite                           prints a link for one person
@@ -22,7 +22,7 @@ def command() -> int:
     from app.commands.command import ask_server
     from app.federation.inviting import invite
     from app.store import Store
-    from foltr.federated.invite_link import to_link
+    from foltr.federated.links import to_link
 
     context = load()
     context.paths.create_data_dir()

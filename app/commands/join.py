@@ -30,7 +30,7 @@ def command(link: str, yes: bool) -> int:
     from app.federation.joining import Admission
     from app.federation.overview import overview
     from app.store import Store
-    from foltr.federated.invite_link import from_link
+    from foltr.federated.links import from_link
 
     context, invite = load(), from_link(link)
     context.paths.create_data_dir()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from app.commands.printed import printed_path
 from app.search.results import Hit, Preview
 from app.search.snippets import column_of
-from indexer.text.printable import safe_line
+from console.printable import safe_line
 
 MATCHES = 50
 """lines of one document at most"""

@@ -13,7 +13,7 @@ import click
 
 from app.commands.command import Group, load, say
 from app.commands.completing import kept_days
-from app.wording import count, iso_minute
+from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
     from app.learning.learner import Learner

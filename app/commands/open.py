@@ -123,7 +123,7 @@ def _start(search: Search, rank: int, ready: Prepared) -> int:
 def run_planned(planned: Invocation) -> int:
     """Start a program that opens a file; the exit code of the command."""
     from app.opener import run
-    from indexer.text.printable import display_path
+    from console.printable import display_path
 
     code = run(planned)
     if code:

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from indexer.text.printable import display_path
+from console.printable import display_path
 
 
 def printed_path(path: str) -> str:

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Protocol
 
-from app.wording import columns, fit, fit_left
+from console.wording import columns, fit, fit_left
 
 if TYPE_CHECKING:
     from indexer.progress import Progress, UpdateSummary

@@ -28,7 +28,7 @@ def command(yes: bool) -> int:
 
     from app.belongings import belongings, own_units, remove, strangers
     from app.commands.printed import print_line, printed_path
-    from app.wording import size
+    from console.wording import size
 
     paths = load().paths
     found = belongings(paths, home=Path.home())

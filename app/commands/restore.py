@@ -27,7 +27,7 @@ def command(file: Path, only_verify: bool, yes: bool) -> int:
     from app.backup import read_backup, replaced, restore
     from app.commands.printed import printed_path
     from app.paths import Paths
-    from app.wording import iso_minute
+    from console.wording import iso_minute
 
     paths = Paths.from_environment()  # not the settings, which may be what is to be mended
     paths.refuse_foreign()

@@ -13,9 +13,9 @@ import click
 from app.commands.printed import printed_path
 from app.search.results import Explanation, Hit, Snippet
 from app.search.snippets import pieces
-from app.wording import also_as, columns, fit, fit_left, in_thread, iso_day, wrap
+from console.printable import display_path, safe_line
+from console.wording import also_as, columns, fit, fit_left, in_thread, iso_day, wrap
 from indexer.properties import PROPERTIES, shown
-from indexer.text.printable import display_path, safe_line
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
 """the format of lines where there is no terminal"""

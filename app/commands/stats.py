@@ -11,7 +11,7 @@ import click
 from msgspec.structs import asdict
 
 from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
-from app.wording import count, iso_day
+from console.wording import count, iso_day
 
 if TYPE_CHECKING:
     from app.learning.outcomes import Bucket, Outcome

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import Command, load, load_numpy
-from app.wording import count, iso_minute
+from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
     from app.search.results import IndexStatus

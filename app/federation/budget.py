@@ -16,7 +16,7 @@ from app.federation import ledger
 from app.federation.failures import SpentError
 from app.federation.ledger import LedgerEntry
 from app.settings import FederationSettings
-from app.wording import iso_day
+from console.wording import iso_day
 from foltr.federated.wire import Terms
 
 DAY = 86_400

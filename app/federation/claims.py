@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from app.federation.failures import FederationError
 from app.federation.terms import Protection, is_share, protection_of
-from app.wording import count
-from foltr.federated.committee import LEAST_MEMBERS, committee_size, honest_arrivals, least_arrivals, threshold
+from console.wording import count
+from foltr.federated.sealed.committee import LEAST_MEMBERS, committee_size, honest_arrivals, least_arrivals, threshold
 from foltr.federated.wire import Terms
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy

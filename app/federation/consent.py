@@ -18,7 +18,7 @@ from app.federation.membership import Membership
 from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
-from app.wording import count
+from console.wording import count
 from foltr.federated.wire import Terms, digest
 
 Ask = Callable[[Sequence[str]], bool]

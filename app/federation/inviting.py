@@ -16,8 +16,8 @@ from app.federation.failures import FederationError
 from app.federation.server import Connect, connect, corresponding
 from app.settings import Settings
 from app.store import Store
-from foltr.federated import roster as chain
-from foltr.federated.roster import RosterMember
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.roster import RosterMember
 from foltr.federated.wire import Invite, InviteVoucher
 
 TOKEN_BYTES = 24

@@ -15,10 +15,10 @@ import msgspec
 
 from app.federation.failures import FederationError
 from app.store import Store, decode_record
+from console.printable import safe_line
 from foltr.federated.envelope import Identity, new_box_key, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
 from foltr.privacy.noise import NOISE_KEY_BYTES
-from indexer.text.printable import safe_line
 
 
 class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -12,8 +12,8 @@ from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
 from foltr.errors import RecordError
-from foltr.federated.committee import CohortError, cohort_of
-from foltr.federated.sealed_sums import mechanism_of
+from foltr.federated.sealed.committee import CohortError, cohort_of
+from foltr.federated.sealed.sums import mechanism_of
 from foltr.privacy.accounting import noise_over_signal
 from foltr.privacy.mechanisms import Gaussian
 

@@ -1,8 +1,8 @@
 """Who is in the group, as this device has verified it: the roster's entries that it has seen, and keeps.
 
 The kept entries are the pin: only what continues them is taken, and a server that shows fewer, or others, is not
-believed. Each entry was verified before it was stored (foltr.federated.roster), so that reading them again needs no
-signatures. A newcomer compares what it is shown with where its inviter stood.
+believed. Each entry was verified before it was stored, so that reading them again needs no signatures
+(foltr.federated.sealed.roster). A newcomer compares what it is shown with where its inviter stood.
 
 A server that was restored from a backup knows fewer of the same entries. They are handed back to it, with the page by
 which it signed once that they are its own; so it also learns again of a member who enrolled after that backup. Of who
@@ -20,9 +20,9 @@ from app.federation.membership import Membership
 from app.federation.server import Correspondence
 from app.store import Store
 from foltr.errors import RecordError
-from foltr.federated import roster as chain
 from foltr.federated.envelope import Identity, box_public
-from foltr.federated.roster import Roster, RosterMember
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.roster import Roster, RosterMember
 from foltr.federated.wire import InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from app.federation.failures import Distrusted
 from app.federation.membership import KeptReceipt
-from app.wording import iso_minute
+from console.wording import iso_minute
 from foltr.errors import RecordError
 from foltr.federated.journal import chain, holds, request_hash, served
 from foltr.federated.wire import JournalEntry, JournalPage, Receipt, decode

@@ -23,9 +23,9 @@ from app.federation.terms import method_of
 from app.store import Store
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
-from foltr.federated.committee import Cohort, CohortError, cohort_of
 from foltr.federated.envelope import SignatureError, open_document
-from foltr.federated.sealed_sums import (
+from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
+from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,

@@ -22,7 +22,7 @@ from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, box_public, fingerprint, open_document
-from foltr.federated.roster import (
+from foltr.federated.sealed.roster import (
     INVITE,
     LEAVE,
     VOUCH,

@@ -30,8 +30,8 @@ from app.federation.sealed_round import RoundPlace
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.settings import Settings
 from app.store import Store
-from app.wording import count, iso_day, iso_minute
-from foltr.federated.sealed_sums import Occasion
+from console.wording import count, iso_day, iso_minute
+from foltr.federated.sealed.sums import Occasion
 from foltr.federated.wire import Accepted, Announcement, ModelRecord, encode
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported", "wrong-phase")

@@ -25,9 +25,9 @@ import msgspec
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
 from foltr.federated import wire
-from foltr.federated.committee import LEAST_MEMBERS, honest_arrivals, least_arrivals
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
+from foltr.federated.sealed.committee import LEAST_MEMBERS, honest_arrivals, least_arrivals
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
 from foltr.privacy.accounting import Against, Ledger, noise_over_signal
 from foltr.privacy.caps import Caps, mu_of

@@ -37,10 +37,10 @@ from app.federation.certificate import public_key
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.terms import HEADERS
+from console.printable import safe_line
 from foltr.errors import RecordError
 from foltr.federated.envelope import REQUEST, request_text
 from foltr.federated.wire import Refusal, decode
-from indexer.text.printable import safe_line
 
 T = TypeVar("T")
 

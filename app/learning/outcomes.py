@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 
 from app.store import StateError, Store, trim
-from app.wording import count
+from console.wording import count
 from foltr.online.interleaving import sign_test
 
 LEARNED, BM25 = "learned", "bm25"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from app.search.results import Hit
-from app.wording import iso_minute, minute_of
+from console.wording import iso_minute, minute_of
 
 if TYPE_CHECKING:
     from indexer.storage.catalogue import DocumentRow

@@ -22,10 +22,10 @@ from app.paths import Paths
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
+from console.printable import safe_line, safe_text
 from foltr.errors import FoltrError
 from indexer.files.secrets import SECRETS, pattern_of
 from indexer.storage.catalogue import Catalogue, DocumentRow
-from indexer.text.printable import safe_line, safe_text
 
 MAX_RESULTS = 50
 MAX_QUERY = 1_000

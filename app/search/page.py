@@ -18,7 +18,8 @@ from msgspec import Struct, field
 
 from app.learning.learner import DECIMALS, Learner
 from app.search.results import FacetCount, Facets, Hit, SearchRequest
-from app.wording import count
+from console.printable import display_path
+from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
@@ -35,7 +36,6 @@ from indexer.storage.snapshot import Snapshot
 from indexer.storage.threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
-from indexer.text.printable import display_path
 from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 

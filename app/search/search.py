@@ -59,6 +59,7 @@ from app.search.snippets import matches, passage, passage_snippet, snippet
 from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
+from console.printable import display_path
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness, filled
 from indexer.query.nodes import Query, asks_for_threads
@@ -71,7 +72,6 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
 from indexer.storage.unwritable import cause, is_unwritable
-from indexer.text.printable import display_path
 
 if TYPE_CHECKING:
     from indexer.extract.recognised import Coverage

@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from app.search.results import Snippet
+from console.printable import UNSAFE
 from indexer.text.analysis import fold, is_ideographic
-from indexer.text.printable import UNSAFE
 
 Span = tuple[int, int]
 """[start, end) offsets in a text"""

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from app.learning.learner import Learner
-from app.wording import count
+from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of
 from indexer.retrieval.features import NAMES

@@ -13,7 +13,7 @@ from app.tui.marks import Marked
 from app.tui.messages import FilesFiled
 from app.tui.results_list import ResultsList
 from app.tui.session import Session
-from app.wording import count, short_path
+from console.wording import count, short_path
 
 DONE = {"copy": "copied", "move": "moved", "trash": "trashed"}
 SHOWN = 8

@@ -23,7 +23,7 @@ from app.tui.picking import CHOSEN, NOTHING, Picking
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList, title_of
 from app.tui.session import Session
-from indexer.text.printable import display_path, safe_line
+from console.printable import display_path, safe_line
 
 
 def hand_over(

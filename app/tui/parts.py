@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from app.settings import Paths, Settings, index_roots, remember_root
 from app.tui.remembered import Remembered
 from app.tui.terminal.terminal_traits import TerminalTraits
-from app.wording import count
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import count
 
 if TYPE_CHECKING:
     from app.background import BackgroundIndexer

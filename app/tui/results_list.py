@@ -28,8 +28,8 @@ from app.tui.keys import BY_ID, actions_of, typed_action
 from app.tui.line_view import LineView
 from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from app.wording import also_as, columns, day, fit, fit_path, in_thread, minute_of, short_path, size
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import also_as, columns, day, fit, fit_path, in_thread, minute_of, short_path, size
 
 HEIGHT = 3
 """lines of one result"""

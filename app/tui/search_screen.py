@@ -70,7 +70,7 @@ from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.session import Session, same_question
 from app.tui.terminal.terminal_traits import without_late_answers
-from app.wording import short_path
+from console.wording import short_path
 
 IDLE_SECONDS = 0.7
 """rest after which the last word is taken as finished"""

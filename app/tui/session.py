@@ -31,7 +31,7 @@ from app.tui.messages import (
     RecentRead,
     SnippetsMade,
 )
-from indexer.text.printable import safe_line
+from console.printable import safe_line
 
 Job = Callable[[], None]
 

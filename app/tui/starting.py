@@ -13,7 +13,7 @@ from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
 from app.tui.parts import Background, Setup, StoredHistory
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
-from indexer.text.printable import safe_line
+from console.printable import safe_line
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync

@@ -2,18 +2,142 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
 import click
+from sqlalchemy import Connection, text
 
 from federation_server.commands.installation import folder, now, open_here
+from federation_server.database import is_current, is_sqlite, reading
+from federation_server.group import enrolment, group, roster_book
+from federation_server.rounds import awaited, rounds
+from federation_server.rounds.awaited import phase, why_it_rests
+from federation_server.rounds.history import ERASED, latest_rounds
+from federation_server.running.serve import LOOPBACK, Installation
+from federation_server.settings import ServerSettings
+from federation_server.setup import shipped_start, terms_of
+from federation_server.tls import TlsError, key_fingerprint
+from foltr.federated.sealed.committee import least_members
+from foltr.federated.wire import Terms
+
+LEAST_FREE = 500_000_000
 
 
 @click.command()
 def command() -> int:
     """Check settings, keys, database, rounds and disk; exit code 1 when something is wrong."""
-    from federation_server import checkup
-
     good = True
-    for check in checkup.checks(open_here(), folder(), now=now()):
+    for check in checks(open_here(), folder(), now=now()):
         good = good and check.good
         click.echo(f"{'ok  ' if check.good else 'FAIL'} {check.name}: {check.text}")
     return 0 if good else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding."""
+
+    name: str
+    good: bool
+    text: str
+
+
+def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Check]:
+    """All of them, in an order that an operator reads."""
+    settings = installation.settings
+    yield Check("settings", True, str(folder / "server.toml"))
+    yield Check("keys", True, "readable by this user alone")
+    yield Check("tables", is_current(installation.engine), installation.engine.dialect.name)
+    if is_sqlite(installation.engine):
+        yield _sqlite(installation)
+    yield from _group(installation, now=now)
+    exposed = settings.server.address not in LOOPBACK and settings.tls.mode == "off"
+    yield Check("address", not exposed or bool(settings.server.trusted_proxies), installation.public_address)
+    if settings.tls.mode != "off":
+        yield _certificate(installation)
+    free = shutil.disk_usage(folder).free
+    yield Check("disk", free >= LEAST_FREE, f"{free / 1e9:.1f} GB free")
+
+
+def _sqlite(installation: Installation) -> Check:
+    with reading(installation.engine) as connection:
+        found = str(connection.execute(text("PRAGMA quick_check")).scalar_one())
+    return Check("file", found == "ok", found)
+
+
+def _group(installation: Installation, *, now: int) -> Iterator[Check]:
+    with reading(installation.engine) as connection:
+        agreed = group.terms(connection)
+        schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
+        waits, members = awaited.present(connection, schedule, now=now), _members(connection, agreed, now=now)
+        gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
+        last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
+    yield from _terms(installation.settings, agreed)
+    yield members
+    if agreed.mode != "open":
+        text = "nobody on it who is gone"
+        if gone:
+            text = f"{', '.join(gone)} gone, but on it until a member runs `foltr-search vouch DEVICE --gone`"
+        yield Check("roster", not gone, text)
+    yield _guard(last)
+    if waits is None and today.name == "rest":
+        yield Check("round", True, f"{today.sentence}: {why_it_rests(agreed)}")
+    elif waits is None:
+        yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
+    else:
+        late = now - waits.deadline
+        state = f"{waits.lineage}.{waits.round}: {waits.sentence}"
+        overdue = f"; {late} s past its deadline: is the server running?" if late > 0 else ""
+        yield Check("round", late < 3600, state + overdue)
+
+
+def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
+    """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
+    active = enrolment.count_active(connection, now=now)
+    if agreed.mode == "open":
+        return Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+    vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
+    needed = f"{active} active, {vouched} vouched for by a member; a {agreed.mode} round needs at least {wanted}"
+    how = ": members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
+    return Check("members", vouched >= wanted, needed + ("" if vouched >= wanted else how))
+
+
+LOOKED_AT = 20
+"""rounds among which the last closed one is looked for"""
+
+
+def _guard(last: dict[str, Any] | None) -> Check:
+    """What the guard said last; silence is not the same as calm."""
+    if last is None:
+        return Check("guard", True, "not judged: no round is closed yet")
+    verdict = last["verdict"] or "not judged"
+    said = str(last["guard"] or ERASED)
+    told = said if said.startswith(verdict) else f"{verdict}: {said}"
+    return Check("guard", verdict != "alert", f"{told} (round {last['lineage']}.{last['round']})")
+
+
+def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:
+    """What members agreed to: its privacy, and whether the settings file says something else since."""
+    privacy = agreed.settings["privacy"]
+    yield Check("privacy", privacy["mechanism"] != "none", str(privacy))
+    shipped = shipped_start()
+    if shipped.manifest_hash != agreed.manifest_hash:
+        yield Check("terms", True, "not compared with the settings: the group has another version's features")
+        return
+    written = terms_of(settings, agreed.group_id, features=shipped.features, manifest_hash=agreed.manifest_hash)
+    other = [name for name in Terms.__struct_fields__ if getattr(written, name) != getattr(agreed, name)]
+    text = "as the settings say"
+    if other:
+        text = f"the settings say otherwise about {', '.join(other)}, without effect: fixed when the group was made"
+    yield Check("terms", not other, text)
+
+
+def _certificate(installation: Installation) -> Check:
+    try:
+        return Check("certificate", True, key_fingerprint(installation.certificate))
+    except TlsError as error:
+        return Check("certificate", False, str(error))

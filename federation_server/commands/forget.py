@@ -21,9 +21,11 @@ def command(device: str | None, yes: bool, method: str | None) -> int:
 
     import msgspec
 
-    from federation_server import database, forgetting, group
+    from federation_server import database
     from federation_server.database import reading, writing
-    from federation_server.history import requests
+    from federation_server.forgetting import forgetting
+    from federation_server.group import group
+    from federation_server.rounds.history import requests
 
     installation = open_here()
     if device is None:

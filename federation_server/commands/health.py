@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import http.client
 import os
+import ssl
+from pathlib import Path
 
 import click
 
 from federation_server.commands.installation import SETTINGS_FILE, folder
+from federation_server.running.serve import reached_at
+from federation_server.settings import ServerSettings
+from foltr.errors import FoltrError
 
 
 @click.command()
@@ -15,7 +21,6 @@ def command() -> int:
 
     It is asked on this machine, encrypted as the settings say, and must show the certificate of the folder.
     """
-    from federation_server.health import UnhealthyError, check
     from federation_server.settings import resolve, text_if_any
 
     file = folder() / SETTINGS_FILE
@@ -26,3 +31,54 @@ def command() -> int:
         return 1
     click.echo(f"ready: {where}")
     return 0
+
+
+SECONDS = 4.0
+
+
+class UnhealthyError(FoltrError):
+    """The server is not ready; the message says what was asked and what came."""
+
+
+def check(settings: ServerSettings, folder: Path) -> str:
+    """The address that is ready; UnhealthyError otherwise."""
+    host, port = reached_at(settings.server.address), settings.server.port
+    scheme = "http" if settings.tls.mode == "off" else "https"
+    where = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/readyz"
+    connection = _connection(settings, host, port)
+    try:
+        connection.connect()
+        shown = _shown(connection)
+        if shown is not None and shown != _certificate(folder / settings.tls.certificate):
+            raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise UnhealthyError(f"{where} answered {answer.status}: {answer.read(200).decode('latin-1').strip()}")
+    except (OSError, http.client.HTTPException) as error:
+        raise UnhealthyError(f"{where} does not answer: {error}") from error
+    finally:
+        connection.close()
+    return where
+
+
+def _shown(connection: http.client.HTTPConnection) -> bytes | None:
+    """The certificate in DER, None where nothing is encrypted."""
+    if not isinstance(connection, http.client.HTTPSConnection):
+        return None
+    return connection.sock.getpeercert(binary_form=True) or b""
+
+
+def _certificate(file: Path) -> bytes:
+    try:
+        return ssl.PEM_cert_to_DER_cert(file.read_text())
+    except ValueError as error:
+        raise UnhealthyError(f"{file} holds no certificate: {error}") from error
+
+
+def _connection(settings: ServerSettings, host: str, port: int) -> http.client.HTTPConnection:
+    if settings.tls.mode == "off":
+        return http.client.HTTPConnection(host, port, timeout=SECONDS)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is compared with the file instead
+    return http.client.HTTPSConnection(host, port, timeout=SECONDS, context=context)

@@ -34,9 +34,9 @@ def command(group: str, model: Path | None, mode: Literal["sealed", "open", "gro
     To choose method, privacy or PostgreSQL, write a server.toml with just those keys into the folder before: settings
     that are already there are taken as they are.
     """
-    from federation_server import setup, start
+    from federation_server import setup
 
-    begun = start.read(model) if model else start.shipped_start()
+    begun = setup.read_start(model) if model else setup.shipped_start()
     made = setup.make(folder(), name=group, start=begun, now=now(), mode=mode)
     click.echo(f"group {group!r} is ready in {made.folder}: {MODES[made.settings.method.mode]}")
     click.echo("settings: server.toml; secrets: keys.json (back it up: without it updates and backups do not open)")

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
-from federation_server.serve import LOOPBACK, Installation, open_installation
+from console.wording import iso_minute
+from federation_server.running.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 
 SETTINGS_FILE = "server.toml"
@@ -43,7 +44,7 @@ def open_here() -> Installation:
 
 def the_member(connection: Connection, beginning: str) -> str:
     """The pseudonym that begins so; ClickException when there is none, or more than one."""
-    from federation_server.enrolment import all_members
+    from federation_server.group.enrolment import all_members
 
     found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]
     if len(found) != 1:
@@ -53,8 +54,8 @@ def the_member(connection: Connection, beginning: str) -> str:
 
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
     """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
-    from federation_server import group
-    from federation_server.enrolment import ghosts
+    from federation_server.group import group
+    from federation_server.group.enrolment import ghosts
 
     if group.terms(connection).mode == "open":
         return
@@ -87,4 +88,4 @@ def now() -> int:
 
 def when(seconds: int | None) -> str:
     """A time for people, "-" for none."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else "-"
+    return iso_minute(seconds) if seconds else "-"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+
 import click
 
 from federation_server.commands.installation import now, open_here, warn_of_loopback, when
+from foltr.errors import FoltrError
 
 
 @click.group(invoke_without_command=True)
@@ -17,7 +20,6 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
     if ctx.invoked_subcommand:
         return
     from federation_server import setup
-    from federation_server.qr_code import qr_code
 
     installation = open_here()
     if qr:
@@ -33,7 +35,7 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
 def list_invites() -> int:
     """Invites, newest first: whether and when they were used, and their notes; their secrets are not kept."""
     from federation_server.database import reading
-    from federation_server.enrolment import all_invites
+    from federation_server.group.enrolment import all_invites
 
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
@@ -59,7 +61,7 @@ def again(prefix: str, hours: float) -> None:
     """
     from federation_server import setup
     from federation_server.database import reading, writing
-    from federation_server.enrolment import all_invites, revoke_invite
+    from federation_server.group.enrolment import all_invites, revoke_invite
 
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -77,9 +79,29 @@ def again(prefix: str, hours: float) -> None:
 def revoke(prefix: str) -> int:
     """Make the unused invites whose listed id begins with PREFIX worthless."""
     from federation_server.database import writing
-    from federation_server.enrolment import revoke_invite
+    from federation_server.group.enrolment import revoke_invite
 
     with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")
     return 0 if count else 1
+
+
+BORDER = 2
+"""light modules around it: half of what the standard asks for, so that a link fits 80 columns; cameras read it"""
+WHITE_ON_BLACK, RESET = "\x1b[97;40m", "\x1b[0m"
+
+
+class MissingExtraError(FoltrError):
+    """The package that draws codes is not installed."""
+
+
+def qr_code(text: str) -> str:
+    """Lines of half blocks, two rows of modules in each, white on black whatever the terminal's own colours are."""
+    try:
+        import segno
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("segno is missing; install it with: pip install 'foltr-search[qr]'") from error
+    drawn = io.StringIO()
+    segno.make_qr(text, error="l", boost_error=False).terminal(drawn, border=BORDER, compact=True)
+    return "\n".join(f"{WHITE_ON_BLACK}{line}{RESET}" for line in drawn.getvalue().splitlines())

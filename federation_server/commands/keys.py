@@ -50,8 +50,8 @@ def dashboard() -> None:
     """Make a new token for the dashboard and print it once; only its hash is kept."""
     import secrets
 
-    from federation_server import group
     from federation_server.database import writing
+    from federation_server.group import group
     from federation_server.vault import hash_of
 
     installation, token = open_here(), secrets.token_urlsafe(24)

@@ -17,7 +17,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     if ctx.invoked_subcommand:
         return 0
     from federation_server.database import reading
-    from federation_server.enrolment import all_members
+    from federation_server.group.enrolment import all_members
 
     with reading(open_here().engine) as connection:
         found = all_members(connection)
@@ -41,7 +41,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
 def revoke(device: str) -> int:
     """End the membership of DEVICE (a unique beginning of its pseudonym will do); what it sent stays."""
     from federation_server.database import writing
-    from federation_server.enrolment import end_membership
+    from federation_server.group.enrolment import end_membership
 
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
@@ -59,8 +59,9 @@ def remove(device: str, yes: bool) -> int:
 
     What it taught is not unlearned (`foltr-server forget DEVICE` does that), and no restore brings it back.
     """
-    from federation_server import database, forgetting
+    from federation_server import database
     from federation_server.database import reading, writing
+    from federation_server.forgetting import forgetting
 
     installation = open_here()
     with reading(installation.engine) as connection:

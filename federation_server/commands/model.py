@@ -15,7 +15,7 @@ def command(ctx: click.Context, last: int) -> int:
     if ctx.invoked_subcommand:
         return 0
     from federation_server.database import reading
-    from federation_server.history import latest_models
+    from federation_server.rounds.history import latest_models
 
     with reading(open_here().engine) as connection:
         found = latest_models(connection, last)
@@ -32,8 +32,8 @@ def command(ctx: click.Context, last: int) -> int:
 def rollback(version: str) -> int:
     """Begin a new lineage from the model VERSION (LINEAGE.ROUND); devices follow at their next sync."""
     from federation_server.database import writing
-    from federation_server.forgetting import roll_back
-    from federation_server.rounds import policy_of
+    from federation_server.forgetting.forgetting import roll_back
+    from federation_server.rounds.rounds import policy_of
 
     lineage, number = round_name(version)
     installation = open_here()

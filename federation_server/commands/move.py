@@ -18,17 +18,17 @@ def command(address: str) -> None:
     old server still answers, leave it up for as long as your members need to sync once, and start it anew. The link
     that is printed is for those who come too late: `foltr-search federation move LINK`.
     """
-    from federation_server import moving
     from federation_server.database import writing
+    from federation_server.group import group
     from federation_server.setup import pinned_at
-    from foltr.federated.move_link import to_link
+    from foltr.federated.links import move_link
 
     _check(address)
     installation = open_here()
     pinned = pinned_at(installation, address)
     with writing(installation.engine) as connection:
-        signed = moving.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
-    click.echo(to_link(signed))
+        signed = group.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
+    click.echo(move_link(signed))
     click.echo(f"members who sync while the old address answers go to {address}; the link is for the others", err=True)
     if installation.public_address != address.rstrip("/"):
         click.echo(
@@ -39,7 +39,7 @@ def command(address: str) -> None:
 
 def _check(address: str) -> None:
     """BadParameter unless devices would go there: https, or http on a loopback address."""
-    from federation_server.serve import LOOPBACK
+    from federation_server.running.serve import LOOPBACK
 
     parts = urlsplit(address)
     encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)

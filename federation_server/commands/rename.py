@@ -16,8 +16,8 @@ def command(name: str) -> None:
 
     It is for people alone: what devices know the group by stays as it is.
     """
-    from federation_server import group
     from federation_server.database import writing
+    from federation_server.group import group
 
     if not name.strip() or len(name) > LONGEST or not name.isprintable():
         raise click.BadParameter(f"wanted 1 to {LONGEST} printable characters, got {name!r}")

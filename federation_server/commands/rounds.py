@@ -19,11 +19,12 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
     """List rounds: how many updates, which rule joined them, how far the ranker moved, and the guard's sentence."""
     if ctx.invoked_subcommand:
         return 0
-    from federation_server import awaited, group
     from federation_server.database import reading
-    from federation_server.history import latest_rounds
-    from federation_server.phase import phase, why_it_rests
-    from federation_server.rounds import policy_of
+    from federation_server.group import group
+    from federation_server.rounds import awaited
+    from federation_server.rounds.awaited import phase, why_it_rests
+    from federation_server.rounds.history import latest_rounds
+    from federation_server.rounds.rounds import policy_of
 
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -49,9 +50,10 @@ def show(version: str | None, as_json: bool) -> int:
 
     Numbers of the round as a whole: nobody's update, and no name of a member.
     """
-    from federation_server import awaited, group, history, standing
     from federation_server.database import reading
-    from federation_server.rounds import policy_of
+    from federation_server.group import group
+    from federation_server.rounds import awaited, history, standing
+    from federation_server.rounds.rounds import policy_of
 
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -84,18 +86,21 @@ def close() -> int:
 
     A running server goes on with the next round by itself. Exit code 1, and what is missing, when it cannot close yet.
     """
-    from federation_server import awaited, group
-    from federation_server.closing import close_due
-    from federation_server.database import writing
-    from federation_server.phase import phase
-    from federation_server.rounds import policy_of
+    from federation_server.database import reading
+    from federation_server.group import group
+    from federation_server.rounds import awaited
+    from federation_server.rounds.awaited import phase
+    from federation_server.rounds.rounds import policy_of
+    from federation_server.running.service import Service
 
     installation = open_here()
     policy = policy_of(installation.settings)
-    with writing(installation.engine) as connection:
+    with reading(installation.engine) as connection:
         waits = awaited.present(connection, policy.schedule, now=now())
         before = phase(connection, group.terms(connection), now=now())
-        closed = close_due(connection, installation.vault, policy, now=now(), asked=True) if waits else None
+    service = Service(installation.engine, installation.forgetter, installation.settings)
+    closed = service.close(asked=True) if waits else None
+    with reading(installation.engine) as connection:
         today = phase(connection, group.terms(connection), now=now())
     if closed is not None:
         click.echo(f"round {closed.lineage}.{closed.round} closed with {closed.n_updates} updates by {closed.rule}")
@@ -115,7 +120,7 @@ def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
 
 
 def _line(row: dict[str, Any], waits: str) -> str:
-    from federation_server.history import ERASED
+    from federation_server.rounds.history import ERASED
 
     name = f"{row['lineage']}.{row['round']:<5} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
@@ -127,13 +132,13 @@ def _line(row: dict[str, Any], waits: str) -> str:
 
 
 def _moved(row: dict[str, Any]) -> str:
-    from federation_server import standing
+    from federation_server.rounds.rounds import chance
 
     if row["update_norm"] is None:
         return ""
-    by_chance = standing.chance(row["n_updates"])
-    chance = "" if by_chance is None else f" (by chance {by_chance:.2f})"
-    agreement = "" if row["agreement"] is None else f", agreement {row['agreement']:.2f}{chance}"
+    by_chance = chance(row["n_updates"])
+    expected = "" if by_chance is None else f" (by chance {by_chance:.2f})"
+    agreement = "" if row["agreement"] is None else f", agreement {row['agreement']:.2f}{expected}"
     return f"moved {row['update_norm']:.4f}{agreement}"
 
 

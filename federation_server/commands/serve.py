@@ -15,7 +15,8 @@ INVITE_SECONDS = 3600
 @click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
 def command(group: str) -> None:
     """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
-    from federation_server import serve, setup, start
+    from federation_server import setup
+    from federation_server.running import serve
     from federation_server.settings import resolve, text_if_any
 
     file = folder() / SETTINGS_FILE
@@ -23,7 +24,7 @@ def command(group: str) -> None:
     if is_made():
         installation = open_here()
     else:
-        installation = setup.make(folder(), name=group, start=start.shipped_start(), now=now())
+        installation = setup.make(folder(), name=group, start=setup.shipped_start(), now=now())
         link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
         click.echo(f"made group {group!r} in {installation.folder}")
         click.echo(f"first member, within the hour:  foltr-search join {link}")

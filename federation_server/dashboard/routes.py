@@ -12,12 +12,12 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from federation_server import group
-from federation_server.application import Server
 from federation_server.dashboard.view import login_page, page
 from federation_server.database import reading
-from federation_server.limits import Buckets
+from federation_server.group import group
 from federation_server.refusals import Refused
+from federation_server.running.application import Server
+from federation_server.running.limits import Buckets
 from federation_server.vault import hash_of
 
 COOKIE = "foltr_session"

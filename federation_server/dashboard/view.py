@@ -6,7 +6,6 @@ one who takes part in every round.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,11 +13,13 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
-from federation_server import awaited, enrolment, group, standing
+from console.wording import iso_minute
 from federation_server.dashboard.chart import chart
-from federation_server.history import ERASED, latest_models, latest_rounds, requests
-from federation_server.phase import phase, why_it_rests
-from federation_server.rounds import Policy
+from federation_server.group import enrolment, group
+from federation_server.rounds import awaited, standing
+from federation_server.rounds.awaited import phase, why_it_rests
+from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
+from federation_server.rounds.rounds import Policy
 from foltr.federated.wire import Terms
 
 SHOWN = 100
@@ -97,8 +98,4 @@ def _drift(connection: Connection) -> dict[str, str]:
 def _dated(row: dict[str, Any]) -> dict[str, Any]:
     """The row with its times in words as well."""
     times = ("opened", "deadline", "closed", "asked", "done")
-    return row | {f"{name}_text": _when(row[name]) for name in times if name in row}
-
-
-def _when(seconds: int | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds)) if seconds else ""
+    return row | {f"{name}_text": iso_minute(row[name]) if row[name] else "" for name in times if name in row}

@@ -26,11 +26,11 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
-from foltr.federated.guard import Guard, join_guarded, least_updates
-from foltr.federated.known_noise import KnownNoise, join_known
+from foltr.federated.guard.guard import Guard, join_guarded, least_updates
+from foltr.federated.guard.known_noise import KnownNoise, join_known
+from foltr.federated.guard.verdict import GuardState, GuardVerdict, not_judged
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
-from foltr.federated.verdict import GuardState, GuardVerdict, not_judged
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 

@@ -51,7 +51,7 @@ class Invite(Record, frozen=True):
     fingerprint: str
     """of the server's identity key: lower-case hex of its BLAKE2b-256"""
     token: str
-    """single-use secret from which an Ed25519 key is derived (foltr.federated.roster.invite_identity); the server
+    """single-use secret from which an Ed25519 key is derived (federated.sealed.roster.invite_identity); the server
     never sees it"""
     group_id: str
     """the group's random name"""
@@ -227,7 +227,7 @@ class RosterBody(Record, frozen=True):
 
 
 class RosterEntry(Record, frozen=True):
-    """One link of the chain of a group's members; see foltr.federated.roster."""
+    """One link of the chain of a group's members; see foltr.federated.sealed.roster."""
 
     number: int
     """from 0"""
@@ -401,7 +401,7 @@ class Farewell(Record, frozen=True):
     forget: bool
     """whether to be forgotten, too"""
     roster_signature: bytes = b""
-    """[64] by the device's key: takes the member off the roster (foltr.federated.roster.leave_text)"""
+    """[64] by the device's key: takes the member off the roster (foltr.federated.sealed.roster.leave_text)"""
 
 
 class Receipt(Record, frozen=True):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
 from indexer.files.away import OutOfSight
 from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
-from indexer.text.printable import display_path
 
 Status = Literal["indexed", "named", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
 

@@ -10,8 +10,8 @@ more than a group lets anyone see. `target` is the direction in which they want 
     fang         beyond the largest or smallest honest number, against the sign of the mean (Fang et al., USENIX
                  Security 2020, Section 4.3, their attack on trimmed means, with b = 2)
     inner        - tau times the honest mean: inner-product manipulation (Xie et al., UAI 2019)
-    knowing      the sum of its updates stays just below every bound of foltr.federated.known_noise, and grows along the
-                 target as fast as they let it
+    knowing      the sum of its updates stays just below every bound of known_noise (foltr.federated.guard), and grows
+                 along the target as fast as they let it
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.known_noise import KnownNoise, largest_product, largest_square, nats_of
+from foltr.federated.guard.known_noise import KnownNoise, largest_product, largest_square, nats_of
 from foltr.federated.method import Model
 from foltr.federated.payload import largest_update
 from foltr.ranking.interaction import Interaction

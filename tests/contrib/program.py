@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from foltr.federated.invite_link import PREFIX, from_link
+from foltr.federated.links import PREFIX, from_link
 from foltr.federated.wire import Invite
 from tests.federation_server.client import PATIENCE
 from tests.ports import free_port

@@ -17,10 +17,11 @@ from pathlib import Path
 import requests
 import uvicorn
 
-from federation_server import setup, start
-from federation_server.application import Server
-from federation_server.counters import Counters
-from federation_server.serve import Installation, service_of
+from federation_server import setup
+from federation_server.running.application import Server
+from federation_server.running.monitoring import Counters
+from federation_server.running.serve import Installation, service_of
+from federation_server.running.service import Service
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import (
     REQUEST,
@@ -33,10 +34,10 @@ from foltr.federated.envelope import (
     seal,
 )
 from foltr.federated.fpdgd import FPDGDMessage
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
-from foltr.federated.roster import enrolment
+from foltr.federated.sealed.roster import enrolment
 from foltr.federated.wire import (
     Announcement,
     Enrolled,
@@ -65,9 +66,9 @@ shutdown_seconds = 5
 quorum = {quorum}
 floor = {floor}
 in_period = {in_period}
+{rounds}
 [method]
-mode = "open"
-shared = []
+mode = "{mode}"
 {privacy}
 [limits]
 device_per_minute = 100000
@@ -175,24 +176,37 @@ def make_server(
     quorum: int = 3,
     floor: int = 1,
     in_period: int = 0,
-    privacy: str = 'privacy = { mechanism = "none" }',
+    mode: str = "open",
+    privacy: str = 'shared = []\nprivacy = { mechanism = "none" }',
     database: str = "sqlite:///group.sqlite",
+    rounds: str = "",
     more: str = "",
     tls: str = "off",
 ) -> Installation:
-    """A group in a folder, on a free port, that is not served yet."""
-    port = free_port()
+    """A group in a folder, on a free port, that is not served yet; `privacy`, `rounds` and `more` are further lines."""
     folder.mkdir(parents=True, exist_ok=True)
-    more = f'[tls]\nmode = "{tls}"\n{more}'
     text = SETTINGS.format(
-        port=port, database=database, quorum=quorum, floor=floor, in_period=in_period, privacy=privacy, more=more
+        port=free_port(),
+        database=database,
+        quorum=quorum,
+        floor=floor,
+        in_period=in_period,
+        rounds=rounds,
+        mode=mode,
+        privacy=privacy,
+        more=f'[tls]\nmode = "{tls}"\n{more}',
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
-    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+    return setup.make(folder, name="herons", start=setup.shipped_start(), now=int(time.time()))
+
+
+def invitation(made: Installation) -> str:
+    """A link for one member."""
+    return setup.invitation(made, note="", seconds=3600, now=int(time.time()))
 
 
 def invite(made: Installation) -> Invite:
-    return from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+    return from_link(invitation(made))
 
 
 def guessed(token: str) -> Invite:
@@ -222,6 +236,16 @@ class Running:
     uvicorn: uvicorn.Server
     thread: threading.Thread
 
+    @property
+    def service(self) -> Service:
+        return self.server.service
+
+    def link(self) -> str:
+        return invitation(self.made)
+
+    def invite(self) -> Invite:
+        return invite(self.made)
+
     def stop(self) -> None:
         self.uvicorn.should_exit = True
         self.thread.join(PATIENCE)
@@ -235,8 +259,8 @@ class Running:
 @contextmanager
 def running(made: Installation, prepare: Callable[[Server], None] = lambda server: None) -> Iterator[Running]:
     """Serve an installation as the program does, but in a thread."""
-    from federation_server.connections import listen
-    from federation_server.serve import _configuration, crowd_of
+    from federation_server.running.connections import listen
+    from federation_server.running.serve import _configuration, crowd_of
 
     counters = Counters()
     server = Server(service_of(made, counters), counters)

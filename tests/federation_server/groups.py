@@ -8,23 +8,25 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, Engine
 
-from federation_server import enrolment, group, intake, rounds, tombstones
-from federation_server.authentication import Credentials
 from federation_server.database import reading, writing
-from federation_server.forgetting import Forgetter
-from federation_server.intake import Expectation
+from federation_server.forgetting import tombstones
+from federation_server.forgetting.forgetting import Forgetter
+from federation_server.forgetting.tombstones import TombstoneFile
+from federation_server.group import enrolment, group
+from federation_server.group.authentication import Credentials
 from federation_server.refusals import Refused
-from federation_server.rounds import Policy, Schedule
+from federation_server.rounds import intake, rounds
+from federation_server.rounds.intake import Expectation
+from federation_server.rounds.rounds import Policy, Schedule
 from federation_server.settings import ForgettingSection
-from federation_server.tombstones import TombstoneFile
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated import roster
 from foltr.federated.envelope import Identity, box_public, pseudonym, seal
 from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
+from foltr.federated.sealed import roster
 from foltr.federated.wire import Accepted, Enrolment, Sealed, Terms, Update, encode
 
 NOW = 1_000_000

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import secrets
-import time
 from pathlib import Path
 
 import numpy as np
 import requests
 
-from federation_server import setup, start
-from federation_server.serve import Installation
+from federation_server.running.serve import Installation
 from foltr.arrays import Int64Vector
-from foltr.federated import roster as chain
-from foltr.federated.committee import cohort_of
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
-from foltr.federated.roster import INVITE, LEAVE, VOUCH, Roster
-from foltr.federated.sealed_sums import Occasion, answer, shared
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.roster import INVITE, LEAVE, VOUCH, Roster
+from foltr.federated.sealed.sums import Occasion, answer, shared
 from foltr.federated.wire import (
     Announcement,
     CommitteeAnswer,
@@ -33,35 +31,12 @@ from foltr.federated.wire import (
 )
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
-from tests.federation_server.client import Client, invite, opened
-from tests.ports import free_port
-
-SETTINGS = """
-[server]
-port = {port}
-database = "{database}"
-shutdown_seconds = 5
-[rounds]
-in_period = 0
-[method]
-mode = "{mode}"
-[limits]
-device_per_minute = 100000
-address_per_minute = 100000
-joins_per_hour = 100000
-[operations]
-metrics_port = 0
-log = "json"
-dashboard = false
-"""
+from tests.federation_server.client import Client, invite, make_server, opened
 
 
 def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed") -> Installation:
     """A sealed group of the default terms in a folder, not served yet."""
-    folder.mkdir(parents=True, exist_ok=True)
-    text = SETTINGS.format(port=free_port(), database=database, mode=mode)
-    (folder / "server.toml").write_text(text, encoding="utf-8")
-    return setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
+    return make_server(folder, quorum=0, floor=3, mode=mode, privacy="", database=database)
 
 
 def roster_of(client: Client, number: int | None = None) -> Roster:

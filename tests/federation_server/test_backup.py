@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine, func, select
 
-from federation_server import backup, group, rounds
+from federation_server import backup
 from federation_server.backup import BackupError
-from federation_server.closing import close_due
 from federation_server.database import connect, reading, upgrade, writing
+from federation_server.group import group
+from federation_server.rounds import rounds
+from federation_server.rounds.closing import close_due
 from federation_server.tables import metadata, updates
 from federation_server.tables import rounds as rounds_table
 from tests.federation_server.groups import NOW, OPEN, POLICY, START, VAULT, make_group, send
@@ -40,7 +42,7 @@ def empty(tmp_path: Path) -> Engine:
 def test_a_restored_group_goes_on(engine: Engine, written: Path, tmp_path: Path) -> None:
     """Every table but what members sent, nonces and the open round has the same rows; the open round opens anew."""
     restored = empty(tmp_path)
-    report = backup.restore(restored, written)
+    report = backup.fill(restored, written)
     with reading(engine) as before, reading(restored) as after:
         for table in metadata.sorted_tables:
             counts = [c.execute(select(func.count()).select_from(table)).scalar_one() for c in (before, after)]
@@ -63,7 +65,7 @@ def test_a_restored_group_goes_on(engine: Engine, written: Path, tmp_path: Path)
 def test_a_group_is_never_overwritten(engine: Engine, written: Path) -> None:
     """Restoring into a database that holds anything is refused, and changes nothing."""
     with pytest.raises(BackupError, match="not empty"):
-        backup.restore(engine, written)
+        backup.fill(engine, written)
 
 
 def test_a_backup_takes_the_place_of_backups_alone(engine: Engine, written: Path, tmp_path: Path) -> None:

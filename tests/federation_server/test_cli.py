@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 
 Output = pytest.CaptureFixture[str]
 

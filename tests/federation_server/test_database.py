@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Engine
+import pytest
+from sqlalchemy import Engine, text
 
-from federation_server import group
-from federation_server.database import reading, writing
+from federation_server.database import DatabaseError, reading, upgrade, writing
+from federation_server.group import group
 
 
 def test_a_reading_transaction_is_one_view(engine: Engine) -> None:
@@ -19,3 +20,11 @@ def test_a_reading_transaction_is_one_view(engine: Engine) -> None:
         assert group.fact(connection, "colour") == "red"
     with reading(engine) as connection:
         assert group.fact(connection, "colour") == "blue"
+
+
+def test_tables_of_another_program_are_refused_in_one_line(engine: Engine) -> None:
+    """Their revision is named beside this program's, and nothing is changed."""
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
+    with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0002\);"):
+        upgrade(engine)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from federation_server import closing, group
-from federation_server.closing import Closed
 from federation_server.database import reading, writing
-from federation_server.rounds import Policy
+from federation_server.group import group
+from federation_server.rounds import closing
+from federation_server.rounds.closing import Closed
+from federation_server.rounds.rounds import Policy
 from foltr.arrays import FloatMatrix
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan
@@ -24,10 +25,10 @@ from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.guard.verdict import GuardState
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
-from foltr.federated.verdict import GuardState
 from foltr.ranking.rankers import Linear
 from tests.federation_server.groups import NOW, OPEN, PRIVATE, SCHEDULE, START, VAULT, device, make_group, send
 

@@ -9,12 +9,12 @@ import msgspec
 import numpy as np
 import requests
 
-from federation_server import enrolment
-from federation_server.authentication import CLOCK_SECONDS
 from federation_server.database import writing
+from federation_server.group import enrolment
+from federation_server.group.authentication import CLOCK_SECONDS
 from federation_server.refusals import REASONS
-from foltr.federated import roster
 from foltr.federated.envelope import box_public
+from foltr.federated.sealed import roster
 from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
 from tests.federation_server.client import (
     Client,

@@ -30,8 +30,10 @@ from tests.app.federation.groups import Group, Person, serving
 from tests.app.federation.test_sealed_round import friends
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSES = tuple(f"{ROOT / house}/" for house in ("app", "federation_server", "foltr", "indexer", "simulation"))
-QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 42, 62
+HOUSES = tuple(
+    f"{ROOT / house}/" for house in ("app", "console", "federation_server", "foltr", "indexer", "simulation")
+)
+QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 28, 62
 """files on each journey, at most"""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-HOUSES = ("foltr", "indexer", "app", "federation_server", "simulation")
+HOUSES = ("console", "foltr", "indexer", "app", "federation_server", "simulation")
 
 
 @cache

@@ -25,7 +25,7 @@ from app.paths import Paths
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
-from federation_server.start import Start
+from federation_server.setup import Start
 from foltr.federated.wire import ModelRecord, decode, decode_vector
 from foltr.ranking.metrics import ndcg_at_k
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
@@ -165,9 +165,9 @@ def quality(home: Path, topics: tuple[str, ...], theta: np.ndarray) -> float:
 
 def newest_theta(server: Path) -> tuple[int, np.ndarray]:
     """What the group has published last."""
-    from federation_server import group
     from federation_server.database import reading
-    from federation_server.serve import open_installation
+    from federation_server.group import group
+    from federation_server.running.serve import open_installation
 
     with reading(open_installation(server / "server" / "server.toml").engine) as connection:
         found = group.newest(connection)

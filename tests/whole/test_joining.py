@@ -9,8 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from federation_server.group import method_of
-from federation_server.rounds import policy_of
+from federation_server.group.group import method_of
+from federation_server.rounds.rounds import policy_of
 from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatMatrix, FloatVector

@@ -42,7 +42,7 @@ IMPORTS = (
     + """
 import importlib, pkgutil
 n = 0
-for name in ("foltr", "indexer", "app", "federation_server"):
+for name in ("console", "foltr", "indexer", "app", "federation_server"):
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + "."):
         if not module.name.startswith("federation_server.migrations") and not module.name.endswith("__main__"):

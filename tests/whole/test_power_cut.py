@@ -24,7 +24,7 @@ from app.learning.pick_keys import load_key
 from app.search.saved import SavedSearches
 from app.store import Store
 from federation_server import backup as server_backup
-from federation_server.tombstones import Restored, TombstoneFile
+from federation_server.forgetting.tombstones import Restored, TombstoneFile
 from federation_server.vault import Vault
 from indexer.meaning import vectors
 from indexer.storage.catalogue import Catalogue
@@ -210,7 +210,7 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         lambda folder: sqlite_rows(folder / "s.sqlite", "SELECT count(*) FROM nonces") == [(1,)],
     ),
     "who was forgotten": (
-        "from federation_server.tombstones import *",
+        "from federation_server.forgetting.tombstones import *",
         "TombstoneFile(folder / FILE).append(Restored(3))",
         lambda folder: TombstoneFile(folder / "tombstones.jsonl").read() == (Restored(3),),
     ),

@@ -15,8 +15,8 @@ from textual.widget import Widget
 from app.search.results import FacetCount, Facets
 from app.tui.keys import actions_of
 from app.tui.messages import FacetChosen
-from app.wording import count, fit
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import count, fit
 
 FACETS = ("type", "folder", "time")
 LABEL_WIDTH = 9

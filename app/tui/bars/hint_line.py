@@ -8,8 +8,8 @@ from textual.widget import Widget
 
 from app.search.results import ResultPage
 from app.tui.messages import SuggestionTaken
-from app.wording import fit
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import fit
 
 
 class HintLine(Widget):

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from app.search.results import IndexStatus, ResultPage
 from app.tui.keys import typed_action
-from app.wording import count, fit
+from console.wording import count, fit
 
 ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
 LEAST = 16

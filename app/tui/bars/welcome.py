@@ -9,8 +9,8 @@ from textual.widgets import Static
 
 from app.search.results import IndexStatus, ResultPage
 from app.tui.parts import ProgressLine
-from app.wording import count
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import count
 
 EXAMPLES = (
     ('"annual report"', "exactly these words, in this order"),

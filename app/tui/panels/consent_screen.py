@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
-from indexer.text.printable import safe_line
+from console.printable import safe_line
 
 
 class ConsentScreen(ModalScreen[bool | None]):

@@ -14,8 +14,8 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.wording import count, short_path
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import count, short_path
 
 Unread = tuple[str, str]
 """a path, and why it could not be read"""

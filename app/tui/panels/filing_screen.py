@@ -15,8 +15,8 @@ from textual.widgets import Button, Input, Static
 
 from app.filing import FilingError, folder_of, taken
 from app.tui.marks import Marked
-from app.wording import count, short_path
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import count, short_path
 
 QUESTIONS = {
     "copy": ("Copy {files} to a folder", "Copy"),

@@ -18,8 +18,8 @@ from textual.widgets.option_list import Option
 
 from app.tui.messages import FoldersSuggested
 from app.tui.parts import FolderChoice
-from app.wording import fit_path, short_path
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import fit_path, short_path
 
 PATH_WIDTH = 52
 """cells that a path may take"""

@@ -11,8 +11,8 @@ from textual.widgets import Static
 
 from app.search.results import Contrast, Contribution, Explanation, Hit
 from app.tui.results_list import title_of
-from app.wording import fit
-from indexer.text.printable import safe_line
+from console.printable import safe_line
+from console.wording import fit
 
 SHOWN = 14
 """features that are listed"""

@@ -22,9 +22,9 @@ from app.tui.preview.kitty_graphics import MOST_COLUMNS, deletion, placeholder_r
 from app.tui.preview.kitty_graphics import POINTS as KITTY_POINTS
 from app.tui.preview.preview_rows import Piece, Row
 from app.tui.terminal.terminal_traits import places_pictures
+from console.printable import safe_line
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.text.printable import safe_line
 
 if TYPE_CHECKING:
     from indexer.extract.pool import WorkerPool

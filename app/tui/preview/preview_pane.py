@@ -23,8 +23,8 @@ from app.tui.messages import PageDrawn, PagesInView, PreviewResized, PreviewScro
 from app.tui.preview.preview_layout import TAB
 from app.tui.preview.preview_rows import STYLES, PagePictures, Row, Rows
 from app.tui.results_list import mailbox_of, title_of
-from app.wording import columns, count, fit, fit_path, short_path, size
-from indexer.text.printable import safe_line, safe_text
+from console.printable import safe_line, safe_text
+from console.wording import columns, count, fit, fit_path, short_path, size
 
 SIDEWAYS = 8
 """cells that a wide table moves at a key press"""

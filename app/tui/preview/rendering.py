@@ -19,8 +19,8 @@ from app.tui.preview.preview_rows import Coloured, Headed, PagePictures, Piece, 
 from app.tui.preview.source_colours import source_colours
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows
+from console.printable import safe_line
 from indexer.extract.kinds import kind_of
-from indexer.text.printable import safe_line
 
 OTHER_NOTES = ("org", "rst", "asciidoc", "pod")
 """kinds of notes in which Markdown's signs mean something else: shown as written, in colours where they are known"""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +11,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import uvicorn
 
 from app.federation.joining import Admission
 from app.federation.membership import Membership
@@ -22,43 +19,22 @@ from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Patience, Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
-from federation_server import setup, start
-from federation_server.application import Server
-from federation_server.counters import Counters
-from federation_server.serve import Installation, service_of
-from federation_server.service import Service
-from foltr.federated.invite_link import from_link
-from foltr.federated.wire import Invite
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.federation_server.client import Running, make_server, running
 
 PRIVATE = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0 }'
 QUIET = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 0.1 }'
 """noise that one update drowns; it takes a large budget"""
 OPEN = 'privacy = { mechanism = "none" }'
-SETTINGS = """
-[server]
-port = {port}
-[rounds]
-quorum = {quorum}
-floor = {floor}
-n_local = 50
-in_period = 0
-[method]
-mode = "{mode}"
-{privacy}
-[tls]
-mode = "{tls}"
+FORGETTING = """
 [forgetting]
-method = "{forgetting}"
+method = "{method}"
 every = 1
 n_unlearn = 5
-[limits]
-device_per_minute = 10000
-address_per_minute = 10000
-address_connections = 800
-joins_per_hour = 10000
 """
+Group = Running
+"""a server that runs in a thread of this process"""
 
 
 def no_pause(_: float) -> None:
@@ -72,61 +48,18 @@ def hasty(member: Membership, settings: FederationSettings) -> Transport:
     )
 
 
-@dataclass(slots=True, eq=False)
-class Group:
-    """A server that runs in a thread of this process."""
-
-    installation: Installation
-    service: Service
-    running: uvicorn.Server
-    thread: threading.Thread
-
-    def invite(self) -> Invite:
-        return from_link(setup.invitation(self.installation, note="", seconds=3600, now=int(time.time())))
-
-    def link(self) -> str:
-        return setup.invitation(self.installation, note="", seconds=3600, now=int(time.time()))
-
-    def stop(self) -> None:
-        self.running.should_exit = True
-        self.thread.join(120)
-        self.installation.engine.dispose()
-
-
 @contextmanager
 def serving(
     folder: Path, *, privacy: str = PRIVATE, quorum: int = 2, floor: int = 1, tls: str = "off",
     forgetting: str = "rollback", mode: str = "open",
 ) -> Iterator[Group]:  # fmt: skip
     """A group of its own in this folder."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    folder.mkdir(parents=True)
-    text = SETTINGS.format(
-        port=listening.getsockname()[1],
-        quorum=quorum,
-        floor=floor,
-        privacy=privacy,
-        tls=tls,
-        forgetting=forgetting,
-        mode=mode,
+    more = FORGETTING.format(method=forgetting)
+    made = make_server(
+        folder, quorum=quorum, floor=floor, mode=mode, privacy=privacy, rounds="n_local = 50", tls=tls, more=more
     )
-    (folder / "server.toml").write_text(text, encoding="utf-8")
-    made = setup.make(folder, name="herons", start=start.shipped_start(), now=int(time.time()))
-    counters = Counters()
-    service = service_of(made, counters)
-    config = uvicorn.Config(Server(service, counters).application(), log_config=None, lifespan="on")
-    if tls != "off":
-        config.ssl_certfile, config.ssl_keyfile = str(made.certificate), str(made.private_key)
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not running.started:
-        time.sleep(0.01)
-    group = Group(made, service, running, thread)
-    try:
+    with running(made) as group:
         yield group
-    finally:
-        group.stop()
 
 
 @dataclass(slots=True, eq=False)

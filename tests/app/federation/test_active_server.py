@@ -25,7 +25,7 @@ from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import StateError
-from federation_server import start
+from federation_server import setup
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatVector
@@ -82,9 +82,9 @@ def test_the_caps_hold_for_every_ranker_that_can_be_announced(
 @pytest.fixture
 def steep(monkeypatch: pytest.MonkeyPatch) -> None:
     """The server begins with a ranker as steep as devices take, but for what a round adds."""
-    shipped = start.shipped_start()
+    shipped = setup.shipped_start()
     theta = tuple(LARGEST_WEIGHT / 2 * (-1) ** number for number in range(len(shipped.theta)))
-    monkeypatch.setattr(start, "shipped_start", lambda: msgspec.structs.replace(shipped, theta=theta))
+    monkeypatch.setattr(setup, "shipped_start", lambda: msgspec.structs.replace(shipped, theta=theta))
 
 
 @pytest.mark.usefixtures("steep")

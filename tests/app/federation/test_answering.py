@@ -25,7 +25,7 @@ from app.learning.learner import theta_prior
 from app.settings import FederationSettings
 from app.store import Store
 from federation_server.database import reading, writing
-from federation_server.rounds import present
+from federation_server.rounds.rounds import present
 from federation_server.tables import members, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.method import Model
@@ -46,11 +46,11 @@ def told_to(person: Person) -> Announcement:
 def opened(group: Group, body: bytes | None) -> bytes:
     """The inner bytes of an answer to the open round."""
     assert body is not None
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         here = present(connection)
     assert here is not None
     assert here.sealed_key is not None
-    return unseal(group.installation.vault.decrypt(here.sealed_key), decode(body, Sealed).box)
+    return unseal(group.made.vault.decrypt(here.sealed_key), decode(body, Sealed).box)
 
 
 def prepare(person: Person) -> bytes | None:
@@ -86,7 +86,7 @@ def test_a_copied_state_folder_sends_the_same_inner_bytes(group: Group, person: 
     assert opened(group, first) == opened(group, second)
     assert person.sync().sent
     assert other.sync().sent
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         assert len(connection.execute(select(updates.c.digest)).all()) == 1
 
 
@@ -245,7 +245,7 @@ def test_a_restored_state_is_charged_what_the_server_had(group: Group, person: P
 def test_a_lying_count_uses_up_the_budget_and_no_more(group: Group, person: Person) -> None:
     """A server that claims a million rounds gets nothing sent; the ledger holds what the budget takes, and one."""
     person.join(group)
-    with writing(group.installation.engine) as connection:
+    with writing(group.made.engine) as connection:
         connection.execute(update(members).values(answered=1_000_000))
     report = person.sync()
     assert not report.sent

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from federation_server import enrolment, setup
+from federation_server import setup
 from federation_server.cli import main
 from federation_server.commands.installation import now
 from federation_server.database import reading
-from foltr.federated.invite_link import from_link
+from federation_server.group import enrolment
+from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running
 

@@ -13,10 +13,10 @@ from app.federation import membership, moving
 from app.federation.failures import Distrusted, FederationError, Unreachable
 from federation_server import setup
 from federation_server.database import reading, writing
-from federation_server.moving import current, move
-from federation_server.serve import Installation, open_installation
+from federation_server.group.group import move, move_of
+from federation_server.running.serve import Installation, open_installation
 from foltr.federated.envelope import Identity, sign_document
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import ServerMove, Signed, decode
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running
@@ -142,5 +142,5 @@ def test_only_the_groups_own_server_moves_a_device(made: Installation, person: P
     waiting = decode(decode(membership.member(person.store).moved, Signed).body, ServerMove)
     assert waiting == decode(second.body, ServerMove)
     with reading(made.engine) as connection:
-        assert current(connection) == second
+        assert move_of(connection) == second
     assert waiting.serial > decode(first.body, ServerMove).serial

@@ -10,12 +10,13 @@ import pytest
 from sqlalchemy import delete, select, update
 
 from app.federation.joining import JournalFinding
-from federation_server import backup, journal, setup
+from federation_server import backup, setup
 from federation_server.database import writing
-from federation_server.serve import Installation
+from federation_server.group import journal_book
+from federation_server.running.serve import Installation
 from federation_server.tables import journal as table
-from foltr.federated.invite_link import from_link
 from foltr.federated.journal import BEGINNING, continued
+from foltr.federated.links import from_link
 from foltr.federated.wire import JournalEntry, decode, encode
 from tests.app.federation.groups import Person
 from tests.app.federation.test_restored_server import restored
@@ -123,7 +124,7 @@ def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list
 
     (kept,) = membership.all_receipts(people[0].store)
     with writing(made.engine) as connection:
-        journal.note_list(connection, 2, 9, [kept.device], now=1)
+        journal_book.note_list(connection, 2, 9, [kept.device], now=1)
     found = finding(made, people[0])
     assert found.holds is False
     assert "lists this device in round 9 of lineage 2" in found.sentence
@@ -132,7 +133,9 @@ def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list
 def test_a_ranker_from_the_leavers_round_is_caught(made: Installation, people: list[Person]) -> None:
     """A lineage that goes back to the round in which the leaver took part."""
     with writing(made.engine) as connection:
-        journal.append(connection, JournalEntry(kind="lineage", time=1, lineage=77, parent=(1, 1), reason="rollback"))
+        journal_book.append(
+            connection, JournalEntry(kind="lineage", time=1, lineage=77, parent=(1, 1), reason="rollback")
+        )
     found = finding(made, people[0])
     assert found.holds is False
     assert "comes from round 1 of lineage 1" in found.sentence

@@ -30,10 +30,8 @@ def test_without_noise_the_update_is_the_methods_own(tmp_path: Path, person: Per
         person.join(group)
         theta = theta_prior()  # the group begins with it
         person.sync()
-        with reading(group.installation.engine) as connection:
-            payload = group.installation.vault.decrypt(
-                bytes(connection.execute(select(updates.c.payload)).scalar_one())
-            )
+        with reading(group.made.engine) as connection:
+            payload = group.made.vault.decrypt(bytes(connection.execute(select(updates.c.payload)).scalar_one()))
     method = FPDGD(
         Linear(len(NAMES)), learning_rate=0.5, update="batch", shared=tuple(map(NAMES.index, SHARED)),
         longest_step=0.15, longest_query=0.15,

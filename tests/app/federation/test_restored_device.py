@@ -41,7 +41,7 @@ def restored(person: Person, source: Path, *, from_nothing: bool = False) -> Non
 
 
 def n_updates(group: Group) -> int:
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         return len(connection.execute(select(updates.c.digest)).all())
 
 

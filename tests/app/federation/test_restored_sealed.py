@@ -14,14 +14,15 @@ from sqlalchemy import select
 from app.federation import inviting, ledger, membership, moving, people, sealed_round
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.server import corresponding
-from federation_server import backup, enrolment, roster_book, setup
-from federation_server import rounds as the_rounds
-from federation_server.checkup import checks
+from federation_server import backup, setup
 from federation_server.cli import main
+from federation_server.commands.doctor import checks
 from federation_server.database import reading
-from federation_server.serve import Installation
+from federation_server.group import enrolment, roster_book
+from federation_server.rounds import rounds as the_rounds
+from federation_server.running.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
-from foltr.federated.invite_link import from_link
+from foltr.federated.links import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
 from tests.app.federation.groups import Person, hasty
 from tests.app.federation.test_moving import announce, elsewhere

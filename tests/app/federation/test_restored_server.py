@@ -13,9 +13,9 @@ from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Unreachable
 from app.federation.server import Correspondence
 from federation_server import backup, setup
-from federation_server.restoring import restore
-from federation_server.serve import Installation, open_installation
-from foltr.federated.invite_link import from_link
+from federation_server.backup import restore
+from federation_server.running.serve import Installation, open_installation
+from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running
 

@@ -17,11 +17,11 @@ from sqlalchemy import func, select, update
 from app.federation import inviting, ledger, membership, people, sealed_round
 from app.federation.failures import Distrusted
 from app.federation.server import Correspondence, corresponding, theta_of
-from federation_server import group as the_group
 from federation_server.database import reading, writing
+from federation_server.group import group as the_group
 from federation_server.tables import answers, rounds, shares
-from foltr.federated import roster as chain
 from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document
+from foltr.federated.sealed import roster as chain
 from foltr.federated.wire import Announcement, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
@@ -56,18 +56,18 @@ def told_to(person: Person) -> Announcement:
 
 
 def after_deadline(group: Group) -> None:
-    with writing(group.installation.engine) as connection:
+    with writing(group.made.engine) as connection:
         connection.execute(update(rounds).where(rounds.c.state == "open").values(deadline=1))
     group.service.tick()
 
 
 def closed_rounds(group: Group) -> int:
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         return int(connection.execute(select(func.count()).where(rounds.c.state == "closed")).scalar_one())
 
 
 def kept(group: Group, table: object) -> int:
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
 
 
@@ -109,12 +109,12 @@ def test_the_same_entry_in_an_open_group_counts_as_nothing_hidden(sealed: Group,
 def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> None:
     """Without anyone having opened anything, the ranker's weights that are not shared stay, and the others move."""
     everyone = friends(sealed, make_person)
-    with reading(sealed.installation.engine) as connection:
+    with reading(sealed.made.engine) as connection:
         first = theta_of(the_group.newest(connection).record)
     for _ in range(2):
         for person in everyone:
             person.sync()
-    with reading(sealed.installation.engine) as connection:
+    with reading(sealed.made.engine) as connection:
         newest = the_group.newest(connection)
     moved = np.flatnonzero(theta_of(newest.record) - first)
     shared = told_to(everyone[0]).terms.settings["shared"]
@@ -191,7 +191,7 @@ def test_a_second_list_for_a_round_is_never_answered(
             fewer = msgspec.structs.replace(
                 first, messages={d: h for place, (d, h) in enumerate(first.messages.items()) if place != left_out}
             )
-            others.append(sign_document(sealed.installation.vault.identity, "list", fewer))
+            others.append(sign_document(sealed.made.vault.identity, "list", fewer))
             shown = SumTask(signed_list=others[-1], boxes=task.boxes[:4])
             monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
             lying = msgspec.structs.replace(told, list_hash=digest(fewer))
@@ -294,7 +294,7 @@ def test_killed_while_sharing_nothing_is_sent_twice(sealed: Group, make_person: 
         person.sync()
     sealed.service.tick()
     assert closed_rounds(sealed) == 1
-    with reading(sealed.installation.engine) as connection:
+    with reading(sealed.made.engine) as connection:
         n_updates = connection.execute(select(rounds.c.n_updates).where(rounds.c.state == "closed")).scalar_one()
     assert n_updates == 5
 

@@ -50,7 +50,7 @@ def signed_anew(group: Group, kind: type[Record], **changes: Any) -> Change:
     def change(answer: bytes) -> bytes:
         signed = decode(answer, Signed)
         record = msgspec.structs.replace(decode(signed.body, kind), **changes)
-        return encode(sign_document(group.installation.vault.identity, signed.kind, record))
+        return encode(sign_document(group.made.vault.identity, signed.kind, record))
 
     return change
 
@@ -121,7 +121,7 @@ def test_a_round_of_another_group(group: Group, person: Person) -> None:
     def change(answer: bytes) -> bytes:
         told = decode(decode(answer, Signed).body, Announcement)
         other = msgspec.structs.replace(told, terms=msgspec.structs.replace(told.terms, group_id="other"))
-        return encode(sign_document(group.installation.vault.identity, "announcement", other))
+        return encode(sign_document(group.made.vault.identity, "announcement", other))
 
     person.by = altering("/v1/round", change)
     expect_refusal(person, "another group")
@@ -155,7 +155,7 @@ def test_terms_that_change_within_a_lineage(group: Group, person: Person) -> Non
         told = decode(decode(answer, Signed).body, Announcement)
         quiet = {**told.terms.settings, "privacy": {"mechanism": "gaussian", "clip": 0.5, "noise_multiplier": 0.1}}
         other = msgspec.structs.replace(told, terms=msgspec.structs.replace(told.terms, settings=quiet))
-        return encode(sign_document(group.installation.vault.identity, "announcement", other))
+        return encode(sign_document(group.made.vault.identity, "announcement", other))
 
     person.by = altering("/v1/round", change)
     expect_refusal(person, "changed the group's terms")

@@ -16,10 +16,10 @@ from sqlalchemy import select
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Correspondence
-from app.wording import iso_minute
+from console.wording import iso_minute
 from federation_server.database import reading, writing
-from federation_server.group import set_fact
-from federation_server.rounds import present
+from federation_server.group.group import set_fact
+from federation_server.rounds.rounds import present
 from federation_server.tables import rounds, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.wire import Invite, Sealed, decode
@@ -30,16 +30,16 @@ Make = Callable[..., Person]
 
 
 def stored_digests(group: Group) -> list[str]:
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         return list(connection.execute(select(updates.c.digest).order_by(updates.c.digest)).scalars())
 
 
 def round_private_key(group: Group) -> bytes:
-    with reading(group.installation.engine) as connection:
+    with reading(group.made.engine) as connection:
         here = present(connection)
     assert here is not None
     assert here.sealed_key is not None
-    return group.installation.vault.decrypt(here.sealed_key)
+    return group.made.vault.decrypt(here.sealed_key)
 
 
 def test_a_sync_answers_the_round_once(group: Group, person: Person) -> None:
@@ -57,7 +57,7 @@ def test_a_sync_says_how_many_are_awaited_and_until_when(group: Group, person: P
     """Of the updates that close the round one is there: the others, and the day on which it closes without them."""
     person.join(group)
     said = person.sync().said[0]
-    quorum = group.installation.settings.rounds.quorum
+    quorum = group.made.settings.rounds.quorum
     day = iso_minute(membership.load_standing(person.store).deadline)
     assert quorum > 1
     assert said.endswith(f"(1 update so far, {quorum - 1} awaited until {day})")
@@ -66,7 +66,7 @@ def test_a_sync_says_how_many_are_awaited_and_until_when(group: Group, person: P
 def test_a_device_takes_over_the_groups_new_name(group: Group, person: Person) -> None:
     """The name of the signed announcement is said once and kept; what a terminal would obey in it is not."""
     before = person.join(group)
-    with writing(group.installation.engine) as connection:
+    with writing(group.made.engine) as connection:
         set_fact(connection, "group", "grey\x1b[2J herons")
     assert person.sync().said[0] == f"the group {before.group} is called grey\ufffd[2J herons from now on"
     after = membership.member(person.store)
@@ -142,7 +142,7 @@ import os, signal
 from pathlib import Path
 from tests.app.federation.groups import Person, hasty
 from app.federation.server import Correspondence
-from app.wording import iso_minute
+from console.wording import iso_minute
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync
@@ -302,7 +302,7 @@ def test_a_forgetting_round_replays_used_pages_and_its_progress_can_be_asked_for
         report = people[1].sync()
         assert "learned from 5 pages" in report.said[0]
         # The round has one update, its floor, so it closes at the deadline.
-        with writing(group.installation.engine) as connection:
+        with writing(group.made.engine) as connection:
             connection.execute(rounds.update().values(deadline=0))
         group.service.tick()
         (now,) = people[0].joining().progress()

@@ -16,7 +16,7 @@ from app.federation import membership, terms
 from app.federation.failures import FederationError
 from app.federation.terms import HEADERS
 from federation_server.database import reading
-from federation_server.rounds import present
+from federation_server.rounds.rounds import present
 from federation_server.settings import SHARED
 from foltr.federated.envelope import unseal
 from foltr.federated.registry import make_method
@@ -83,7 +83,7 @@ def test_a_real_exchange_holds_the_records_and_nothing_else(group: Group, person
         through = msgspec.structs.replace(invite, address=f"http://127.0.0.1:{relayed}")
         member = person.joining().join(through, agrees=lambda lines: True)
         person.sync()
-        with reading(group.installation.engine) as connection:
+        with reading(group.made.engine) as connection:
             here = present(connection)
         assert here is not None
         assert here.sealed_key is not None
@@ -102,7 +102,7 @@ def test_a_real_exchange_holds_the_records_and_nothing_else(group: Group, person
         assert list(json.loads(body)) == list(BODIES[path].__struct_fields__)
         seen.add(path)
         if path == "/v1/updates":
-            inner = unseal(group.installation.vault.decrypt(here.sealed_key), decode(body, Sealed).box)
+            inner = unseal(group.made.vault.decrypt(here.sealed_key), decode(body, Sealed).box)
             assert list(json.loads(inner)) == list(Update.__struct_fields__)
             assert len(decode(inner, Update).payload) == 4 + 8 * len(SHARED)
     assert seen == set(BODIES)

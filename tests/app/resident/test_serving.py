@@ -296,7 +296,7 @@ def test_another_version_works_alone_and_the_old_one_leaves(resident: Device, tm
     other = tmp_path / "other"
     other.mkdir()
     root = Path(__file__).resolve().parents[3]
-    for name in ("app", "foltr", "indexer"):
+    for name in ("app", "console", "foltr", "indexer"):
         subprocess.run(["cp", "-r", str(root / name), str(other / name)], check=True)
     (other / "app" / "__init__.py").write_text('"""The device, newer."""\n\nVERSION = "0.1.1"\n', encoding="ascii")
     done = resident.run("search", "heron", env={"PYTHONPATH": str(other)}, cwd=other)

@@ -12,7 +12,7 @@ from app.filing import Filed
 from app.tui.filing_away import SHOWN, report
 from app.tui.panels.filing_screen import FilingScreen
 from app.tui.results_list import ResultsList
-from app.wording import short_path
+from console.wording import short_path
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

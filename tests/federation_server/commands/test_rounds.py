@@ -13,13 +13,13 @@ from sqlalchemy import Connection, update
 
 from federation_server.cli import main
 from federation_server.database import writing
-from federation_server.intake import Expectations
-from federation_server.serve import Installation
+from federation_server.rounds.intake import Expectations
+from federation_server.running.serve import Installation
 from federation_server.tables import rounds
 from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
 
 Output = pytest.CaptureFixture[str]
-NOISED = 'privacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
+NOISED = 'shared = []\nprivacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
 
 
 @pytest.fixture
@@ -118,8 +118,8 @@ def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: O
 
 
 def made_n_params(made: Installation) -> int:
-    from federation_server import group
     from federation_server.database import reading
+    from federation_server.group import group
 
     with reading(made.engine) as connection:
         return group.method_of(group.terms(connection)).n_sent

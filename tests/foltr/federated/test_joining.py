@@ -16,10 +16,10 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.guard.verdict import GuardState, not_judged
 from foltr.federated.joining import Joining, join, join_what_is_left, malicious, take_step, weights
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
-from foltr.federated.verdict import GuardState, not_judged
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 

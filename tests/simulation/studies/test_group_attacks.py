@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.known_noise import KnownNoise
+from foltr.federated.guard.known_noise import KnownNoise
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.click_models import make_users

@@ -1,0 +1,1 @@
+"""What a terminal's person reads and sets, alike in both programs."""

@@ -1,0 +1,145 @@
+"""How paths, dates, sizes and counts read, on the screen and the command line, and what fits into so many columns."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from console.printable import display_path
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def count(number: int, noun: str = "") -> str:
+    """1 file, 2 files, 12,228 files."""
+    if not noun:
+        return f"{number:,}"
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def also_as(paths: Sequence[str]) -> str:
+    """The other formats of one text: "also as pdf, txt"; "" for none."""
+    endings = sorted({Path(path).suffix.removeprefix(".").lower() or display_path(Path(path).name) for path in paths})
+    return f"also as {', '.join(endings)}" if endings else ""
+
+
+def in_thread(n_messages: int) -> str:
+    """How many mails a row stands for: "5 in this thread"; "" for a mail that nobody answered."""
+    return f"{count(n_messages)} in this thread" if n_messages > 1 else ""
+
+
+def day(seconds: float, now: float | None = None) -> str:
+    """The time of a change: 14:02 today, 3 Mar this year, 3 Mar 2023 before; "" when unknown or absurd."""
+    try:
+        then, today = time.localtime(seconds), time.localtime(now)
+    except (OverflowError, ValueError, OSError):
+        return ""
+    if seconds <= 0:
+        return ""
+    if then[:3] == today[:3]:
+        return f"{then.tm_hour}:{then.tm_min:02}"
+    date = f"{then.tm_mday} {MONTHS[then.tm_mon - 1]}"
+    return date if then.tm_year == today.tm_year else f"{date} {then.tm_year}"
+
+
+def iso_day(seconds: float) -> str:
+    """A date for lists and scripts: "2024-05-17"; "" for one that no calendar has."""
+    return iso_minute(seconds)[:10]
+
+
+def iso_minute(seconds: float) -> str:
+    """A date with its time of day: "2024-05-17 14:02"; "" for one that no calendar has."""
+    try:
+        return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def minute_of(moment: str) -> str:
+    """2026-05-01T10:00:00, as properties say it, as 2026-05-01 10:00."""
+    return moment.replace("T", " ")[:16]
+
+
+def size(n_bytes: int) -> str:
+    """812 bytes, 4 KB, 1.5 MB; decimal units."""
+    if n_bytes < 1000:
+        return count(n_bytes, "byte")
+    value = float(n_bytes)
+    for unit in ("KB", "MB", "GB"):
+        value /= 1000
+        if value < 999.5:
+            return f"{value:.1f} {unit}" if value < 9.95 and unit != "KB" else f"{value:.0f} {unit}"
+    return f"{value / 1000:.1f} TB"
+
+
+def short_path(path: str) -> str:
+    """A path that can be printed, with ~ for the home folder."""
+    home = str(Path.home())
+    inside = path == home or path.startswith(home.rstrip(os.sep) + os.sep)
+    return display_path("~" + path[len(home) :] if inside and home != os.sep else path)
+
+
+def columns(text: str) -> int:
+    """The columns of a terminal that `text` takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # the widths that the screen is laid out by; a command in ASCII does without
+
+    return cell_len(text)
+
+
+def fit(text: str, width: int) -> str:
+    """`text` in at most `width` columns, cut with an ellipsis."""
+    if columns(text) <= width:
+        return text
+    kept = text[: max(0, width)]
+    while kept and columns(kept) > width - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…" if width > 0 else ""
+
+
+def fit_left(text: str, width: int) -> str:
+    """`text` in at most `width` columns, cut at its beginning: the end of a path tells more."""
+    if columns(text) <= width:
+        return text
+    kept = text[max(0, len(text) - width) :]
+    while kept and columns(kept) > width - 1:
+        kept = kept[1:]
+    return "…" + kept if width > 0 else ""
+
+
+def fit_path(path: str, width: int) -> str:
+    """`path` in at most `width` columns: the folders in the middle give way to an ellipsis, the name stays longest."""
+    if columns(path) <= width:
+        return path
+    head, *middle, name = path.split(os.sep) if os.sep in path else ["", path]
+    while middle:
+        middle.pop(0)
+        shown = os.sep.join((head, "…", *middle, name))
+        if columns(shown) <= width:
+            return shown
+    return fit(f"…{os.sep}{name}" if os.sep in path else name, width)
+
+
+def wrap(text: str, width: int) -> list[tuple[int, int]]:
+    """Where each line of `text` begins and ends when it is broken at blanks into lines of `width` columns.
+
+    A word that is wider than a line is broken inside.
+    """
+    lines: list[tuple[int, int]] = []
+    start = blank = taken = 0
+    for position, character in enumerate(text):
+        taken += columns(character)
+        if character == " ":
+            blank = position
+        elif taken > width and position > start:
+            end, following = (blank, blank + 1) if blank > start else (position, position)
+            lines.append((start, end))
+            start = blank = following
+            taken = columns(text[start : position + 1])
+    lines.append((start, len(text)))
+    trimmed = ((start, start + len(text[start:end].rstrip(" "))) for start, end in lines)
+    return [line for line in trimmed if line[0] < line[1]]

@@ -1,0 +1,1 @@
+"""A member is forgotten: its rows, its influence, for ever."""

@@ -1,0 +1,323 @@
+"""A member leaves, or leaves and is forgotten: its rows are erased, then its influence is unlearned.
+
+Erasing is one transaction with the new lineage of models that begins without the member: nothing is half forgotten. Its
+tombstone is on disk before, so that no restore brings it back (`tombstones`). How the influence is taken out is the
+configured method (foltr.federated.unlearning), or one that the operator asks for:
+
+    reaggregate  from the last model before the member's first round, the others' stored updates are added up again,
+                 round by round (`readding`). Instant, approximate; nobody else loses anything.
+    noise        the ranker stays: by the group's own privacy mechanism nobody can tell from it whether the member took
+                 part, better than its epsilon allows. Rows are erased, and no later round holds the member.
+    rollback     the last model before the member's first round; the group learns on from there. Exact. The others'
+                 rounds since are lost, and what they spent on them stays spent.
+    federaser    the same model, then one forgetting round for each kept round: members replay n' interactions, the
+                 server gives their updates the old lengths (Eq. 6.1, 6.2). Approximate; the others pay for these rounds
+                 from their own budgets; progress is in the database.
+
+Where what is stored does not suffice for the first or the last, "noise" is done, and the receipt says so; in a group
+without a mechanism that covers a member, "rollback". A group whose updates the server cannot open has "noise" too.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select, update
+
+from federation_server.database import note_erasure
+from federation_server.forgetting import tombstones
+from federation_server.forgetting.branches import Place, first_place, influence_of, last_before
+from federation_server.forgetting.readding import can_re_add, carry_waiting, re_add
+from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
+from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group.group import GroupError
+from federation_server.rounds import rounds
+from federation_server.rounds.intake import Received, norms
+from federation_server.rounds.rounds import Policy, Round
+from federation_server.sealed import summing
+from federation_server.settings import ForgettingSection
+from federation_server.tables import forgettings, models, updates
+from federation_server.tables import rounds as rounds_table
+from federation_server.vault import Vault
+from foltr.arrays import FloatVector
+from foltr.federated.journal import request_hash
+from foltr.federated.method import Model
+from foltr.federated.unlearning import calibrate_lengths, kept_rounds
+from foltr.federated.wire import JournalEntry, Receipt, Terms
+from foltr.privacy.mechanisms import Gaussian, Laplace
+
+APPROXIMATE = ("noise", "federaser", "reaggregate")
+KEEPS_RANKER = ("none", "noise")
+"""methods that leave the models as they are"""
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetter:
+    """What forgetting takes."""
+
+    vault: Vault
+    policy: Policy
+    settings: ForgettingSection
+    file: TombstoneFile
+
+
+def leave(connection: Connection, device: str, *, now: int) -> Receipt:
+    """End the membership; what the member sent stays."""
+    enrolment.end_membership(connection, device, now=now)
+    return Receipt(
+        group_id=group.terms(connection).group_id, request="", state="done", erased={}, method="none",
+        approximate=False, progress="the membership ended; nothing was erased", time=now,
+    )  # fmt: skip
+
+
+def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
+    """Erase the member and unlearn it, or begin to."""
+    group.lock(connection)
+    first = first_place(connection, device)
+    return _forget(connection, forgetter, device, first, secrets.token_hex(16), now=now)
+
+
+def remove(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
+    """Erase a member's rows and nothing else, as those of a device that came back under another name."""
+    group.lock(connection)
+    return _forget(connection, forgetter, device, None, secrets.token_hex(16), now=now)
+
+
+def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
+    """Erase whom the tombstones name and this database has: after a restore, or a crash before a commit; how many.
+
+    By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
+    influence is gone.
+    """
+    found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
+    owed = tombstones.missing(connection, forgetter.file.read())
+    for stone in owed:
+        device = found.get(stone.member, "")
+        kept = stone.method in KEEPS_RANKER
+        first = None if stone.method == "none" else first_place(connection, device)
+        wanted = msgspec.structs.replace(forgetter.settings, method="noise" if kept else stone.method)
+        again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
+        _forget(connection, again, device, first, stone.request, now=now, stone=stone)
+    return len(owed)
+
+
+def _forget(
+    connection: Connection,
+    forgetter: Forgetter,
+    device: str,
+    first: Place | None,
+    request: str,
+    *,
+    now: int,
+    stone: Tombstone | None = None,
+) -> Receipt:
+    """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
+    here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
+    if summing.withdraw(connection, here, device, now=now):
+        here = rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
+    touched = last_before(connection, first) if first else None
+    kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
+    learned_with = influence_of(connection, first) if first else {}
+    erased = enrolment.erase(connection, device)
+    note_erasure(connection)
+    if here is not None and not rounds.recount(connection, here):
+        roster_book.follow(connection)
+    method = _possible(connection, forgetter.settings, touched, kept, again=stone is not None) if touched else "none"
+    lineage, number = first or (None, None)
+    fresh = Tombstone(hash_of_member(device), lineage, number, method, request, now)
+    tombstones.note(connection, forgetter.file, stone or fresh)
+    _write_request(connection, request, method, erased, now=now)
+    _erase_traces(connection, learned_with)
+    if touched is not None and method not in KEEPS_RANKER:
+        begun = _new_lineage(connection, forgetter, method, touched, kept, now=now)
+        _erase_models(connection, learned_with)
+        _follow(connection, request, begun, len(kept) if method == "federaser" else 0)
+    found = receipt(connection, request)
+    if found is None:
+        raise GroupError("the request to forget was not stored")
+    return found
+
+
+def _write_request(connection: Connection, request: str, method: str, erased: Mapping[str, int], *, now: int) -> None:
+    """The request's row, and its entry in the journal."""
+    entry = JournalEntry(kind="receipt", time=now, request=request_hash(request), method=method)
+    position, _ = journal_book.append(connection, entry)
+    connection.execute(delete(forgettings).where(forgettings.c.request == request))
+    connection.execute(
+        insert(forgettings).values(
+            request=request,
+            asked=now,
+            state="unlearning" if method == "federaser" else "done",
+            method=method,
+            erased=msgspec.json.encode(erased).decode(),
+            position=position,
+            done=None if method == "federaser" else now,
+        )
+    )
+
+
+def _possible(
+    connection: Connection, settings: ForgettingSection, touched: Place, kept: Sequence[int], *, again: bool
+) -> str:
+    """The wanted method, or what stands in for it where what is stored does not suffice.
+
+    `again`: a receipt has promised it before, so that only going back is as good.
+    """
+    agreed, newest, here = group.terms(connection), group.newest(connection).record, rounds.present(connection)
+    instead = "noise" if covers(agreed) and not again else "rollback"
+    if settings.method == "rollback":
+        return "rollback"
+    if settings.method == "federaser" and agreed.mode == "open":
+        return "federaser" if kept and touched[0] == newest.lineage else instead
+    if settings.method in ("reaggregate", "by-mode") and agreed.mode == "open":
+        learns = here is None or here.purpose == "learn"
+        return "reaggregate" if learns and can_re_add(connection, touched) else instead
+    return "noise" if covers(agreed) else "rollback"
+
+
+def covers(agreed: Terms) -> bool:
+    """Whether the group's noise hides each member in every ranker that was made of its updates."""
+    return isinstance(group.method_of(agreed).privacy, Gaussian | Laplace)
+
+
+def _rounds_to_replay(
+    connection: Connection, settings: ForgettingSection, device: str, touched: Place
+) -> tuple[int, ...]:
+    """The kept rounds since the member's first in which somebody else took part too."""
+    newest = group.newest(connection).record
+    others = select(updates.c.round).where(updates.c.lineage == touched[0], updates.c.device != device).distinct()
+    stored = set(connection.execute(others).scalars())
+    return tuple(r for r in kept_rounds(newest.round, settings.every) if r > touched[1] and r in stored)
+
+
+def _new_lineage(
+    connection: Connection, forgetter: Forgetter, method: str, touched: Place, kept: Sequence[int], *, now: int
+) -> int:
+    """Begin again without the member; what waits in the open round goes on where it can."""
+    agreed, here = group.terms(connection), rounds.present(connection, lock=True)
+    if method == "reaggregate":
+        before = group.newest(connection).model.theta
+        begun = re_add(connection, forgetter.vault, forgetter.policy, agreed, touched, now=now)
+        rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
+        if here is not None:
+            carry_waiting(connection, forgetter.vault, agreed, here, before)
+        abandon(connection, here, now=now)
+        return begun
+    start = group.at(connection, *touched)
+    if start is None:
+        raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+    abandon(connection, here, now=now)
+    begin = Model(start.model.theta, noise=start.model.noise)
+    begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
+    purpose: rounds.Purpose = "forget" if method == "federaser" else "learn"
+    rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now, purpose=purpose)
+    if method == "federaser":
+        group.set_fact(connection, f"replay {begun}", msgspec.json.encode((touched[0], list(kept))).decode())
+    return begun
+
+
+def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
+    """What a forgetting round adds up: fresh updates of `start` `[n_sent]` at their old lengths, if any (Eq. 6.2)."""
+    lineage, kept = _replay(connection, here.lineage)
+    old = norms(connection, lineage, kept[here.number - 1])
+    able = found.only(set(old))
+    lengths = [old[device] for device in able.devices]
+    return Received(able.devices, start + calibrate_lengths(able.thetas - start, lengths), able.n_interactions)
+
+
+def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:
+    """Whether the round after `here` forgets on or learns again; marks requests that are done."""
+    if here.purpose == "learn":
+        return "learn"
+    if here.number < len(_replay(connection, here.lineage)[1]):
+        return "forget"
+    waiting = update(forgettings).where(forgettings.c.lineage == here.lineage, forgettings.c.state == "unlearning")
+    connection.execute(waiting.values(state="done", done=now))
+    return "learn"
+
+
+def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
+    """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
+    stored = group.fact(connection, f"replay {lineage}")
+    if stored is None:
+        raise GroupError(f"lineage {lineage} does not say what it replays")
+    return msgspec.json.decode(stored, type=tuple[int, list[int]])
+
+
+def _follow(connection: Connection, request: str, lineage: int, n_rounds: int) -> None:
+    """The request, and older ones that are still under way, are done when this lineage has been through its rounds."""
+    mine = (forgettings.c.request == request) | (forgettings.c.state == "unlearning")
+    connection.execute(update(forgettings).where(mine).values(lineage=lineage, until_round=n_rounds))
+    if not n_rounds:
+        end_unlearning(connection)
+
+
+def end_unlearning(connection: Connection) -> None:
+    """No forgetting round comes any more, and the ranker has nothing of those who asked."""
+    under_way = update(forgettings).where(forgettings.c.state == "unlearning")
+    connection.execute(under_way.values(state="done", done=forgettings.c.asked))
+
+
+def _erase_models(connection: Connection, learned_with: Mapping[int, int]) -> None:
+    """Delete the models from these rounds of these lineages on, also of branches that were given up."""
+    for lineage, number in learned_with.items():
+        connection.execute(delete(models).where(models.c.lineage == lineage, models.c.round >= number))
+
+
+def _erase_traces(connection: Connection, learned_with: Mapping[int, int]) -> None:
+    """Delete what closing these rounds said of the updates, and so of the member's: lengths, the guard's words."""
+    for lineage, number in learned_with.items():
+        chosen = update(rounds_table).where(rounds_table.c.lineage == lineage, rounds_table.c.round >= number)
+        connection.execute(chosen.values(guard=None, verdict=None, update_norm=None, agreement=None))
+
+
+def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
+    """End the open round without a model: its key is destroyed, and what devices sent for it is deleted."""
+    if here is not None:
+        rounds.end(connection, here, now=now, state="abandoned")
+        roster_book.erase_bodies(connection)
+        connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
+
+
+def receipt(connection: Connection, request: str) -> Receipt | None:
+    """How far a request is, None when there is no such request."""
+    row = connection.execute(select(forgettings).where(forgettings.c.request == request)).first()
+    if row is None:
+        return None
+    progress = "done" if row.state == "done" else _progress(connection, row.lineage, row.until_round)
+    return Receipt(
+        group_id=group.terms(connection).group_id,
+        request=request,
+        state=row.state,
+        erased=msgspec.json.decode(row.erased, type=dict[str, int]),
+        method=row.method,
+        approximate=row.method in APPROXIMATE,
+        progress=progress,
+        time=row.done or row.asked,
+        position=row.position,
+        chain=journal_book.hash_at(connection, row.position),
+    )
+
+
+def _progress(connection: Connection, lineage: int, n_rounds: int) -> str:
+    newest = group.newest(connection).record
+    finished = newest.round if newest.lineage == lineage else 0
+    return f"{finished} of {n_rounds} rounds"
+
+
+def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int, number: int, *, now: int) -> int:
+    """The new lineage's number; GroupError when that model is not stored. Later models stay, to go forward again."""
+    group.lock(connection)
+    chosen = group.at(connection, lineage, number)
+    if chosen is None:
+        raise GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
+    here = rounds.present(connection, lock=True)
+    if here is not None and here.purpose == "forget":
+        raise GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
+    abandon(connection, here, now=now)
+    begun = group.branch(connection, chosen, reason="rollback", now=now)
+    rounds.open_next(connection, vault, policy.schedule, now=now)
+    return begun

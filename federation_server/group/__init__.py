@@ -1,0 +1,1 @@
+"""What the group is: its terms and rankers, its members, their chains."""

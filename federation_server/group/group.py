@@ -1,0 +1,214 @@
+"""What a group is: its identity, the terms that every member computes by, its published rankers, its address."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from sqlalchemy import Connection, func, insert, select, update
+
+from federation_server.group import journal_book
+from federation_server.tables import facts, lineages, models
+from foltr.errors import FoltrError
+from foltr.federated.envelope import Identity, sign_document
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.method import Model
+from foltr.federated.registry import make_method
+from foltr.federated.wire import (
+    JournalEntry,
+    ModelRecord,
+    ServerMove,
+    Signed,
+    Terms,
+    decode,
+    decode_vector,
+    digest,
+    encode,
+    encode_vector,
+)
+from foltr.ranking.rankers import make_ranker
+
+
+class GroupError(FoltrError):
+    """The group cannot be used as the configuration says."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """A stored model with the hash that devices know it by."""
+
+    record: ModelRecord
+    hash: str
+    model: Model
+
+
+def create(connection: Connection, *, name: str, server_key: str, now: int) -> str:
+    """Make the group; its random id. `server_key` is the fingerprint of the identity that it belongs to."""
+    group_id = secrets.token_hex(16)
+    for key, value in (("group", name), ("group_id", group_id), ("server_key", server_key), ("created", str(now))):
+        connection.execute(insert(facts).values(name=key, value=value))
+    return group_id
+
+
+def fact(connection: Connection, name: str) -> str | None:
+    """A small named value, None when it was never set."""
+    return connection.execute(select(facts.c.value).where(facts.c.name == name)).scalar_one_or_none()
+
+
+def set_fact(connection: Connection, name: str, value: str) -> None:
+    """Set a small named value."""
+    changed = connection.execute(update(facts).where(facts.c.name == name).values(value=value))
+    if not changed.rowcount:
+        connection.execute(insert(facts).values(name=name, value=value))
+
+
+def terms(connection: Connection) -> Terms:
+    """What members compute by; GroupError before `foltr-server init` has set it."""
+    stored = fact(connection, "terms")
+    if stored is None:
+        raise GroupError("there is no group in this database; run `foltr-server init`")
+    return decode(stored.encode(), Terms)
+
+
+def set_terms(connection: Connection, agreed: Terms) -> None:
+    """Set them; checks that the method exists and takes these settings."""
+    method_of(agreed)
+    set_fact(connection, "terms", encode(agreed).decode())
+
+
+def lock(connection: Connection) -> bool:
+    """Until the transaction ends nobody else closes or opens rounds; False where there is no group yet."""
+    query = select(facts.c.value).where(facts.c.name == "terms").with_for_update()
+    return connection.execute(query).scalar_one_or_none() is not None
+
+
+def method_of(agreed: Terms) -> FPDGD:
+    """The method as every member has it; GroupError when the numbers do not fit one another, or for another method."""
+    ranker = make_ranker(agreed.ranker, agreed.n_features)
+    if ranker.n_params != agreed.n_params:
+        raise GroupError(f"a {agreed.ranker} ranker of {agreed.n_features} features has {ranker.n_params} parameters")
+    method = make_method(agreed.method, ranker, agreed.settings)
+    if not isinstance(method, FPDGD):
+        raise GroupError(f"groups learn by fpdgd, not by {agreed.method}")
+    return method
+
+
+def begin_lineage(
+    connection: Connection,
+    agreed: Terms,
+    start: Model,
+    *,
+    reason: str,
+    now: int,
+    parent: tuple[int, int] | None = None,
+    least: int = 1,
+) -> int:
+    """A new line of models that begins from `start`; its number, at least `least`, and above all there are.
+
+    `parent` is the (lineage, round) it branches from.
+    """
+    highest = int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
+    lineage, above = max(highest + 1, least), parent or (None, None)
+    began = JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
+    journal_book.append(connection, began)
+    connection.execute(
+        insert(lineages).values(
+            lineage=lineage, began=now, reason=reason, parent_lineage=above[0], parent_round=above[1]
+        )
+    )
+    publish(connection, agreed, lineage, start, now=now)
+    return lineage
+
+
+def branch(connection: Connection, chosen: Published, *, reason: str, now: int, least: int = 1) -> int:
+    """A new line of models that goes on from a stored one, with its noise and without moments; its number."""
+    start = Model(chosen.model.theta, noise=chosen.model.noise)
+    parent = (chosen.record.lineage, chosen.record.round)
+    return begin_lineage(connection, terms(connection), start, reason=reason, now=now, parent=parent, least=least)
+
+
+def publish(connection: Connection, agreed: Terms, lineage: int, model: Model, *, now: int) -> Published:
+    """Store the next model of a lineage."""
+    record = ModelRecord(
+        group_id=agreed.group_id,
+        lineage=lineage,
+        round=model.round,
+        method=agreed.method,
+        ranker=agreed.ranker,
+        manifest_hash=agreed.manifest_hash,
+        theta=encode_vector(model.theta),
+        noise=model.noise,
+    )
+    connection.execute(
+        insert(models).values(
+            lineage=lineage,
+            round=model.round,
+            hash=digest(record),
+            record=encode(record),
+            moments=msgspec.msgpack.encode([encode_vector(np.atleast_1d(moment)) for moment in model.moments]),
+            created=now,
+        )
+    )
+    return Published(record, digest(record), model)
+
+
+def newest(connection: Connection) -> Published:
+    """The common ranker of today; GroupError when there is none."""
+    row = connection.execute(select(models).order_by(models.c.lineage.desc(), models.c.round.desc()).limit(1)).first()
+    if row is None:
+        raise GroupError("there is no model in this database; run `foltr-server init`")
+    return _published(row)
+
+
+def at(connection: Connection, lineage: int, round: int) -> Published | None:
+    """A model of the past, None when there is none or it was erased."""
+    row = connection.execute(select(models).where(models.c.lineage == lineage, models.c.round == round)).first()
+    return _published(row) if row is not None else None
+
+
+def by_hash(connection: Connection, model_hash: str) -> Published | None:
+    """The model that devices know by this hash."""
+    row = connection.execute(select(models).where(models.c.hash == model_hash)).first()
+    return _published(row) if row is not None else None
+
+
+def _published(row: Any) -> Published:
+    record = decode(bytes(row.record), ModelRecord)
+    theta = decode_vector(record.theta, len(record.theta) // 8)
+    moments = tuple(decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
+    return Published(record, row.hash, Model(theta, record.round, moments, noise=record.noise))
+
+
+def carried_by(connection: Connection, lineage: int) -> tuple[int, ...]:
+    """The older lineages whose updates this one was added up from, as forgetting does."""
+    stored = fact(connection, f"carried {lineage}")
+    return msgspec.json.decode(stored, type=tuple[int, ...]) if stored else ()
+
+
+MOVED = "moved"
+
+
+def move(connection: Connection, identity: Identity, *, address: str, certificate: str, now: int) -> Signed:
+    """Sign that the server is to be found there from now on: at another address or port, or by another certificate.
+
+    Announcements carry the record, later than whatever was signed before, so that members who sync before the move
+    follow by themselves; for those who come too late it can be passed on as a link. What devices pinned is the
+    identity, so nobody else can move them.
+    """
+    before = move_of(connection)
+    serial = max(now, decode(before.body, ServerMove).serial + 1 if before else 1)
+    record = ServerMove(
+        group_id=terms(connection).group_id, address=address.rstrip("/"), certificate=certificate, serial=serial
+    )
+    signed = sign_document(identity, MOVED, record)
+    set_fact(connection, MOVED, encode(signed).decode())
+    return signed
+
+
+def move_of(connection: Connection) -> Signed | None:
+    """The newest record of a move, None for a server that never moved."""
+    stored = fact(connection, MOVED)
+    return decode(stored.encode(), Signed) if stored else None

@@ -1,0 +1,1 @@
+"""Rounds: opened, filled, closed, told of."""

@@ -1,0 +1,277 @@
+"""A round: open -> closed by quorum or deadline. Late, missing and dropped devices are normal.
+
+Every function takes a connection inside a transaction of the caller's. Aggregating, publishing the next model, ending
+the round (which destroys its key) and opening the next one belong in one transaction: a crash leaves all or nothing.
+The policy says when this server closes a round and how it joins it; foltr.federated.joining does that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Connection, delete, func, insert, select, update
+
+from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.settings import ServerSettings
+from federation_server.tables import answers, lists, members, rounds, shares, updates
+from federation_server.vault import Vault
+from foltr.federated.envelope import box_public, new_box_key
+from foltr.federated.joining import Joining
+from foltr.federated.wire import Announcement, Terms
+
+Purpose = Literal["learn", "forget"]
+Phase = Literal["collect", "sum"]
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When a round closes."""
+
+    quorum: int
+    """updates that close it at once; 0: when every active member has answered (federation_server.rounds.awaited)"""
+    seconds: int
+    """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
+    sum_seconds: int = 86_400
+    """that a sealed round's committee has to answer, before fewer than all that check one another suffice"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """The row of a round, its private key still encrypted."""
+
+    lineage: int
+    number: int
+    purpose: Purpose
+    opened: int
+    deadline: int
+    public_key: bytes
+    sealed_key: bytes | None
+    model_hash: str
+    n_updates: int
+    phase: Phase = "collect"
+    roster_number: int = 0
+    roster_head: str = ""
+    """by which roster a sealed round goes; 0 and "" in an open one"""
+
+
+def rest_until(connection: Connection, agreed: Terms, *, now: int) -> int:
+    """When the group may open its next learning round, in seconds since 1970; 0 for now.
+
+    A device's privacy budget is for a period: a group that went on past its rounds would only be told so by its
+    members. Rounds are counted where they closed, whatever lineage they are in: a new lineage gives none of them back.
+    Rounds that forget, and those that were given up, are not among them.
+    """
+    if not agreed.n_rounds:
+        return 0
+    learned = (rounds.c.state == "closed", rounds.c.purpose == "learn")
+    query = select(rounds.c.closed).where(*learned).order_by(rounds.c.closed.desc())
+    nth = connection.execute(query.offset(agreed.n_rounds - 1).limit(1)).scalar_one_or_none()
+    ends = 0 if nth is None else int(nth) + agreed.period_days * DAY
+    return ends if ends > now else 0
+
+
+def open_next(
+    connection: Connection, vault: Vault, schedule: Schedule, *, now: int, purpose: Purpose = "learn"
+) -> Round | None:
+    """Open the round that follows the newest model, with a key of its own; None while the group rests."""
+    if purpose == "learn" and rest_until(connection, group.terms(connection), now=now):
+        return None
+    start = group.newest(connection)
+    private = new_box_key()
+    number, head = (0, "") if group.terms(connection).mode == "open" else roster_book.end(connection)
+    fresh = insert(rounds).values(
+        lineage=start.record.lineage,
+        round=start.record.round + 1,
+        purpose=purpose,
+        state="open",
+        opened=now,
+        deadline=now + schedule.seconds,
+        public_key=box_public(private),
+        private_key=vault.encrypt(private),
+        model_hash=start.hash,
+        n_updates=0,
+        roster_number=number,
+        roster_head=head,
+    )
+    return _round(connection.execute(fresh.returning(rounds)).one())
+
+
+def present(connection: Connection, *, lock: bool = False) -> Round | None:
+    """The open round, None before the first start; with `lock` no other transaction may close it meanwhile."""
+    query = select(rounds).where(rounds.c.state == "open").order_by(rounds.c.lineage.desc(), rounds.c.round.desc())
+    row = connection.execute(query.limit(1).with_for_update() if lock else query.limit(1)).first()
+    return _round(row) if row is not None else None
+
+
+def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: int) -> Round | None:
+    """The open round, which nobody else closes meanwhile; where there is none it is opened, and None is given.
+
+    None without a group, too.
+    """
+    if not group.lock(connection):
+        return None
+    here = present(connection, lock=True)
+    if here is None:
+        open_next(connection, vault, schedule, now=now)
+    return here
+
+
+def least_to_close(connection: Connection, schedule: Schedule, *, now: int) -> int:
+    """A round with fewer updates is not complete: cheap to know, where `awaited` looks at each member."""
+    return schedule.quorum or max(enrolment.count_active(connection, now=now), 1)
+
+
+def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> Announcement:
+    """What the server tells its members about the open round; `wanted` updates close it at once."""
+    return Announcement(
+        terms=agreed,
+        lineage=open_round.lineage,
+        round=open_round.number,
+        purpose=open_round.purpose,
+        model_hash=open_round.model_hash,
+        round_key=open_round.public_key,
+        deadline=open_round.deadline,
+        opened=open_round.opened,
+        server_time=now,
+        wanted=wanted,
+        phase=open_round.phase,
+        roster_number=open_round.roster_number,
+        roster_head=open_round.roster_head,
+    )
+
+
+def announced_rest(connection: Connection, agreed: Terms, *, now: int) -> Announcement | None:
+    """What it tells them while the group rests: the round that comes next, and when; None while it does not rest."""
+    opens = rest_until(connection, agreed, now=now)
+    if not opens:
+        return None
+    newest = group.newest(connection)
+    return Announcement(
+        terms=agreed,
+        lineage=newest.record.lineage,
+        round=newest.record.round + 1,
+        purpose="learn",
+        model_hash=newest.hash,
+        round_key=b"",
+        deadline=opens,
+        opened=opens,
+        server_time=now,
+        phase="rest",
+        opens=opens,
+    )
+
+
+def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:
+    """Whether the deadline has passed with too few updates: it then goes on under a new deadline."""
+    return now >= open_round.deadline and open_round.n_updates < max(floor, 1)
+
+
+def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, now: int) -> None:
+    """A new deadline; what was received stays."""
+    connection.execute(update(rounds).where(*_key(open_round)).values(deadline=now + schedule.seconds))
+
+
+def recount(connection: Connection, open_round: Round) -> int:
+    """How many updates are stored; the round's own number is set to it, for some may have been erased."""
+    n_updates = 0
+    for table in (updates, shares):
+        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
+        n_updates += int(connection.execute(select(func.count()).select_from(table).where(*key)).scalar_one())
+    connection.execute(update(rounds).where(*_key(open_round)).values(n_updates=n_updates))
+    return n_updates
+
+
+def end(connection: Connection, open_round: Round, *, now: int, state: str, **report: object) -> None:
+    """Close or abandon it and destroy its private key, and all that it had of single members in a sealed group."""
+    recount(connection, open_round)
+    for table in (shares, lists, answers):
+        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
+        connection.execute(delete(table).where(*key))
+    connection.execute(
+        update(rounds)
+        .where(*_key(open_round), rounds.c.state == "open")
+        .values(state=state, closed=now, private_key=None, **report)
+    )
+
+
+def _key(open_round: Round) -> tuple[Any, ...]:
+    return (rounds.c.lineage == open_round.lineage, rounds.c.round == open_round.number)
+
+
+def _round(row: Any) -> Round:
+    return Round(
+        lineage=row.lineage,
+        number=row.round,
+        purpose=row.purpose,
+        opened=row.opened,
+        deadline=row.deadline,
+        public_key=bytes(row.public_key),
+        sealed_key=bytes(row.private_key) if row.private_key is not None else None,
+        model_hash=row.model_hash,
+        n_updates=row.n_updates,
+        phase=row.phase,
+        roster_number=row.roster_number,
+        roster_head=row.roster_head,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings say about rounds."""
+
+    schedule: Schedule
+    joining: Joining
+
+
+def policy_of(settings: ServerSettings) -> Policy:
+    """Those of the settings file, which federation_server.settings has checked."""
+    section = settings.aggregation
+    return Policy(
+        schedule=Schedule(
+            settings.rounds.quorum, round(settings.rounds.hours * 3600), round(settings.rounds.sum_hours * 3600)
+        ),
+        joining=Joining(
+            rule=section.rule,
+            largest_weight=section.largest_weight,
+            guard=section.guard is not False,
+            assumed_malicious=section.assumed_malicious,
+            optimizer=section.optimizer,
+        ),
+    )
+
+
+def chance(n_updates: int) -> float | None:
+    """The agreement of updates that point anywhere: 1 / sqrt(n); None for none."""
+    return 1.0 / math.sqrt(n_updates) if n_updates else None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A round that is over, for the log and the counters."""
+
+    lineage: int
+    round: int
+    n_updates: int
+    rule: str
+    verdict: Literal["calm", "alert", "not judged"]
+    summary: str
+    """the guard's sentence"""
+    agreement: float
+    """of the updates; see `agreement`"""
+
+    @property
+    def chance(self) -> float:
+        """What the agreement of so many updates would be about, if they had nothing in common."""
+        return chance(self.n_updates) or 1.0
+
+
+def note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
+    """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
+    journal_book.note_list(connection, here.lineage, here.number, devices, now=now)
+    taking_part = members.c.device.in_(devices)
+    first = update(members).where(taking_part, members.c.first_round.is_(None))
+    connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))
+    connection.execute(update(members).where(taking_part).values(last_lineage=here.lineage, last_round=here.number))

@@ -1,0 +1,453 @@
+"""The running server without its network: what each address does, over one database, one vault and one policy.
+
+Rounds are closed by the writer thread right after the update that makes them due, and by `tick` when a deadline passes;
+`tick` also drops what the settings no longer keep.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+import msgspec
+from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
+from sqlalchemy.exc import SQLAlchemyError
+
+from federation_server import database
+from federation_server.database import error_text, reading, writing
+from federation_server.forgetting import forgetting, tombstones
+from federation_server.forgetting.forgetting import Forgetter
+from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group.authentication import (
+    Credentials,
+    active_member,
+    check_signature,
+    forget_old_nonces,
+    spend_nonce,
+)
+from federation_server.refusals import Refused
+from federation_server.rounds import closing, intake, rounds
+from federation_server.rounds.intake import Expectations, Offer
+from federation_server.rounds.rounds import Closed, Policy, Round, rest_until
+from federation_server.running.writer import Writer
+from federation_server.sealed import inbox, summing, vouching
+from federation_server.sealed.inbox import SealedRounds
+from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
+from federation_server.tables import forgettings, invites, updates
+from federation_server.tables import rounds as rounds_table
+from federation_server.vault import Vault
+from foltr.errors import RecordError
+from foltr.federated.envelope import pseudonym, sign_document
+from foltr.federated.payload import payload_size
+from foltr.federated.wire import (
+    Accepted,
+    Announcement,
+    CommitteeAnswer,
+    Enrolled,
+    Enrolment,
+    Farewell,
+    Invited,
+    InviteOffer,
+    R,
+    Record,
+    RosterReturn,
+    Sealed,
+    SharedUpdate,
+    Signed,
+    SumTask,
+    Terms,
+    Vouching,
+    decode,
+)
+
+
+def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
+    """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
+
+    FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
+    """
+    over = select(rounds_table.c.lineage, rounds_table.c.round).where(
+        rounds_table.c.state != "open", rounds_table.c.closed <= now - retention.update_days * DAY
+    )
+    if forgetting.method == "federaser":
+        over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
+    statements = (
+        delete(updates).where(tuple_(updates.c.lineage, updates.c.round).in_(over)),
+        delete(invites).where(
+            or_(invites.c.used.is_not(None), invites.c.revoked.is_not(None), invites.c.expires <= now),
+            invites.c.created <= now - retention.invite_days * DAY,
+        ),
+        delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
+    )
+    return sum(int(connection.execute(statement).rowcount) for statement in statements)
+
+
+Clock = Callable[[], int]
+DAY = 86_400
+HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
+"""the names of models and of requests to be forgotten"""
+LARGEST_KEYS = 100_000
+SETTLE_SECONDS = 30.0
+"""that a request waits for a round to close at most; it then reads what there is"""
+log = logging.getLogger("foltr-server")
+
+
+def now() -> int:
+    """Whole seconds since 1970."""
+    return int(time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A signed request, as the network brought it."""
+
+    credentials: Credentials
+    method: str
+    path: str
+    """with its query"""
+    body: bytes
+
+
+@dataclass(slots=True, eq=False)
+class Service:
+    """Start it, serve, stop it; its methods may be called from many threads."""
+
+    engine: Engine
+    forgetter: Forgetter
+    settings: ServerSettings
+    clock: Clock = now
+    on_closed: Callable[[Closed], None] = lambda closed: None
+    writer: Writer = field(init=False)
+    sealed: SealedRounds = field(default_factory=SealedRounds)
+    _keys: dict[str, bytes] = field(default_factory=dict)
+    """device key by pseudonym"""
+    _expectations: Expectations = field(init=False)
+    _least: int = 1
+    """a round with fewer updates was not complete at the last tick; `closing` decides"""
+
+    @property
+    def vault(self) -> Vault:
+        return self.forgetter.vault
+
+    @property
+    def policy(self) -> Policy:
+        return self.forgetter.policy
+
+    def __post_init__(self) -> None:
+        self.writer = Writer(self._keep, self._close_if_enough)
+        self._expectations = Expectations(self.engine, self.vault)
+
+    def start(self) -> None:
+        """Open the first round where there is none, and begin to write."""
+        self.tick()
+        self.writer.start()
+
+    def stop(self) -> None:
+        """Write what waits, then end."""
+        self.writer.stop()
+
+    def tick(self) -> Closed | None:
+        """Close the round that is due, or open the first one; cheap while neither is.
+
+        A round that another process has closed or opened, as `foltr-server rounds close` does, is noticed.
+        """
+        with reading(self.engine) as connection:
+            here = rounds.present(connection)
+            self._least = rounds.least_to_close(connection, self.policy.schedule, now=self.clock())
+            due = self._may_open(connection) if here is None else self._is_due(connection, here)
+        return self.close() if due else None
+
+    def _is_due(self, connection: Connection, here: Round) -> bool:
+        """Whether closing the open round is worth a try."""
+        agreed = group.terms(connection)
+        if agreed.mode != "open":
+            return summing.is_due(connection, self.sealed, agreed, here, now=self.clock())
+        self._expectations.keep_only(here)
+        return self.clock() >= here.deadline or here.n_updates >= self._least
+
+    def _may_open(self, connection: Connection) -> bool:
+        """Whether there is a group, and it has not learned enough for now."""
+        made = group.fact(connection, "terms") is not None
+        return made and not rest_until(connection, group.terms(connection), now=self.clock())
+
+    def close(self, *, asked: bool = False) -> Closed | None:
+        """Close the open round if it is due, or because the operator has `asked` and it can be; None otherwise."""
+        with writing(self.engine) as connection:
+            now = self.clock()
+            is_open = group.terms(connection).mode == "open"
+            if is_open:
+                closed = closing.close_due(connection, self.vault, self.policy, now=now, asked=asked)
+            else:
+                closed = summing.close_due(connection, self.sealed, self.vault, self.policy, now=now, asked=asked)
+        if closed is not None:
+            if is_open:  # no other server holds a key that opens updates
+                self._expectations.forget()
+            self.on_closed(closed)
+        return closed
+
+    def clean(self) -> int:
+        """Drop old nonces, and rows whose retention has ended; how many. Finishes an erasure that was hindered."""
+        if database.is_scrub_due(self.engine):
+            self._scrub()
+        with writing(self.engine) as connection:
+            gone = forget_old_nonces(connection, now=self.clock())
+            return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
+
+    def enrol(self, request: Request) -> Signed:
+        """A device becomes a member; it proves that it holds the key it brings."""
+        asked = _decoded(request.body, Enrolment)
+        if request.credentials.device != pseudonym(asked.device_key):
+            raise Refused("bad-signature", "the pseudonym is not that of the key")
+        self._check(request, asked.device_key)
+        days = self.settings.retention.member_days
+        with writing(self.engine) as connection:
+            if asked.group_id != group.terms(connection).group_id:
+                raise Refused("bad-invite", "it is of another group")
+            member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
+            spend_nonce(connection, request.credentials)
+            enrolled = Enrolled(
+                group=group.fact(connection, "group") or "",
+                group_id=asked.group_id,
+                device=member.device,
+                server_key=self.vault.identity.public,
+            )
+        return self._document("enrolled", enrolled)
+
+    def announcement(self, request: Request) -> Signed:
+        """The present round."""
+        self._signed(request)
+        self.writer.settled.wait(SETTLE_SECONDS)
+        with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
+            announced = self._announced(connection, request.credentials.device)
+        return self._document("announcement", announced)
+
+    def _announced(self, connection: Connection, device: str) -> Announcement:
+        """The open round, or that the group rests, for one device."""
+        here, agreed = rounds.present(connection), group.terms(connection)
+        if here is not None:
+            announced = self._of_round(connection, agreed, here, device)
+        else:
+            resting = rounds.announced_rest(connection, agreed, now=self.clock())
+            if resting is None:
+                raise Refused("unavailable", "no round is open")
+            announced = resting
+        return msgspec.structs.replace(
+            announced,
+            group=group.fact(connection, "group") or "",
+            answered=enrolment.answered(connection, device),
+            carried=group.carried_by(connection, announced.lineage),
+            moved=group.move_of(connection),
+        )
+
+    def _of_round(self, connection: Connection, agreed: Terms, here: Round, device: str) -> Announcement:
+        """The open round, and whether it has this device's update."""
+        if agreed.mode == "open":
+            wanted, listed = max(self._least, agreed.floor), ""
+            received = intake.has_update(connection, here, device)
+        else:
+            wanted = summing.n_wanted(connection, self.sealed, agreed, here, now=self.clock())
+            received, listed = (
+                inbox.has_shared(connection, here, device),
+                inbox.list_hash(connection, here),
+            )
+        announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
+        return msgspec.structs.replace(announced, received=received, list_hash=listed)
+
+    def model(self, request: Request, model_hash: str) -> Signed:
+        """A published common ranker by its hash, or the newest."""
+        self._signed(request)
+        if model_hash != "newest" and not HASH.fullmatch(model_hash):
+            raise Refused("not-found", "no such model")
+        self.writer.settled.wait(SETTLE_SECONDS)
+        with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
+            found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
+            if found is None:
+                raise Refused("not-found", "no such model, or it was erased")
+        return self._document("model", found.record)
+
+    def update(self, request: Request) -> Future[Accepted]:
+        """Take an update; the future is done when it is on disk."""
+        _, sealed = self._asked(request, Sealed)
+        return self.writer.submit(intake.check(sealed, request.credentials, self._expectations.of(sealed)))
+
+    def roster(self, request: Request, after: int) -> Signed:
+        """The entries of the roster from number `after` on."""
+        self._signed(request)
+        with reading(self.engine) as connection:
+            active_member(connection, request.credentials.device, now=self.clock())
+            page = roster_book.page(connection, after=after)
+        return self._document("roster", page)
+
+    def take_back(self, request: Request) -> Signed:
+        """Take entries of the roster that a restored database lacks; the sender may be a member by them alone."""
+        asked, device = _decoded(request.body, RosterReturn), request.credentials.device
+        if device != pseudonym(asked.device_key):
+            raise Refused("bad-signature", "the pseudonym is not that of the key")
+        self._check(request, asked.device_key)
+        with writing(self.engine) as connection:
+            page = vouching.take_back(connection, self.vault.identity.public, device, asked, now=self.clock())
+        with reading(self.engine) as connection:  # who was forgotten has handed back what is true, and stays so
+            active_member(connection, device, now=self.clock())
+        return self._document("roster", page)
+
+    def invite(self, request: Request) -> Invited:
+        """Take a member's invite."""
+        device, asked = self._asked(request, InviteOffer)
+        with writing(self.engine) as connection:
+            return vouching.invite(connection, device, asked, now=self.clock())
+
+    def vouch(self, request: Request) -> Signed:
+        """Take a member's word for another."""
+        device, asked = self._asked(request, Vouching)
+        with writing(self.engine) as connection:
+            page = vouching.vouch(connection, device, asked, now=self.clock())
+        return self._document("roster", page)
+
+    def shared(self, request: Request) -> Accepted:
+        """Take a shared update."""
+        device, sent = self._asked(request, SharedUpdate)
+        with writing(self.engine) as connection:
+            accepted = inbox.keep_shared(connection, self.sealed, self.vault, device, sent, now=self.clock())
+        self._go_on()
+        return accepted
+
+    def task(self, request: Request) -> SumTask:
+        """What a member of the committee is to add up."""
+        self._signed(request)
+        with reading(self.engine) as connection:
+            return inbox.task(connection, self.sealed, self.vault, request.credentials.device, now=self.clock())
+
+    def answer(self, request: Request) -> Accepted:
+        """Take what a member of the committee added up."""
+        device, sent = self._asked(request, CommitteeAnswer)
+        with writing(self.engine) as connection:
+            accepted = inbox.keep_answer(connection, self.sealed, device, sent, now=self.clock())
+        self._go_on()
+        return accepted
+
+    def _go_on(self) -> None:
+        """What was just kept may have made the sealed round due."""
+        try:
+            self.tick()
+        except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
+            log.error("a round could not be closed: %s", error_text(error))
+
+    def farewell(self, request: Request) -> Signed:
+        """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
+        device, asked = self._asked(request, Farewell)
+        with writing(self.engine) as connection:
+            active_member(connection, device, now=self.clock())
+            spend_nonce(connection, request.credentials)
+            if asked.group_id != group.terms(connection).group_id:
+                raise Refused("wrong-group")
+            roster_book.leave(connection, device, asked.roster_signature)
+            if asked.forget:
+                receipt = forgetting.forget(connection, self.forgetter, device, now=self.clock())
+            else:
+                receipt = forgetting.leave(connection, device, now=self.clock())
+        self._keys.pop(device, None)
+        self._expectations.forget()
+        if asked.forget:
+            self._scrub()
+        return self._document("receipt", receipt)
+
+    def receipt(self, name: str) -> Signed:
+        """How far a forget-me request is; its random name is the only key to it."""
+        with reading(self.engine) as connection:
+            found = forgetting.receipt(connection, name) if REQUEST.fullmatch(name) else None
+            if found is None:
+                raise Refused("not-found", "no such request")
+        return self._document("receipt", found)
+
+    def journal(self, name: str, after: str) -> Signed:
+        """The journal's entries after a position, for whoever knows the name of a receipt in it."""
+        if not (REQUEST.fullmatch(name) and after.isdecimal() and len(after) < 12):
+            raise Refused("not-found", "no such receipt")
+        with reading(self.engine) as connection:
+            if not tombstones.is_request(connection, name):
+                raise Refused("not-found", "no such receipt")
+            page = journal_book.page(connection, group.terms(connection).group_id, after=int(after))
+        return self._document("journal", page)
+
+    def moved(self) -> Signed:
+        """Where the server is to be found from now on; anyone may know."""
+        with reading(self.engine) as connection:
+            found = group.move_of(connection)
+        if found is None:
+            raise Refused("not-found", "the server is where it always was")
+        return found
+
+    def largest_body(self) -> int:
+        """Bytes of the largest body that makes sense: a sealed update in base64 with its envelope, and some room."""
+        if self.settings.limits.body_bytes:
+            return self.settings.limits.body_bytes
+        with reading(self.engine) as connection:
+            agreed = group.terms(connection)
+            boxes = 0 if agreed.mode == "open" else inbox.largest_message(agreed)
+            return 4096 + 2 * payload_size(group.method_of(agreed)) + boxes
+
+    def _document(self, kind: str, record: Record) -> Signed:
+        """A record with the server's signature."""
+        return sign_document(self.vault.identity, kind, record)
+
+    def _asked(self, request: Request, kind: type[R]) -> tuple[str, R]:
+        """Whose signed request it is, and the record in its body."""
+        self._signed(request)
+        return request.credentials.device, _decoded(request.body, kind)
+
+    def _signed(self, request: Request) -> None:
+        """The holder of the pseudonym's key signed it lately. Whether it is still a member, the database is asked."""
+        self._check(request, self._device_key(request.credentials.device))
+
+    def _device_key(self, device: str) -> bytes:
+        """The key that a pseudonym is the hash of: it never changes, so it is read once."""
+        known = self._keys.get(device)
+        if known is None:
+            with reading(self.engine) as connection:
+                known = active_member(connection, device, now=self.clock()).device_key
+            if len(self._keys) >= LARGEST_KEYS:
+                self._keys.clear()
+            self._keys[device] = known
+        return known
+
+    def _check(self, request: Request, device_key: bytes) -> None:
+        check_signature(
+            request.credentials,
+            device_key,
+            method=request.method,
+            path=request.path,
+            body=request.body,
+            now=self.clock(),
+        )
+
+    def _keep(self, offers: Sequence[Offer]) -> Sequence[Accepted | Refused]:
+        with writing(self.engine) as connection:
+            return intake.keep(connection, self.vault, offers, now=self.clock())
+
+    def _close_if_enough(self, answers: Sequence[Accepted | Refused]) -> None:
+        """Right after the update that makes a round due: no request waits for it but those that come next."""
+        if any(isinstance(answer, Accepted) and answer.received >= self._least for answer in answers):
+            try:
+                self.close()
+            except Exception as error:  # the writer's thread goes on, and `tick` tries to close again
+                log.error("a round could not be closed: %s", error_text(error))
+
+    def _scrub(self) -> None:
+        """Take erased rows out of the files; what hinders it now is tried again by `clean`."""
+        try:
+            database.scrub(self.engine)
+        except SQLAlchemyError as error:
+            log.warning("erased rows are not out of the files yet: %s", error_text(error))
+
+
+def _decoded(body: bytes, kind: type[R]) -> R:
+    try:
+        return decode(body, kind)
+    except RecordError as error:
+        raise Refused("malformed", str(error)) from error

@@ -1,0 +1,1 @@
+"""Rounds whose sum alone the server learns."""

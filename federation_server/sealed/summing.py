@@ -1,0 +1,246 @@
+"""A sealed round from its last message to the next ranker: collect -> one list -> the committee's answers -> the sum.
+
+    collect   until every active member of the cohort has answered, or the deadline with enough of them (or the operator
+              asks). Then the list is signed and stored; only after that transaction anybody is told of it.
+    sum       until two more answers than the threshold are there (all of a small committee), so that one false answer
+              is named; from the deadline on the threshold suffices. The sum's mean, cut to the clip, moves the ranker.
+    void      too few can answer any more, a listed member was forgotten, or the committee does not answer (or
+              contradicts itself) in three times its time: the ranker stays, the round counts as spent.
+
+Each step is a part of the caller's one transaction under the group's lock: a crash leaves the step before it. What a
+round had of single members is deleted with its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from sqlalchemy import Connection, insert, select, update
+
+from federation_server.database import note_erasure
+from federation_server.group import enrolment, group, roster_book
+from federation_server.rounds import rounds
+from federation_server.rounds.rounds import Closed, Policy, Round, Schedule, note_participation
+from federation_server.sealed import inbox
+from federation_server.sealed.inbox import SealedRounds
+from federation_server.tables import lists
+from federation_server.tables import rounds as rounds_table
+from federation_server.vault import Vault
+from foltr.arrays import FloatVector
+from foltr.federated.envelope import sign_document
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import Joining, join_what_is_left, take_step
+from foltr.federated.method import Model
+from foltr.federated.sealed.committee import Cohort, CohortError
+from foltr.federated.sealed.secret_sharing import SharingError
+from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mean_change, mechanism_of
+from foltr.federated.wire import ShareList, Terms, decode, digest, encode
+from foltr.privacy.mechanisms import Gaussian
+
+PATIENCE = 3
+"""times the committee's time until the round is void"""
+
+
+def close_due(
+    connection: Connection, known: SealedRounds, vault: Vault, policy: Policy, *, now: int, asked: bool = False
+) -> Closed | None:
+    """Whatever the open round is due for, and the next round behind it; what closed, None where nothing did."""
+    here = rounds.to_close(connection, vault, policy.schedule, now=now)
+    if here is None:
+        return None
+    closed = _advanced(connection, known, vault, policy, here, now=now, asked=asked)
+    if closed is not None:
+        if roster_book.erase_bodies(connection):  # of members who were forgotten while the round went by their keys
+            note_erasure(connection)
+        rounds.open_next(connection, vault, policy.schedule, now=now)
+    return closed
+
+
+def _advanced(
+    connection: Connection, known: SealedRounds, vault: Vault, policy: Policy, here: Round, *, now: int, asked: bool
+) -> Closed | None:
+    """One step of the open round."""
+    agreed = group.terms(connection)
+    try:
+        where = known.occasion(connection, here, agreed)
+    except CohortError:
+        if now >= here.deadline:
+            rounds.prolong(connection, here, policy.schedule, now=now)
+        return None
+    if here.phase == "collect":
+        return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
+    return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
+
+
+def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> bool:
+    """Whether `close_due` might have something to do: cheap, for a look every second."""
+    if now >= here.deadline:
+        return True
+    try:
+        cohort = known.occasion(connection, here, agreed).cohort
+    except CohortError:
+        return False
+    if here.phase == "sum":
+        n_answers = inbox.n_answers(connection, here)
+        if n_answers < _checked_threshold(connection, cohort, now=now):
+            return False
+        return (inbox.list_hash(connection, here), n_answers) != known.contradictory
+    arrived = frozenset(inbox.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
+    return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
+
+
+def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> int:
+    """Updates with which the open round's list is fixed at once; 0 while its cohort is too small."""
+    try:
+        cohort = known.occasion(connection, here, agreed).cohort
+    except CohortError:
+        return 0
+    return len(_could_answer(connection, cohort, now=now) | inbox.message_hashes(connection, here).keys())
+
+
+def withdraw(connection: Connection, here: Round | None, device: str, *, now: int) -> bool:
+    """Before a member's rows are erased: a round whose list holds it is void, for nobody may add it up any more.
+
+    Whether it is; the caller opens the next round.
+    """
+    signed = inbox.the_list(connection, here) if here is not None else None
+    if here is None or signed is None or device not in decode(signed.body, ShareList).messages:
+        return False
+    _void(connection, here, "a member that it lists was forgotten", now=now)
+    return True
+
+
+def _collected(
+    connection: Connection, vault: Vault, schedule: Schedule, where: Occasion, here: Round, *, now: int, asked: bool
+) -> Closed | None:
+    """Fix the list when it is time."""
+    messages = inbox.message_hashes(connection, here)
+    could = _could_answer(connection, where.cohort, now=now)
+    arrived = frozenset(messages)
+    if not where.cohort.has_enough(arrived):
+        if now >= here.deadline and arrived and not where.cohort.has_enough(arrived | could):
+            return _void(connection, here, "too many members have left to hide those who answered", now=now)
+        if now >= here.deadline:
+            rounds.prolong(connection, here, schedule, now=now)
+        return None
+    if could <= arrived or asked or now >= here.deadline:
+        listed = make_list(where, messages)
+        signed = encode(sign_document(vault.identity, "list", listed))
+        key = {"lineage": here.lineage, "round": here.number}
+        connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **key))
+        row = (rounds_table.c.lineage == here.lineage, rounds_table.c.round == here.number)
+        connection.execute(update(rounds_table).where(*row).values(phase="sum", deadline=now + schedule.sum_seconds))
+    return None
+
+
+def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozenset[str]:
+    """Members of the cohort whose messages would be taken."""
+    return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
+
+
+def _checked_threshold(connection: Connection, cohort: Cohort, *, now: int) -> int:
+    """Answers of which one may be false and is named; in a small committee those of all who are still members."""
+    able = _could_answer(connection, cohort, now=now)
+    n_able = sum(member.device in able for member in cohort.committee)
+    return max(cohort.threshold, min(cohort.threshold + 2, n_able))
+
+
+def _summed(
+    connection: Connection,
+    known: SealedRounds,
+    policy: Policy,
+    where: Occasion,
+    here: Round,
+    agreed: Terms,
+    *,
+    now: int,
+    asked: bool,
+) -> Closed | None:
+    """Add up when enough of the committee have answered."""
+    cohort, answers = where.cohort, inbox.answers_of(connection, here)
+    late = now >= here.deadline or asked
+    wanted = cohort.threshold if late else _checked_threshold(connection, cohort, now=now)
+    if len(answers) >= wanted:
+        try:
+            found = combined(where, answers)
+        except SharingError as error:
+            why = str(error)
+            known.contradictory = (inbox.list_hash(connection, here), len(answers))
+        else:
+            return _close(connection, known.method(agreed), policy, where, here, agreed, found, now=now)
+    else:
+        why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
+    if now >= here.deadline:
+        fixed = select(lists.c.fixed).where(lists.c.lineage == here.lineage, lists.c.round == here.number)
+        if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
+            return _void(connection, here, why, now=now)
+        again = replace(policy.schedule, seconds=policy.schedule.sum_seconds)
+        rounds.prolong(connection, here, again, now=now)
+    return None
+
+
+def _close(
+    connection: Connection,
+    method: FPDGD,
+    policy: Policy,
+    where: Occasion,
+    here: Round,
+    agreed: Terms,
+    found: Combined,
+    *,
+    now: int,
+) -> Closed:
+    """The sums become the next ranker."""
+    before, privacy = group.newest(connection).model, method.privacy
+    if not isinstance(privacy, Gaussian):
+        raise group.GroupError("a sealed group needs Gaussian noise")
+    start, devices = method.shared_part(before), sorted(inbox.message_hashes(connection, here))
+    counts = [len(part.intersection(devices)) for part in where.cohort.parts]
+    parts = zip(found.steps, counts, strict=True)
+    changes = [mean_change(privacy, where.cohort, steps, count) for steps, count in parts]
+    after, delta, rule = _joined(policy, agreed, start, changes)
+    noise = math.hypot(before.noise, noise_in_means(mechanism_of(privacy, where.cohort), counts))
+    group.publish(connection, agreed, here.lineage, replace(method.whole(before, after), noise=noise), now=now)
+    liars = f"{len(found.liars)} of the committee answered falsely: {', '.join(found.liars)}" if found.liars else ""
+    summary = "; ".join(filter(None, ("not judged: the server learns sums alone", liars)))
+    return _ended(connection, here, devices, rule, summary, float(np.linalg.norm(delta)), now=now)
+
+
+def _joined(policy: Policy, agreed: Terms, start: Model, changes: list[FloatVector]) -> tuple[Model, FloatVector, str]:
+    """The next ranker, the change `[n_sent]` and the rule: one sum as it is, several by the group's rule.
+
+    Nobody can judge single updates, so that there is no guard.
+    """
+    if agreed.mode == "sealed":
+        (change,) = changes
+        return take_step(policy.joining.optimizer, start, change), change, "sum"
+    joining = Joining(rule=policy.joining.rule, optimizer=policy.joining.optimizer)
+    joined = join_what_is_left(joining, start, start.theta + np.array(changes), np.ones(len(changes)))
+    return joined.model, joined.delta, joined.rule
+
+
+def noise_in_means(mechanism: Gaussian, counts: Sequence[int]) -> float:
+    """Standard deviation in each weight of the mean of the means of so many devices, each with its share of noise."""
+    shares = mechanism.n_clients if mechanism.distributed else 1
+    one = mechanism.noise_multiplier * mechanism.clip / math.sqrt(shares)
+    return one * math.sqrt(sum(1.0 / count for count in counts if count)) / len(counts)
+
+
+def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
+    """End the round without a sum: the same ranker once more, so that the next round has another number."""
+    agreed, before = group.terms(connection), group.newest(connection).model
+    same = replace(before, round=before.round + 1)
+    group.publish(connection, agreed, here.lineage, same, now=now)
+    return _ended(connection, here, [], "void", f"not judged: void, {why}", 0.0, now=now)
+
+
+def _ended(
+    connection: Connection, here: Round, devices: list[str], rule: str, summary: str, moved: float, *, now: int
+) -> Closed:
+    report = {"rule": rule, "guard": summary, "verdict": "not judged", "update_norm": moved, "agreement": None}
+    rounds.end(connection, here, now=now, state="closed", **report)
+    note_participation(connection, tuple(devices), here, now=now)
+    return Closed(here.lineage, here.number, len(devices), rule, "not judged", summary, 1.0)

@@ -1,0 +1,1 @@
+"""Whether a round looks attacked, and what it is joined by then."""

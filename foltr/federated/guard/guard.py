@@ -1,0 +1,301 @@
+"""The guard: plain averaging in peace, a robust rule while a round looks attacked.
+
+A robust rule costs quality when nobody attacks, because it takes devices that differ for attackers. So each round is
+inspected first. Five numbers describe a device's update u, each against the median of all devices:
+
+    length     ln ||u||                                    far longer: scaled or noise attacks
+    closeness  ln of the distance to the nearest update    far lower: colluders who send the same, as Little Is Enough
+    direction  cosine of u and the coordinate-wise median  far lower: inner-product manipulation, sign flips
+    loneliness ln of the Krum score, squared distances     far higher: any update that resembles no other
+    slant      mean over parameters of (u_j - median_j) / spread_j, as it is and by the sign of the median:
+               far from 0 to either side: many small shifts to one side, as Little Is Enough again
+
+The last three are of updates clipped to the median length, so that a device that honestly learned more than the others
+is not suspected for it. The evidence is the deviation over what is allowed: 6 standard deviations by the median
+absolute deviation over the devices, but no less than a floor that chance alone hardly reaches with as many independent
+numbers: n_params, or for the first three as many as the updates seem to have, for few pages move few weights together.
+From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
+`calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
+
+Where an account of the members is kept, a sixth number is of all their rounds (foltr.federated.guard.drift):
+
+    drift      ln of the distance to the majority of what they sent in sum       far higher: wants something else
+
+Who drifts is left out, and the others are judged and joined without it. No update counts for more than REACH median
+lengths, in peace too: what is left is found out in time, because nobody can move the ranker beyond recall before.
+
+While it is alert, updates that are nearly copies of one another count once, as their mean, and a robust rule joins what
+is left. All of them would be more than m withstands where more collude than are assumed, and those who send one update
+close to the mean (Little Is Enough) gain by it: they are among everybody's nearest, so that mixing gives them a larger
+share than they have, and trimming takes honest extremes away instead.
+
+What it cannot see: attackers whose sums are no farther from the majority's than `drift_floor` allows, which is less
+in a round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
+something else than all others is an attacker to it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
+from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.krum import scores_in_blocks
+from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
+from foltr.federated.aggregation.norm_clipping import clip_factors
+from foltr.federated.aggregation.registry import Aggregation
+from foltr.federated.aggregation.rows import check_rows, middle_of, require, squared_distances
+from foltr.federated.aggregation.trimmed_mean import TrimmedMean
+from foltr.federated.guard.drift import added, from_majority
+from foltr.federated.guard.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
+
+DEVIATIONS = 6.0
+"""standard deviations that a device may differ by"""
+REACH = 3.0
+"""median lengths that an update counts for at most: as far as lengths may differ without an alarm"""
+NEAR_BY_CHANCE = 16.0
+"""Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
+CHI_SQUARE_MEDIAN = 0.4549
+"""of one degree of freedom"""
+MOST_COMPARED = 500
+"""devices whose directions are compared; 125,000 pairs tell the dimension well enough"""
+LEAST_DIMENSION = 3
+"""that few devices can be told to have"""
+TINY = float(np.finfo(np.float64).tiny)
+"""counts as the distance between copies, whose logarithm there would not be"""
+NORMAL = 1.4826
+"""a normal variable's standard deviation over its median absolute deviation"""
+
+
+class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The settings; ValueRangeError for thresholds that would make no hysteresis."""
+
+    n_malicious: int
+    """m, from 1: the guard judges rounds of at least 2m + 3 rows"""
+    peace: Aggregation = Mean()
+    calm_rounds: int = 5
+    calm_below: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.calm_below <= 1 or self.calm_rounds < 1 or self.n_malicious < 1:
+            raise ValueRangeError("a guard needs n_malicious and calm_rounds from 1, and calm_below above 0, at most 1")
+
+
+def join_guarded(
+    guard: Guard,
+    state: GuardState,
+    updates: npt.ArrayLike,
+    *,
+    weights: FloatVector | None = None,
+) -> tuple[FloatVector, GuardState, GuardVerdict]:
+    """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
+    u = check_rows(updates)
+    state, verdict, evidence = _judged(guard, state, u)
+    if not verdict.alert:
+        return guard.peace.combine(within_reach(u), weights), state, verdict
+    kept = evidence[_DRIFT] < 1
+    copied = evidence[list(_REASONS).index("closeness"), kept] >= 1
+    return join_robustly(copies_once(within_reach(u[kept]), copied), guard.n_malicious), state, verdict
+
+
+def within_reach(updates: FloatMatrix) -> FloatMatrix:
+    """The updates, none of them longer than REACH times the median length of those that are not 0."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates))
+    if not lengths.any():
+        return updates
+    return updates * clip_factors(lengths, REACH * float(middle_of(lengths[lengths > 0])))[:, None]
+
+
+def join_robustly(rows: FloatMatrix, n_malicious: int) -> FloatVector:
+    """Nearest-neighbour mixing, then a trimmed mean, against m or as many as so few `rows` can withstand."""
+    m = min(n_malicious, (len(rows) - 1) // 2)
+    return NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m)).combine(rows)
+
+
+def copies_once(updates: FloatMatrix, copied: BoolVector) -> FloatMatrix:
+    """The updates that are no copies, then the mean of each set of copies, `[n_distinct, n_params]`.
+
+    `copied` `[n_clients]` are those that are too near another. Two are of one set that are no farther apart than the
+    farthest of them all is from its nearest, or that others of the set link so.
+    """
+    copies = updates[copied]
+    if not len(copies):
+        return updates
+    between = squared_distances(copies)
+    np.fill_diagonal(between, np.inf)
+    linked = between <= between.min(axis=1).max()
+    np.fill_diagonal(linked, True)
+    first, before = np.arange(len(copies)), np.full(len(copies), -1)
+    while not np.array_equal(first, before):
+        first, before = np.where(linked, first, len(copies)).min(axis=1), first
+    means = [copies[first == label].mean(axis=0) for label in np.unique(first)]
+    return np.vstack([updates[~copied], *means])
+
+
+def least_updates(n_malicious: int) -> int:
+    """How many updates a round must have to be judged against m malicious ones: 2m + 3."""
+    return 2 * n_malicious + 3
+
+
+def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
+    """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
+    state, verdict, _ = _judged(guard, state, check_rows(updates))
+    return state, verdict
+
+
+def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict, FloatMatrix]:
+    """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
+    m = guard.n_malicious
+    require("the guard", len(u), at_least=least_updates(m), n_malicious=m)
+    evidence, sums = np.zeros((len(_REASONS), len(u))), state.sums and added(state.sums, u)
+    if sums:
+        evidence[_DRIFT] = _drift(sums, m)
+    kept = evidence[_DRIFT] < 1
+    evidence[:_DRIFT, kept] = _evidence(u[kept], m)
+    worst = float(evidence.max())
+    suspicions = _suspicions(evidence) if worst >= 1 else ()
+    calm = state.calm + 1 if worst < guard.calm_below else 0
+    alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
+    out = tuple(np.flatnonzero(~kept).tolist())
+    verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard), left_out=out)
+    return replace(state, alert=alert, calm=calm, sums=sums), verdict, evidence
+
+
+def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
+    """The evidence of one round `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
+    return dict(zip(list(_REASONS)[:_DRIFT], _evidence(updates, n_malicious), strict=True))
+
+
+def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
+    """The evidence of one round `[n_reasons, n_clients]`, reasons in the order of `_REASONS`, but drift."""
+    evidence, moved = np.zeros((_DRIFT, len(updates))), updates.any(axis=1)
+    if np.count_nonzero(moved) < least_updates(n_malicious):
+        return evidence
+    u = updates[moved]
+    middle = middle_of(u)
+    dimension, chance = effective_dimension(u, middle), DEVIATIONS / math.sqrt(updates.shape[1])
+    seeming = DEVIATIONS / math.sqrt(dimension)
+    lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
+    near = scores_in_blocks(u, n_neighbours=1, middle=middle)
+    u = u * clip_factors(lengths, float(middle_of(lengths)))[:, None]
+    middle = middle_of(u)
+    far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2, middle=middle)
+    long, close, lonely = np.log(np.maximum([lengths, near, far], TINY))
+    floors = [
+        max(math.log(3), seeming),
+        max(0.5, seeming),
+        max(math.log(4), 2 * chance),
+        max(math.log(3), seeming, NEAR_BY_CHANCE / dimension),
+        *2 * [max(0.5, chance)],
+    ]
+    columns = [long, -direction_to_median(u, middle), lonely, -close / 2, *slants(u, middle)]
+    excess = _excess(np.array(columns).T, np.array(floors)).T
+    evidence[:4, moved] = np.maximum(excess[:4], 0.0)
+    evidence[4, moved] = np.abs(excess[4:]).max(axis=0)
+    return evidence
+
+
+def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
+    """The evidence of drift `[n_clients]`; who has never said anything is above suspicion."""
+    evidence, heard = np.zeros(len(sums.sent)), sums.n_rounds > 0
+    if np.count_nonzero(heard) < least_updates(n_malicious):
+        return evidence
+    scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
+    distances = np.log(np.maximum(scores, TINY)) / 2
+    evidence[heard] = _excess(distances[:, None], np.array([drift_floor(sums.sent.shape[1])]))[:, 0]
+    return np.maximum(evidence, 0.0)
+
+
+def drift_floor(n_params: int) -> float:
+    """ln of how many times as far from the majority as the median member one may be."""
+    return max(math.log(REACH), DEVIATIONS / math.sqrt(n_params))
+
+
+def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
+    """In how many independent directions devices differ: LEAST_DIMENSION to n_params, or n_params if that is less.
+
+    `middle` is the devices' median `[n_params]`. The squared cosine of two random vectors in d dimensions is about a
+    chi-square variable over d, whose median is .455 / d. So d is .455 over the median of those between all pairs of
+    differences from the devices' median, which a fifth of colluders hardly moves.
+    """
+    d = updates.shape[1]
+    difference = updates - middle
+    lengths = np.sqrt((difference * difference).sum(axis=1))
+    apart = lengths > 0
+    unit = difference[apart] / lengths[apart][:, None]
+    if len(unit) < 2:
+        return float(d)
+    if len(unit) > MOST_COMPARED:
+        unit = unit[np.linspace(0, len(unit) - 1, MOST_COMPARED).astype(np.intp)]
+    cosines = (unit @ unit.T)[_pairs(len(unit))]
+    dimension = CHI_SQUARE_MEDIAN / max(float(middle_of(cosines * cosines)), 1e-12)
+    return float(min(max(dimension, min(LEAST_DIMENSION, d)), d))
+
+
+@lru_cache(maxsize=4)
+def _pairs(n: int) -> tuple[IntVector, IntVector]:
+    """The rows and the columns of a table of n above its diagonal; a server's rounds are often of as many devices."""
+    return np.triu_indices(n, k=1)
+
+
+def direction_to_median(updates: FloatMatrix, middle: FloatVector) -> FloatVector:
+    """Cosine of each update and the coordinate-wise median `middle`, `[n_clients]`; 0 where either is 0."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates) * (middle @ middle))
+    cosines: FloatVector = (updates @ middle) / np.where(lengths > 0, lengths, 1.0)
+    return cosines
+
+
+def slants(updates: FloatMatrix, middle: FloatVector) -> tuple[FloatVector, FloatVector]:
+    """Mean standardised deviation from the median `middle`, `[n_clients]`: as it is, and turned by its sign.
+
+    Single deviations count up to 3, because the spread of few devices may be tiny by chance; a parameter without
+    spread counts as 0.
+    """
+    deviation, n_params = updates - middle, len(middle)
+    spread = NORMAL * middle_of(np.abs(deviation))
+    standard = np.minimum(np.maximum(deviation / np.where(spread > 0, spread, np.inf), -3.0), 3.0)
+    return standard.sum(axis=1) / n_params, (standard * np.sign(middle)).sum(axis=1) / n_params
+
+
+def _excess(values: FloatMatrix, floors: FloatVector) -> FloatMatrix:
+    """(value - median) over the allowed deviation, `[n_clients, n_values]`, each of which has a floor."""
+    deviation = values - middle_of(values)
+    excess: FloatMatrix = deviation / np.maximum(floors, DEVIATIONS * NORMAL * middle_of(np.abs(deviation)))
+    return excess
+
+
+_REASONS = {
+    "length": "its update is far longer than the others'",
+    "direction": "its update points against the others'",
+    "loneliness": "its update has no near neighbours",
+    "closeness": "its update is nearly the copy of another",
+    "slant": "its update leans to one side in most parameters",
+    "drift": "its updates add up to something else than the others'",
+}
+_DRIFT = list(_REASONS).index("drift")
+
+
+def _suspicions(evidence: FloatMatrix) -> tuple[Suspicion, ...]:
+    """The strongest reason against each device with evidence `[n_reasons, n_clients]` of 1 or more, strongest first."""
+    strongest, reasons = evidence.argmax(axis=0), list(_REASONS.values())
+    found = [
+        Suspicion(client, float(evidence[strongest[client], client]), reasons[strongest[client]])
+        for client in np.flatnonzero(evidence.max(axis=0) >= 1).tolist()
+    ]
+    return tuple(sorted(found, key=lambda s: (-s.evidence, s.client)))
+
+
+def _summary(alert: bool, suspicions: tuple[Suspicion, ...], calm: int, guard: Guard) -> str:
+    if suspicions:
+        first = suspicions[0]
+        return f"{len(suspicions)} suspicious updates; row {first.client}: {first.reason}"
+    if alert:
+        return f"nothing suspicious now; still careful, {calm} of {guard.calm_rounds} calm rounds"
+    return "nothing suspicious"

@@ -1,0 +1,62 @@
+"""`foltr-server doctor`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from federation_server.cli import main
+from federation_server.commands.doctor import Check, checks
+from tests.federation_server.client import Client, Running, invite, running
+from tests.federation_server.sealed_members import make_sealed, members, vouch
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A group that was made by `foltr-server init`."""
+    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
+    return tmp_path / "server"
+
+
+def run(folder: Path, *arguments: str) -> int:
+    return main(["--folder", str(folder), *arguments])
+
+
+def test_the_doctor_compares_settings_with_what_members_agreed_to(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Privacy is what the terms say; settings that were changed since have no effect, and that is said."""
+    run(folder, "doctor")
+    assert "ok   terms: as the settings say" in capsys.readouterr().out
+    changed = '[method]\nmode = "open"\nprivacy = { mechanism = "none" }\n[rounds]\nn_local = 7\n'
+    (folder / "server.toml").write_text(changed)
+    assert run(folder, "doctor") == 1
+    shown = capsys.readouterr().out
+    assert "ok   privacy: {'mechanism': 'gaussian'" in shown
+    assert "FAIL terms: the settings say otherwise about settings, n_local, n_unlearn, mode" in shown
+
+
+def test_the_doctor_counts_whom_a_sealed_round_counts(tmp_path: Path) -> None:
+    """Four vouched members and one who waits are too few, and the doctor says what to do; with the fifth it is well."""
+    with running(make_sealed(tmp_path / "server")) as server:
+        people = members(server.made, 4)
+        waits = Client(server.made.public_address)
+        assert waits.join(invite(server.made)).ok
+        short = findings(server)
+        assert vouch(people[0], waits).ok
+        enough = findings(server)
+    assert not short["members"].good
+    assert short["members"].text.startswith("5 active, 4 vouched for by a member; a sealed round needs at least 5: ")
+    assert "`foltr-search vouch`" in short["members"].text
+    assert "a sealed round needs 5 members that are vouched for; there are 4" in short["round"].text
+    assert enough["members"] == Check(
+        "members", True, "5 active, 5 vouched for by a member; a sealed round needs at least 5"
+    )
+    assert "without 4 more it goes on" in enough["round"].text
+
+
+def findings(server: Running) -> dict[str, Check]:
+    """What the doctor says, by name."""
+    return {check.name: check for check in checks(server.made, server.made.folder, now=int(time.time()))}

@@ -1,0 +1,52 @@
+"""What the addresses rest on: counting after an erasure, errors in the log, and a rule that wants more updates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+
+from federation_server import database
+from federation_server.database import connect, error_text, reading, writing
+from federation_server.forgetting import forgetting
+from federation_server.group import enrolment, group
+from federation_server.rounds import rounds
+from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send
+
+
+def test_an_erased_update_counts_no_longer_towards_the_floor(engine: Engine, tmp_path: Path) -> None:
+    """Of two updates in the open round one is erased with its member: one is left, and the files are to be scrubbed."""
+    make_group(engine, n_members=2)
+    send(engine, 0, START)
+    send(engine, 1, START)
+    with writing(engine) as connection:
+        forgetting.forget(connection, forgetter(tmp_path), device(0), now=NOW)
+        here = rounds.present(connection)
+    assert here is not None
+    assert here.n_updates == 1
+    assert database.is_scrub_due(engine)
+    database.scrub(engine)
+    assert not database.is_scrub_due(engine)
+
+
+def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
+    """Its key is refused, as that of a member who left."""
+    make_group(engine, n_members=0)
+    with writing(engine) as connection:
+        group_id = group.terms(connection).group_id
+        tokens = [enrolment.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
+        enrolment.redeem(connection, enrolling(tokens[0], identity(0), group_id), lifetime=10, now=NOW)
+        with pytest.raises(enrolment.Refused):
+            enrolment.redeem(connection, enrolling(tokens[1], identity(0), group_id), lifetime=10, now=NOW + 11)
+
+
+def test_an_error_of_the_database_quotes_no_row() -> None:
+    """Neither the log's text nor the error's own has the parameters of the statement."""
+    engine = connect("sqlite://")
+    with pytest.raises(SQLAlchemyError) as error, reading(engine) as connection:
+        connection.execute(text("SELECT * FROM nowhere WHERE device = :device"), {"device": "a pseudonym"})
+    assert "a pseudonym" not in str(error.value)
+    assert error_text(error.value) == "OperationalError"
+    assert isinstance(error.value, OperationalError)

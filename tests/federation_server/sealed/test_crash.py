@@ -1,0 +1,134 @@
+"""kill -9 of a real server in every phase of a sealed round: nothing acknowledged is lost, nothing is added up twice.
+
+The server is a process of its own that kills itself at the chosen point of its own work, while the last of five members
+sends its update, or the last of the committee its answer. The members then go on with a fresh process: who has no
+acknowledgement sends again. The ranker must be that of a run without a fault, to the bit, and the list the same one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import requests
+from sqlalchemy import func, select
+
+from federation_server.database import reading
+from federation_server.running.serve import Installation
+from federation_server.tables import models, rounds
+from foltr.federated.sealed.sums import mean_change
+from foltr.federated.wire import Announcement
+from tests.federation_server.client import Client, ServerProcess, reason, running
+from tests.federation_server.sealed_members import (
+    make_sealed,
+    members,
+    method_of,
+    occasion_of,
+    privacy_of,
+    send_answer,
+    share,
+)
+
+STEPS = [np.arange(10) * (place + 1) * 10_000 - 4000 for place in range(5)]
+DIE = "os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def instead(module: str, name: str) -> str:
+    """Python that makes a process die where it would call this."""
+    package, _, module = module.rpartition(".")
+    return f"""
+from federation_server.{package} import {module}
+def die(*arguments, **named):
+    {DIE}
+{module}.{name} = die
+"""
+
+
+def afterwards(module: str, name: str, *, when: str = "True") -> str:
+    """Python that makes a process die after this call, inside what called it."""
+    package, _, module = module.rpartition(".")
+    return f"""
+from federation_server.{package} import {module}
+work = {module}.{name}
+def die(*arguments, **named):
+    result = work(*arguments, **named)
+    if {when}:
+        {DIE}
+    return result
+{module}.{name} = die
+"""
+
+
+COLLECT = {
+    "before the share's transaction": instead("sealed.inbox", "keep_shared"),
+    "inside the share's transaction": afterwards("sealed.inbox", "keep_shared"),
+    "between the share's commit and its answer": instead("running.service", "Service._go_on"),
+    "before the list": instead("sealed.summing", "make_list"),
+    "inside the list's transaction": afterwards("sealed.summing", "_collected"),
+    "after the list": afterwards("running.service", "Service._go_on"),
+}
+SUM = {
+    "inside the answer's transaction": afterwards("sealed.inbox", "keep_answer"),
+    "between the answer's commit and closing": instead("running.service", "Service._go_on"),
+    "inside closing": instead("rounds.rounds", "end"),
+    "between closing and opening": instead("rounds.rounds", "open_next"),
+    "after closing": afterwards("running.service", "Service.close", when="result is not None"),
+}
+
+
+@pytest.mark.parametrize("point", [*COLLECT, *SUM])
+def test_killed_in_every_phase_of_a_sealed_round(tmp_path: Path, database_url: str, point: str) -> None:
+    """Five members' updates are each added up once, wherever the server dies; the next round opens."""
+    made = make_sealed(tmp_path / "server", database=database_url)
+    with running(made):
+        people = members(made, 5)
+        told, first = people[0].announcement(), people[0].theta()
+        for one, steps in zip(people[:4], STEPS[:4], strict=True):
+            assert share(one, told, steps).ok
+        if point in SUM:
+            assert share(people[4], told, STEPS[4]).ok
+            listed = people[0].announcement()
+            assert all(send_answer(one, listed).ok for one in people[:4])
+    server = ServerProcess(made, {**COLLECT, **SUM}[point])
+    fixed = killed_by(server, people[4], told, listed.list_hash if point in SUM else "")
+    with running(made):
+        if point in COLLECT:
+            share(people[4], told, STEPS[4])
+            listed = people[0].announcement()
+            assert listed.phase == "sum"
+            assert all(send_answer(one, listed).ok for one in people)
+        elif people[0].announcement().round == 1:
+            assert people[0].announcement().list_hash == fixed
+            answer = send_answer(people[4], listed)
+            assert answer.ok or reason(answer) == "stale-round"
+        assert people[0].announcement().round == 2
+        mean = mean_change(privacy_of(told), occasion_of(people[0], told).cohort, sum(STEPS), 5)
+        method = method_of(told)
+        np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+    assert counted(made) == (1, 5, 2)
+    made.engine.dispose()
+
+
+def killed_by(server: ServerProcess, client: Client, told: Announcement, listed: str) -> str:
+    """The last message kills the server; the list's hash that was announced before."""
+    try:
+        server.start().wait_until_ready()
+        if listed:
+            send_answer(client, told)
+        else:
+            share(client, told, STEPS[4])
+    except requests.RequestException:
+        pass
+    finally:
+        exit_code = server.ended()
+    assert exit_code == -9, server.log()
+    return listed
+
+
+def counted(made: Installation) -> tuple[int, int, int]:
+    """Closed rounds, the updates of the first, and published models."""
+    with reading(made.engine) as connection:
+        closed = connection.execute(select(func.count()).where(rounds.c.state == "closed")).scalar_one()
+        n_updates = connection.execute(select(rounds.c.n_updates).where(rounds.c.round == 1)).scalar_one()
+        return closed, n_updates, connection.execute(select(func.count()).select_from(models)).scalar_one()

@@ -1,0 +1,401 @@
+"""Sealed rounds over the wire: the server adds up exactly, once, what it cannot read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from sqlalchemy import func, select, update
+
+from federation_server.database import reading, writing
+from federation_server.group import enrolment
+from federation_server.rounds.rounds import present
+from federation_server.sealed.summing import is_due
+from federation_server.tables import answers, journal, lists, rounds, shares
+from foltr.federated.envelope import Identity
+from foltr.federated.sealed.roster import LEAVE, leave_text
+from foltr.federated.sealed.sums import ANSWER, Occasion, mean_change, mechanism_of
+from foltr.federated.wire import (
+    Accepted,
+    CommitteeAnswer,
+    Farewell,
+    Invite,
+    Receipt,
+    ShareList,
+    Signed,
+    SumTask,
+    Vouching,
+    decode,
+    digest,
+    encode,
+)
+from foltr.privacy.clipping import l2_norm
+from tests.federation_server.client import Client, Running, document, invite, opened, reason, running
+from tests.federation_server.sealed_members import (
+    invited,
+    make_sealed,
+    members,
+    message,
+    method_of,
+    occasion_of,
+    offer,
+    privacy_of,
+    roster_of,
+    send_answer,
+    share,
+    the_answer,
+    vouch,
+)
+
+STEPS = [np.arange(10) * (place + 1) * 1000 - 4000 for place in range(6)]
+
+
+@pytest.fixture
+def served(tmp_path: Path, database_url: str) -> Iterator[Running]:
+    """A sealed group on each database."""
+    with running(make_sealed(tmp_path / "server", database=database_url)) as server:
+        yield server
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> Iterator[Running]:
+    with running(make_sealed(tmp_path / "server")) as server:
+        yield server
+
+
+def after_deadline(server: Running) -> None:
+    """The open round's deadline has passed, and the server looks at it."""
+    with writing(server.made.engine) as connection:
+        connection.execute(update(rounds).where(rounds.c.state == "open").values(deadline=1))
+    server.server.service.tick()
+
+
+def kept(server: Running, table: object) -> int:
+    with reading(server.made.engine) as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
+
+
+def test_a_round_from_shares_to_the_sum(served: Running) -> None:
+    """Five members, one of them away: the list is fixed at the deadline, all five add up, the ranker moves by exactly
+    the mean of the four, nothing of single members is left, and the next round goes on by the grown roster."""
+    people = members(served.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    assert (told.phase, told.roster_number, told.received) == ("collect", 5, False)
+    for place, one in enumerate(people[:4]):
+        answer = share(one, told, STEPS[place])
+        assert decode(answer.content, Accepted).received == place + 1
+    assert people[0].announcement().received
+    late = invited(people[2], told.terms.group_id)
+    assert share(late, told, STEPS[4]).status_code == 403
+    after_deadline(served)
+    told = people[0].announcement()
+    assert told.phase == "sum"
+    assert reason(share(people[4], told, STEPS[4])) == "wrong-phase"
+    for one in people:
+        assert send_answer(one, told).ok
+    after = people[1].announcement()
+    assert (after.round, after.phase, after.roster_number) == (2, "collect", 6)
+    occasion, method = occasion_of(people[0], told), method_of(told)
+    mean = mean_change(privacy_of(told), occasion.cohort, sum(STEPS[:4]), 4)
+    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+    assert [kept(served, table) for table in (shares, lists, answers)] == [0, 0, 0]
+    assert [one.announcement().answered for one in people] == [1, 1, 1, 1, 0]
+
+
+def test_when_everybody_has_answered_nobody_waits(sqlite: Running) -> None:
+    """The last message fixes the list, the last answer closes the round; sent again both are acknowledged or stale."""
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    assert people[0].announcement().phase == "sum"
+    assert share(people[0], told, STEPS[0]).ok
+    assert reason(share(people[0], told, STEPS[1])) == "already-reported"
+    told = people[0].announcement()
+    found = [the_answer(one, told) for one in people]
+    for one, said in zip(people[:4], found[:4], strict=True):
+        assert one.send("POST", "/v1/answers", encode(said)).ok
+    assert people[0].send("POST", "/v1/answers", encode(found[0])).ok
+    assert kept(sqlite, answers) == 4
+    assert people[0].announcement().round == 1
+    assert people[4].send("POST", "/v1/answers", encode(found[4])).ok
+    assert people[0].announcement().round == 2
+    assert reason(people[4].send("POST", "/v1/answers", encode(found[4]))) == "stale-round"
+
+
+def test_the_threshold_suffices_at_the_deadline(sqlite: Running) -> None:
+    """Four of five answer, and the committee's time is over: the sum is there all the same; with three it goes on."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    for one in people[:3]:
+        assert send_answer(one, told).ok
+    after_deadline(sqlite)
+    assert people[0].announcement().phase == "sum"
+    assert send_answer(people[3], told).ok
+    assert people[0].announcement().round == 1
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    mean = mean_change(privacy_of(told), occasion_of(people[0], told).cohort, sum(STEPS[:5]), 5)
+    method = method_of(told)
+    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+
+
+def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> None:
+    """After three times its time the ranker stays as it was, the round is over, and nothing was added up."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    with writing(sqlite.made.engine) as connection:
+        connection.execute(update(lists).values(fixed=1))
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), first)
+    with reading(sqlite.made.engine) as connection:
+        row = connection.execute(select(rounds).where(rounds.c.round == 1)).one()
+    assert (row.state, row.rule, row.n_updates) == ("closed", "void", 5)
+    assert "0 of the committee's 5 answered; 4 are needed" in row.guard
+
+
+def falsified(client: Client, occasion: Occasion, said: CommitteeAnswer) -> CommitteeAnswer:
+    """The same answer with another sum, signed by the same member."""
+    false = bytes([said.sums[0] ^ 1]) + said.sums[1:]
+    text = f"{occasion.context(client.device)}\n{said.list_hash}\n".encode() + false
+    return msgspec.structs.replace(said, sums=false, signature=client.identity.sign(ANSWER, text))
+
+
+def test_answers_that_contradict_one_another_are_tried_once(sqlite: Running) -> None:
+    """Five members of whom one lies: nobody can tell who, so the server waits for the deadline and then ends the round
+    without a sum; it does not try again every second."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    assert told.wanted == 5
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    occasion = occasion_of(people[0], told)
+    for one in people:
+        said = the_answer(one, told)
+        assert one.send("POST", "/v1/answers", encode(falsified(one, occasion, said) if one is people[3] else said)).ok
+    with reading(sqlite.made.engine) as connection:
+        here = present(connection)
+        assert here is not None
+        assert here.phase == "sum"
+        assert not is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline - 1)
+        assert is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline)
+    with writing(sqlite.made.engine) as connection:
+        connection.execute(update(lists).values(fixed=1))
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), first)
+
+
+def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
+    """Seven members, all answer, one falsely: it is named in the round's report, and the sum is right."""
+    people = members(sqlite.made, 7)
+    told, first = people[0].announcement(), people[0].theta()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place % 6]).ok
+    told = people[0].announcement()
+    occasion = occasion_of(people[0], told)
+    for one in people:
+        said = the_answer(one, told)
+        if one is people[3]:
+            said = falsified(one, occasion, said)
+        assert one.send("POST", "/v1/answers", encode(said)).ok
+    assert people[0].announcement().round == 2
+    with reading(sqlite.made.engine) as connection:
+        told_of = connection.execute(select(rounds.c.guard).where(rounds.c.round == 1)).scalar_one()
+    assert f"1 of the committee answered falsely: {people[3].device}" in told_of
+    method = method_of(told)
+    total = sum(STEPS[place % 6] for place in range(7))
+    mean = mean_change(privacy_of(told), occasion.cohort, total, 7)
+    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+
+
+def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
+    """Three of five at the deadline: the round goes on. When two have left, four can never answer: it is void, and
+    the next round waits for a fifth member."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    for place, one in enumerate(people[:3]):
+        assert share(one, told, STEPS[place]).ok
+    after_deadline(sqlite)
+    assert (people[0].announcement().phase, people[0].announcement().round) == ("collect", 1)
+    for one in people[3:]:
+        assert leave(one).ok
+    after_deadline(sqlite)
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), first)
+    told = people[0].announcement()
+    assert len(roster_of(people[0]).vouched) == 3
+    with pytest.raises(Exception, match="there are 3"):
+        occasion_of(people[0], told)
+    joined = [invited(people[0], told.terms.group_id) for _ in range(2)]
+    told = people[0].announcement()
+    assert (told.round, told.roster_number) == (2, 9)
+    assert share(joined[1], told, STEPS[0]).ok
+
+
+def leave(client: Client, *, forget: bool = False) -> object:
+    state = roster_of(client)
+    member = state.of_device(client.device)
+    assert member is not None
+    signature = client.identity.sign(LEAVE, leave_text(state.group_id, member.number))
+    asked = Farewell(group_id=state.group_id, forget=forget, roster_signature=signature)
+    return client.send("POST", "/v1/farewell", encode(asked))
+
+
+def test_who_is_forgotten_is_in_no_later_list(sqlite: Running) -> None:
+    """Forgotten in phase sum: the listed round is void, rows and the roster's body are gone, the receipt says "noise",
+    and the next list holds the others alone."""
+    people = members(sqlite.made, 6)
+    told = people[0].announcement()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    assert send_answer(people[5], people[5].announcement()).ok
+    receipt = document(sqlite.made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
+    assert isinstance(receipt, Receipt)
+    assert receipt.erased == {"updates": 0, "members": 1, "roster": 1}
+    told = people[0].announcement()
+    assert (told.round, told.phase) == (2, "collect")
+    files = b"".join(path.read_bytes() for path in sqlite.made.folder.glob("group.sqlite*"))
+    assert people[5].identity.public not in files
+    assert people[5].device.encode() not in files
+    for place, one in enumerate(people[:5]):
+        assert share(one, told, STEPS[place]).ok
+    task = decode(people[0].send("GET", "/v1/list").content, SumTask)
+    assert sorted(decode(task.signed_list.body, ShareList).messages) == sorted(one.device for one in people[:5])
+
+
+def test_one_list_a_round(sqlite: Running) -> None:
+    """Every member of the committee gets the same signed bytes, and the table holds no second list."""
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    sqlite.server.service.tick()
+    given = {encode(decode(one.send("GET", "/v1/list").content, SumTask).signed_list) for one in people}
+    assert len(given) == 1
+    assert kept(sqlite, lists) == 1
+    (signed,) = given
+    announced = people[0].announcement().list_hash
+    assert digest(decode(decode(signed, Signed).body, ShareList)) == announced
+
+
+def test_the_journal_tells_who_was_added_up(sqlite: Running) -> None:
+    """A closed sealed round writes its list into the journal, as an open one does."""
+    people = members(sqlite.made, 5)
+    before = kept(sqlite, journal)
+    told = people[0].announcement()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    for one in people:
+        assert send_answer(one, told).ok
+    assert kept(sqlite, journal) == before + 1
+
+
+def test_refusals_of_a_sealed_group(sqlite: Running) -> None:
+    """Strangers, those who wait, wrong rounds, phases, lists and signatures are refused, each by its code."""
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    group_id = told.terms.group_id
+    waiting = Client(people[0].address)
+    assert opened(waiting.join(invite(sqlite.made))).kind == "enrolled"
+    assert not roster_of(waiting).members[5].vouched
+    assert reason(offer(waiting, "token", group_id)) == "not-in-roster"
+    assert reason(vouch(waiting, waiting)) == "bad-vouching"
+    assert reason(people[0].send("GET", "/v1/list")) == "wrong-phase"
+    assert reason(people[0].send("GET", "/v1/roster?after=x")) == "malformed"
+    told = people[0].announcement()
+    good = message(people[0], told, STEPS[0])
+    for changes, wanted in (
+        ({"round": 2}, "stale-round"),
+        ({"lineage": 2}, "wrong-lineage"),
+        ({"group_id": "other"}, "wrong-group"),
+        ({"device": people[1].device}, "wrong-device"),
+        ({"model_hash": "other"}, "wrong-shares"),
+        ({"roster_head": "other"}, "wrong-phase"),
+        ({"boxes": good.boxes[:-4] + b"!!!!"}, "wrong-shares"),
+    ):
+        bad = msgspec.structs.replace(good, **changes)
+        assert reason(people[0].send("POST", "/v1/shares", encode(bad))) == wanted
+    assert reason(waiting.send("POST", "/v1/shares", encode(good))) == "wrong-device"
+    own = msgspec.structs.replace(good, device=waiting.device)
+    assert reason(waiting.send("POST", "/v1/shares", encode(own))) == "not-in-roster"
+    assert reason(people[0].update(0.5, told)) == "wrong-mode"
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place]).ok
+    told = people[0].announcement()
+    assert reason(waiting.send("GET", "/v1/list")) == "not-in-roster"
+    said = the_answer(people[0], told)
+    other = msgspec.structs.replace(said, list_hash="0" * 64)
+    assert reason(people[0].send("POST", "/v1/answers", encode(other))) == "wrong-list"
+    unsigned = msgspec.structs.replace(said, signature=b"x" * 64)
+    assert reason(people[0].send("POST", "/v1/answers", encode(unsigned))) == "wrong-shares"
+
+
+def test_members_vouch_and_take_ghosts_off(sqlite: Running) -> None:
+    """Who came by the administrator's invite is in the cohort once a member signs; a ghost is gone once one signs;
+    done twice it changes nothing; a signature for something else does nothing."""
+    people = members(sqlite.made, 4)
+    waiting = Client(people[0].address)
+    assert waiting.join(invite(sqlite.made)).ok
+    assert vouch(people[1], waiting).ok
+    assert vouch(people[2], waiting).ok
+    assert len(roster_of(waiting).vouched) == 5
+    assert vouch(people[0], people[3], leaves=True).ok
+    state = roster_of(people[0])
+    assert [member.number for member in state.members.values()] == [0, 1, 2, 4]
+    assert state.number == 7
+    stranger = Client(people[0].address, identity=Identity(b"?" * 32))
+    assert reason(stranger.send("GET", "/v1/roster")) == "unknown-device"
+    for about in (7, -1, 2**70):
+        asked = Vouching(group_id=state.group_id, about=about, leaves=True, signature=b"x" * 64)
+        assert reason(people[0].send("POST", "/v1/vouchers", encode(asked))) in ("bad-vouching", "malformed")
+
+
+def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
+    """Who comes by the invite of a member that was taken off waits as if by the administrator's; a member that was
+    taken off invites nobody, and another has a hundred open invites at most."""
+    people = members(sqlite.made, 3)
+    group_id = people[0].announcement().terms.group_id
+    assert offer(people[1], "of a ghost", group_id).ok
+    assert vouch(people[0], people[1], leaves=True).ok
+    late = Client(people[0].address)
+    link = Invite(address=late.address, fingerprint="", token="of a ghost", group_id=group_id)
+    assert late.join(link).ok
+    assert [one.vouched for one in roster_of(late).members.values()] == [True, True, False]
+    assert reason(offer(people[1], "another", group_id)) == "not-in-roster"
+    for number in range(enrolment.MOST_OPEN):
+        assert offer(people[2], f"invite {number}", group_id).ok
+    assert offer(people[2], "invite 0", group_id).ok
+    assert reason(offer(people[2], "one more", group_id)) == "too-many"
+
+
+def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:
+    """The default terms: five members, n_honest 3, each device's deviation 2.17 * .8 / sqrt(3)."""
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    mechanism = mechanism_of(privacy_of(told), occasion_of(people[0], told).cohort)
+    assert (mechanism.clip, mechanism.noise_multiplier, mechanism.n_clients) == (0.8, 2.17, 3)
+    assert mechanism.grid_step * 2**20 == pytest.approx(2.17 * 0.8 / 3**0.5)
+
+
+def test_numbers_of_any_size_move_the_ranker_by_the_clip_at_most(sqlite: Running) -> None:
+    """A member that sends 2^50 steps turns the ranker by .8, no more."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    for place, one in enumerate(people):
+        assert share(one, told, STEPS[place] if place else np.full(10, 2**50)).ok
+    told = people[0].announcement()
+    for one in people:
+        assert send_answer(one, told).ok
+    assert l2_norm(people[0].theta() - first) == pytest.approx(0.8)

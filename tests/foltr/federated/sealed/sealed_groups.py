@@ -1,0 +1,102 @@
+"""A sealed group in memory: members with keys, their roster, one round of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foltr.arrays import Int64Vector
+from foltr.federated.envelope import Identity, box_public, pseudonym, sign_document
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.roster import INVITE, Roster, RosterMember
+from foltr.federated.sealed.sums import Occasion, answer, check_shared, listed_box, make_list, shared
+from foltr.federated.wire import CommitteeAnswer, RosterEntry, SharedUpdate, ShareList, SumTask
+from foltr.privacy.mechanisms import Gaussian
+
+GROUP = "group"
+SERVER = Identity(b"s" * 32)
+PRIVACY = Gaussian(clip=0.8, noise_multiplier=2.16, distributed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A device of a member."""
+
+    identity: Identity
+    box: bytes
+
+    @property
+    def device(self) -> str:
+        return pseudonym(self.identity.public)
+
+
+def person(number: int) -> Person:
+    return Person(Identity(number.to_bytes(2, "big") * 16), (number + 7).to_bytes(2, "little") * 16)
+
+
+def by_device(people: Sequence[Person]) -> dict[str, Person]:
+    return {one.device: one for one in people}
+
+
+def member_of(state: Roster, who: Person) -> RosterMember:
+    found = state.of_device(who.device)
+    assert found is not None
+    return found
+
+
+def join_entry(state: Roster, who: Person, by: Person | None = None, token: str = "") -> RosterEntry:
+    """By an invite of `by`, or the administrator's."""
+    token = token or f"for {who.device}"
+    asked = chain.enrolment(GROUP, token, who.identity, box_public(who.box))
+    if by is None:
+        return chain.joined(state, asked)
+    text = chain.invite_text(GROUP, asked.invite_key)
+    return chain.joined(state, asked, voucher=member_of(state, by).number, signature=by.identity.sign(INVITE, text))
+
+
+def make_roster(n: int) -> tuple[Roster, list[RosterEntry], list[Person]]:
+    """A founder who invited everybody else."""
+    state, entries, people = chain.empty(GROUP), [], [person(i) for i in range(n)]
+    for one in people:
+        entries.append(join_entry(state, one, people[0] if entries else None))
+        state = chain.extended(state, entries[-1:])
+    return state, entries, people
+
+
+def make_occasion(state: Roster, *, n_numbers: int = 3, round: int = 1, **changes: object) -> Occasion:
+    cohort = cohort_of(state, round, changes.pop("mode", "sealed"))  # type: ignore[arg-type]
+    told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", **changes}
+    return Occasion(cohort=cohort, n_numbers=n_numbers, **told)  # type: ignore[arg-type]
+
+
+def messages(occasion: Occasion, sent: Mapping[str, Int64Vector], people: Sequence[Person]) -> dict[str, SharedUpdate]:
+    """What these devices send, in the order of the pseudonyms."""
+    known = by_device(people)
+    return {
+        device: shared(occasion, steps, known[device].identity, device, np.random.default_rng(place))
+        for place, (device, steps) in enumerate(sorted(sent.items()))
+    }
+
+
+def list_of(occasion: Occasion, received: Mapping[str, SharedUpdate]) -> ShareList:
+    return make_list(occasion, {device: check_shared(occasion, one) for device, one in received.items()})
+
+
+def task_of(occasion: Occasion, received: Mapping[str, SharedUpdate], listed: ShareList, point: int) -> SumTask:
+    boxes = tuple(listed_box(occasion, received[device], point) for device in listed.messages)
+    return SumTask(signed_list=sign_document(SERVER, "list", listed), boxes=boxes)
+
+
+def answers(
+    occasion: Occasion, received: Mapping[str, SharedUpdate], people: Sequence[Person], points: Sequence[int]
+) -> list[CommitteeAnswer]:
+    """Of these members of the committee."""
+    listed, known, found = list_of(occasion, received), by_device(people), []
+    for point in points:
+        who = known[occasion.cohort.committee[point - 1].device]
+        task = task_of(occasion, received, listed, point)
+        found.append(answer(occasion, task, listed, who.identity, who.device, who.box))
+    return found

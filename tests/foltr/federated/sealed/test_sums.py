@@ -1,0 +1,264 @@
+"""A sealed round from devices to the sum: exact, and every message bound to what it belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from itertools import combinations
+
+import msgspec
+import numpy as np
+import pytest
+
+from foltr.errors import ShapeError
+from foltr.federated.envelope import Identity, pseudonym, seal
+from foltr.federated.sealed.secret_sharing import SharingError
+from foltr.federated.sealed.sums import (
+    Occasion,
+    SealedSumError,
+    answer,
+    check_answer,
+    check_list,
+    check_shared,
+    combined,
+    mean_change,
+    mechanism_of,
+    noised_steps,
+    randomness,
+    shared,
+)
+from foltr.federated.wire import Share, SharedUpdate, digest, encode
+from foltr.privacy.accounting import noise_over_signal
+from foltr.privacy.noise import STEPS
+from tests.foltr.federated.sealed.sealed_groups import (
+    PRIVACY,
+    Person,
+    answers,
+    by_device,
+    list_of,
+    make_occasion,
+    make_roster,
+    messages,
+    task_of,
+)
+
+STATE, _, PEOPLE = make_roster(7)
+OCCASION = make_occasion(STATE)
+SENT = {
+    one.device: np.array([place, -(10**9) * place, 2**40 + place], dtype=np.int64)
+    for place, one in enumerate(PEOPLE[:6])
+}
+RECEIVED = messages(OCCASION, SENT, PEOPLE)
+LIST = list_of(OCCASION, RECEIVED)
+EVERYONE = range(1, 8)
+
+
+def whose(point: int, occasion: Occasion = OCCASION) -> Person:
+    return by_device(PEOPLE)[occasion.cohort.committee[point - 1].device]
+
+
+def test_any_threshold_of_answers_give_the_exact_sum() -> None:
+    """Seven members, one away; any five of seven in the committee open 15, -15e9 and 6 * 2^40 + 15, nothing rounded."""
+    found = answers(OCCASION, RECEIVED, PEOPLE, EVERYONE)
+    for five in combinations(found, 5):
+        (steps,) = combined(OCCASION, five).steps
+        assert steps.tolist() == [15, -15 * 10**9, 6 * 2**40 + 15]
+    with pytest.raises(SharingError, match="too few"):
+        combined(OCCASION, found[:4])
+
+
+def test_a_lying_member_of_the_committee_is_named() -> None:
+    """With all seven answers one that signs a false sum is named and the sum is right; with six it is noticed."""
+    found = answers(OCCASION, RECEIVED, PEOPLE, EVERYONE)
+    liar = whose(3)
+    false = (int.from_bytes(found[2].sums[:8], "little") ^ 1).to_bytes(8, "little") + found[2].sums[8:]
+    context = OCCASION.context(liar.device)
+    signature = liar.identity.sign(b"foltr answer 1", f"{context}\n{digest(LIST)}\n".encode() + false)
+    found[2] = msgspec.structs.replace(found[2], sums=false, signature=signature)
+    result = combined(OCCASION, found)
+    assert result.liars == (liar.device,)
+    assert result.steps[0].tolist() == [15, -15 * 10**9, 6 * 2**40 + 15]
+    with pytest.raises(SharingError, match="contradict"):
+        combined(OCCASION, found[:6])
+
+
+def test_the_sum_of_noised_updates_is_that_of_adding_up_in_the_clear() -> None:
+    """The mean that the server finds is bit for bit the one of the devices' own noised steps."""
+    rng = np.random.default_rng(5)
+    steps = {one.device: noised_steps(PRIVACY, OCCASION, rng.normal(size=3), rng) for one in PEOPLE[:6]}
+    opened = combined(OCCASION, answers(OCCASION, messages(OCCASION, steps, PEOPLE), PEOPLE, (1, 2, 4, 5, 7))).steps[0]
+    clear = sum(steps.values())
+    assert (opened == clear).all()
+    assert (mean_change(PRIVACY, OCCASION.cohort, opened, 6) == mean_change(PRIVACY, OCCASION.cohort, clear, 6)).all()
+
+
+def test_the_mean_in_units_and_its_bound() -> None:
+    """n = 7: least 5, n_honest 4, a step is 2.16 * .8 / 2 / 2^20; a mean within the clip stays, a longer one is cut."""
+    step = 2.16 * 0.8 / 2 / STEPS
+    mean = mean_change(PRIVACY, OCCASION.cohort, np.array([STEPS, 0, -STEPS]), 6)
+    assert mean == pytest.approx(np.array([1, 0, -1]) * STEPS * step / 6)
+    long = mean_change(PRIVACY, OCCASION.cohort, np.array([0, 2**58, 0]), 6)
+    assert long == pytest.approx([0.0, 0.8, 0.0])
+    share = mechanism_of(PRIVACY, OCCASION.cohort)
+    assert noise_over_signal(share, n_params=3, counts=[6]) == pytest.approx(2.16 * math.sqrt(3) / math.sqrt(24))
+
+
+def test_the_noise_of_the_honest_is_the_ledgers() -> None:
+    """n_honest devices' noise has the deviation z clip in the sum: 3000 sums of 4 within 4 standard errors."""
+    cohort = OCCASION.cohort
+    assert cohort.n_honest == 4
+    wide, rng = msgspec.structs.replace(PRIVACY), np.random.default_rng(11)
+    total = sum(mechanism_of(wide, cohort).release_steps(np.zeros(3000), rng) for _ in range(4))
+    deviation = np.std(np.asarray(total) * mechanism_of(wide, cohort).grid_step)
+    assert deviation == pytest.approx(2.16 * 0.8, rel=4 / math.sqrt(2 * 3000))
+
+
+def test_equal_inputs_give_equal_bytes() -> None:
+    """A message made twice is the same; every circumstance, and the update, gives other randomness."""
+    who = PEOPLE[0]
+    one, two = (
+        shared(OCCASION, SENT[who.device], who.identity, who.device, np.random.default_rng(1)) for _ in range(2)
+    )
+    assert one == two
+    change = np.array([0.5, 0.0, 0.0])
+    other_roster = make_occasion(make_roster(8)[0])
+    seeds = {
+        randomness(OCCASION, who.device, change),
+        randomness(OCCASION, who.device, -change),
+        randomness(OCCASION, PEOPLE[1].device, change),
+        randomness(other_roster, who.device, change),
+        *(randomness(make_occasion(STATE, **{name: value}), who.device, change) for name, value in OTHERS.items()),
+    }
+    assert len(seeds) == 4 + len(OTHERS)
+
+
+OTHERS = {"group_id": "another", "lineage": 2, "round": 2, "model_hash": "another"}
+
+
+@pytest.mark.parametrize("name", [*OTHERS, "roster_head", "committee"])
+def test_a_message_of_another_round_is_refused(name: str) -> None:
+    """Replayed into another group, lineage, round, model, roster or committee it is refused by name."""
+    update = next(iter(RECEIVED.values()))
+    value = OTHERS.get(name, "another")
+    with pytest.raises(SealedSumError, match=name.replace("_", " ")):
+        check_shared(OCCASION, msgspec.structs.replace(update, **{name: value}))
+    elsewhere = make_occasion(make_roster(8)[0]) if name not in OTHERS else make_occasion(STATE, **{name: value})
+    dressed = msgspec.structs.replace(update, **elsewhere.named())
+    with pytest.raises(SealedSumError):
+        check_shared(elsewhere, dressed)
+
+
+def test_strangers_and_altered_messages_are_refused() -> None:
+    """A key that nobody vouched for, another's name, a changed, missing or swapped box."""
+    stranger = Identity(b"?" * 32)
+    name = pseudonym(stranger.public)
+    with pytest.raises(SealedSumError, match="no member vouched"):
+        check_shared(OCCASION, shared(OCCASION, np.arange(3), stranger, name, np.random.default_rng(1)))
+    update, other = list(RECEIVED.values())[:2]
+    size = OCCASION.box_bytes
+    swapped = update.boxes[size : 2 * size] + update.boxes[:size] + update.boxes[2 * size :]
+    bad: tuple[SharedUpdate, ...] = (
+        msgspec.structs.replace(update, device=other.device),
+        msgspec.structs.replace(update, boxes=swapped),
+        msgspec.structs.replace(update, boxes=update.boxes[:-1] + b"!"),
+        msgspec.structs.replace(update, boxes=update.boxes[:-size]),
+        msgspec.structs.replace(update, boxes=other.boxes),
+    )
+    for message in bad:
+        with pytest.raises(SealedSumError):
+            check_shared(OCCASION, message)
+
+
+def test_a_list_of_strangers_or_of_too_few_is_refused() -> None:
+    """Least is 5 of 7: four are refused, a name from outside too, and a list of another roster."""
+    assert len(LIST.messages) == 6
+    four = dict(list(LIST.messages.items())[:4])
+    with pytest.raises(SealedSumError, match="fewer than 5"):
+        check_list(OCCASION, msgspec.structs.replace(LIST, messages=four))
+    with pytest.raises(SealedSumError, match="1 keys that no member vouched"):
+        check_list(OCCASION, msgspec.structs.replace(LIST, messages={**LIST.messages, "f" * 32: "0" * 64}))
+    with pytest.raises(SealedSumError, match="roster head"):
+        check_list(OCCASION, msgspec.structs.replace(LIST, roster_head="another"))
+
+
+def test_the_committee_adds_up_the_listed_boxes_alone() -> None:
+    """A missing, doubled, changed or foreign box, or a message other than the listed one, is refused."""
+    who = whose(2)
+    task = task_of(OCCASION, RECEIVED, LIST, 2)
+    first, second = task.boxes[:2]
+    altered = msgspec.structs.replace(first, box=first.box[:-1] + b"!")
+    foreign = msgspec.structs.replace(first, box=second.box)
+    again = shared(
+        OCCASION, np.arange(3), by_device(PEOPLE)[first.device].identity, first.device, np.random.default_rng(9)
+    )
+    other = task_of(OCCASION, {**RECEIVED, first.device: again}, LIST, 2).boxes[0]
+    for boxes in (
+        task.boxes[1:],
+        (second, *task.boxes[1:]),
+        (altered, *task.boxes[1:]),
+        (foreign, *task.boxes[1:]),
+        (other, *task.boxes[1:]),
+        task_of(OCCASION, RECEIVED, LIST, 3).boxes,
+    ):
+        bad = msgspec.structs.replace(task, boxes=boxes)
+        with pytest.raises(SealedSumError):
+            answer(OCCASION, bad, LIST, who.identity, who.device, who.box)
+
+
+def test_what_a_member_put_into_a_box_must_be_of_this_round() -> None:
+    """A correctly signed message whose box holds another round's share, the wrong number of numbers, or rubbish."""
+    sender, who = PEOPLE[0], whose(2)
+    update, size = RECEIVED[sender.device], OCCASION.box_bytes
+    elsewhere = make_occasion(STATE, round=2).context(sender.device)
+    here = OCCASION.context(sender.device)
+    contents = [Share(context=elsewhere, numbers=bytes(24)), Share(context=here, numbers=b"\xff" * 24)]
+    for content in (*map(encode, contents), b"?" * (size - 48)):
+        box = seal(OCCASION.cohort.committee[1].box_key, content)
+        boxes = update.boxes[:size] + box + update.boxes[2 * size :]
+        hashes = b"".join(_hash(boxes[at : at + size]) for at in range(0, len(boxes), size))
+        signature = sender.identity.sign(b"foltr shares 1", here.encode() + b"\n" + hashes)
+        told = {**RECEIVED, sender.device: msgspec.structs.replace(update, boxes=boxes, signature=signature)}
+        listed = list_of(OCCASION, told)
+        with pytest.raises(SealedSumError):
+            answer(OCCASION, task_of(OCCASION, told, listed, 2), listed, who.identity, who.device, who.box)
+
+
+def _hash(box: bytes) -> bytes:
+    return hashlib.blake2b(box, digest_size=32).digest()
+
+
+def test_answers_are_bound_to_list_and_member() -> None:
+    """An answer to another list, of another round, of another member, changed, or of the wrong length is refused."""
+    found = answers(OCCASION, RECEIVED, PEOPLE, [1, 2])
+    wanted = digest(LIST)
+    assert check_answer(OCCASION, found[1], wanted) == 2
+    for changes in (
+        {"list_hash": "0" * 64},
+        {"round": 2},
+        {"lineage": 9},
+        {"group_id": "another"},
+        {"device": found[0].device},
+        {"device": "f" * 32},
+        {"sums": found[0].sums},
+        {"sums": found[1].sums[:-8]},
+    ):
+        with pytest.raises(SealedSumError):
+            check_answer(OCCASION, msgspec.structs.replace(found[1], **changes), wanted)
+
+
+def test_grouped_answers_give_a_sum_for_each_part() -> None:
+    """Fifty members in five parts: each part's sum is that of its own members, and no sum spans two."""
+    state, _, people = make_roster(50)
+    occasion = make_occasion(state, n_numbers=2, mode="grouped")
+    sent = {one.device: np.array([1 << place % 10, place]) for place, one in enumerate(people) if place != 17}
+    received = messages(occasion, sent, people)
+    found = combined(occasion, answers(occasion, received, people, range(1, 12))).steps
+    for part, steps in zip(occasion.cohort.parts, found, strict=True):
+        assert steps.tolist() == sum(sent[device] for device in part if device in sent).tolist()
+
+
+def test_an_update_of_another_length_is_refused() -> None:
+    """Four numbers where the group sends three."""
+    who = PEOPLE[0]
+    with pytest.raises(ShapeError, match="3 numbers"):
+        shared(OCCASION, np.arange(4), who.identity, who.device, np.random.default_rng(1))

@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.confined.confinement import available, prepare
+from indexer.confined.confinement import available, close_all_but, prepare
 from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.documents import FileEntry, storable
 from indexer.errors import ExtractionError
@@ -185,10 +185,7 @@ def _let_go(kept: set[int]) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor > 2 and descriptor not in kept:
-            with contextlib.suppress(OSError):  # that of the listing itself
-                os.close(descriptor)
+    close_all_but(kept)
 
 
 def _may_be_copied() -> bool:

@@ -107,6 +107,14 @@ def _succeeds(attempt: Callable[[], object]) -> bool:
     return True
 
 
+def close_all_but(kept: set[int]) -> None:
+    """Close what this process has open, but `kept` and the standard streams; Linux."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2 and descriptor not in kept:
+            with contextlib.suppress(OSError):  # that of the listing itself
+                os.close(descriptor)
+
+
 _PR_SET_PDEATHSIG = 1
 """as Linux's prctl(2) calls it"""
 

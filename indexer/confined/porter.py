@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from indexer.confined.confinement import confine_reader, end_with_parent
+from indexer.confined.confinement import close_all_but, confine_reader, end_with_parent
 from indexer.confined.given import (
     MAX_FILES,
     MAX_MESSAGE,
@@ -77,17 +77,10 @@ def _serve(line: socket, other: socket, requests: Connection, files_of: FilesOf,
     try:
         end_with_parent()
         other.close()
-        _close_but(line.fileno(), requests.fileno())
+        close_all_but({line.fileno(), requests.fileno()})  # or the parent would not see that the worker ends
         Porter(line, requests, files_of, recognised).work()
     finally:
         os._exit(0)
-
-
-def _close_but(*kept: int) -> None:
-    """Close the worker's ends of what its parent reads, so that the parent sees when the worker ends."""
-    first, last = sorted(kept)
-    for begin, end in ((3, first), (first + 1, last), (last + 1, os.sysconf("SC_OPEN_MAX"))):
-        os.closerange(begin, end)
 
 
 class Porter:

@@ -18,7 +18,7 @@ from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
 from indexer.extract.sources import files_of
-from indexer.extract.worker import Order, Report, Waiting, Worker, how_it_ended
+from indexer.extract.worker import FileReport, Order, Waiting, Worker, how_it_ended
 
 Result = TypeVar("Result")
 
@@ -153,7 +153,7 @@ class WorkerPool(Generic[Result]):
             if worker.ahead and worker.results not in ready and (reason := worker.verdict()):
                 yield from self._give_up(worker, waiting, reason)
 
-    def _outcome(self, report: Report) -> Any:
+    def _outcome(self, report: FileReport) -> Any:
         return ExtractionError(report.kind, report.reason) if report.kind else self._decoder.decode(report.outcome)
 
     def _bury(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:

@@ -30,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.confined.confinement import available, prepare
+from indexer.confined.confinement import available, close_all_but, prepare
 from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.documents import FileEntry, storable
 from indexer.errors import ExtractionError
@@ -92,7 +92,7 @@ class Order:
     """the paths that reading one request takes, each to be had open; None leaves the worker unconfined"""
 
 
-class Report(msgspec.Struct, frozen=True, array_like=True):
+class FileReport(msgspec.Struct, frozen=True, array_like=True):
     """What a worker says of one file: its `outcome`, or the `kind` of a failure and why."""
 
     is_last: bool
@@ -106,7 +106,7 @@ def work(order: Order, requests: Connection, results: Connection, lifeline: Conn
     """Serve lists of paths from `requests` until None comes; the entry point of the process.
 
     It lets go of what is its parent's. Sends whether the system limits its memory
-    when it is ready, then a `Report` per file.
+    when it is ready, then a `FileReport` per file.
     """
     if sys.platform == "linux":
         _let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
@@ -151,11 +151,11 @@ _NOTEWORTHY_SECONDS = 0.05
 """of processor time; what takes less cannot have made the process much larger"""
 
 
-def _read(order: Order, path: str, began: float) -> Report:
+def _read(order: Order, path: str, began: float) -> FileReport:
     """What the function gave, or why it gave nothing."""
     limits = msgspec.structs.replace(order.limits, cpu_ends=began + order.seconds)
     try:
-        return Report(False, msgspec.Raw(msgspec.msgpack.encode(order.function(path, limits))))
+        return FileReport(False, msgspec.Raw(msgspec.msgpack.encode(order.function(path, limits))))
     except ExtractionError as error:
         return _failure(error.kind, str(error))
     except MemoryError:
@@ -166,8 +166,8 @@ def _read(order: Order, path: str, began: float) -> Report:
         return _failure("crashed", f"the reader failed: {type(error).__name__}: {error}"[:300])
 
 
-def _failure(kind: str, reason: str) -> Report:
-    return Report(kind == "memory", msgspec.Raw(_NOTHING), kind, storable(reason))
+def _failure(kind: str, reason: str) -> FileReport:
+    return FileReport(kind == "memory", msgspec.Raw(_NOTHING), kind, storable(reason))
 
 
 _NOTHING = msgspec.msgpack.encode(None)
@@ -185,10 +185,7 @@ def _let_go(kept: set[int]) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_DFL)
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor > 2 and descriptor not in kept:
-            with contextlib.suppress(OSError):  # that of the listing itself
-                os.close(descriptor)
+    close_all_but(kept)
 
 
 def _may_be_copied() -> bool:
@@ -280,7 +277,7 @@ LONGEST_STILL = 1.0
 
 MAX_REPORT = 1 << 30
 """bytes of one report"""
-_REPORTS = msgspec.msgpack.Decoder(Report)
+_REPORTS = msgspec.msgpack.Decoder(FileReport)
 
 
 class Waiting:
@@ -384,7 +381,7 @@ class Worker:
         """It gave a sign of life: what it uses is counted anew."""
         self._observed = Observation()
 
-    def hear(self) -> Report | None:
+    def hear(self) -> FileReport | None:
         """What it says now; None for that it is ready. EOFError, OSError or MsgspecError: it is dead, or raves."""
         message = self.results.recv_bytes(MAX_REPORT)
         self.heard()

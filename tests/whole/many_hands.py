@@ -225,8 +225,8 @@ class ManyHands(Hands):
             command = Command(("search", "--paths0", "--as-typed", text), variables=variables)
             self.settled_search(command, text)
             answers[name] = command.out.split("\0")[:-1]
-        if self.screen is not None:
-            answers["screen"] = self.query(text)[: len(answers["any"])]
+        if self.screen is not None and (shown := self.query(text)):
+            answers["screen"] = shown[: len(answers["any"])]
         if len({tuple(one) for one in answers.values()}) > 1:
             raise Violation(f"{text}: the answers are not one: {answers}")
 

@@ -1,7 +1,7 @@
 """The real screen without a terminal: does what each line asks for, and answers with a line of JSON once it is done.
 
-"query TEXT" answers with the paths on the page, "open" with what the screen says of the result that was opened, and
-"leave" ends it.
+"query TEXT" answers with the paths on the page, none where the page is still that of a word being typed (a page that is
+read is not exchanged), "open" with what the screen says of the result that was opened, and "leave" ends it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ async def work(screen: FoltrApp) -> int:
             if kind == "query":
                 search.set_query(text)
                 await stage.until(pilot, lambda text=text: stage.asked == text)
-                await stage.until(pilot, lambda: not search.session.page.request.as_you_type)
-                answer = [hit.path for hit in search.session.page.hits]
+                await stage.settle(pilot)
+                page = search.session.page
+                answer = [] if page is None or page.request.as_you_type else [hit.path for hit in page.hits]
             elif kind == "open":
                 n_said = len(said)
                 await pilot.press("enter")

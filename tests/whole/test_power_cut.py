@@ -161,10 +161,11 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         "from app.paths import Paths\nfrom app.backup import restore, write_backup\n"
         "paths = Paths(folder, folder / 'data'); paths.create_data_dir()\n"
         + STORE.replace("folder /", "paths.data_dir /")
-        + "store.set_value('x', b'1'); store.close()\nwrite_backup(paths, folder / 'b.zip', now=1e9)\n"
+        + "store.set_value('x', b'1'); store.close()\npaths.config_file.write_text('x')\n"
+        "write_backup(paths, folder / 'b.zip', now=1e9)\npaths.config_file.write_text('y')\n"
         "store = Store(paths.state); store.set_value('x', b'2'); store.close()",
         "restore(paths, folder / 'b.zip')",
-        lambda folder: state(folder / "data").value("x") == b"1",
+        lambda folder: (state(folder / "data").value("x"), (folder / "config.toml").read_text()) == (b"1", "x"),
     ),
     "a copied file": (
         "from app import filing\n(folder / 'a.txt').write_text('heron'); (folder / 'to').mkdir()",

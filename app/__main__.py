@@ -12,7 +12,7 @@ import sys
 def main() -> int:
     """Run the command line of this process and give its exit code."""
     from app.resident.asking import COMMANDS, answered
-    from foltr.standard_streams import open_missing
+    from console.standard_streams import open_missing
 
     open_missing()
     try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import FAILED, INTERRUPTED, Group, say
-from foltr.standard_streams import open_missing, show_everything
+from console.standard_streams import open_missing, show_everything
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -86,8 +86,8 @@ def _default_folder() -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     os.umask(0o077)  # settings, keys and rows are for the operator only
+    from console.standard_streams import open_missing, show_everything
     from foltr.errors import FoltrError
-    from foltr.standard_streams import open_missing, show_everything
 
     open_missing()
     show_everything()

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from console.standard_streams import open_missing, show_everything
 from foltr.errors import FoltrError
-from foltr.standard_streams import open_missing, show_everything
 from simulation.errors import PresetError
 from simulation.threads import one_thread_each
 

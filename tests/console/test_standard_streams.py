@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
-from foltr.standard_streams import show_everything
+from console.standard_streams import show_everything
 
-PROGRAM = "from foltr.standard_streams import open_missing; import os, sys; open_missing(); "
+PROGRAM = "from console.standard_streams import open_missing; import os, sys; open_missing(); "
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", "utf-16-le"])

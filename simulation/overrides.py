@@ -9,6 +9,7 @@ from typing import Any
 
 from simulation.cell import TOGETHER, flat, set_key
 from simulation.errors import PresetError
+from simulation.preset_files import parse_value
 
 Overrides = dict[str, list[Any]]
 """by dotted key the values to try; a list is one value where the key takes a list, as data.folds does"""
@@ -48,7 +49,7 @@ def parse_values(text: str) -> list[Any]:
     try:
         return list(tomllib.loads(f"values = [{text}]")["values"])
     except tomllib.TOMLDecodeError:
-        return [_value(word.strip()) for word in text.split(",")]
+        return [parse_value(word.strip()) for word in text.split(",")]
 
 
 def parse_assignment(text: str) -> tuple[str, list[Any]]:
@@ -76,15 +77,8 @@ def parse_tagged(texts: Sequence[str], *, tag: str) -> dict[str, Any]:
     for text in texts:
         for part in text.replace(":", ",", 1).split(","):
             key, equals, value = part.partition("=")
-            table[key.strip() if equals else tag] = _value(value.strip() if equals else key.strip())
+            table[key.strip() if equals else tag] = parse_value(value.strip() if equals else key.strip())
     return table
-
-
-def _value(word: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {word}")["value"]
-    except tomllib.TOMLDecodeError:
-        return word
 
 
 def _says_so(tables: Mapping[str, Any], key: str, values: Sequence[Any]) -> bool:

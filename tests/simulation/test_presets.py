@@ -138,7 +138,7 @@ def test_a_preset_runs_for_two_rounds(name: str) -> None:
 def test_a_preset_means_what_it_says(name: str) -> None:
     """It says what it repeats, its data set is known, its methods accept their settings, its expectations match cells.
 
-    Every [[expect.values]] names swept keys with values that some cell has, and a round that is run.
+    Every printed number names swept keys with values that some cell has, and a round that is run.
     """
     study = decode_preset(runnable(name), source=name)
     cells = cells_of(study)

@@ -37,8 +37,8 @@ from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Ranker
-from simulation.federation import Population, visit
-from simulation.measuring import Ground, Measured
+from simulation.rounds.federation import Population, visit
+from simulation.studies.measuring import Ground, Measured
 
 ASKED = b"the query in question"
 

@@ -10,15 +10,15 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
-from simulation.cell import expand
-from simulation.checks import check_method
-from simulation.click_models import make_users
+from simulation.cells.cell import expand
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_files import load_tables
+from simulation.cells.trial import cell_events
 from simulation.engines import Reported
 from simulation.errors import PresetError
-from simulation.preset import decode_preset
-from simulation.preset_files import load_tables
+from simulation.experiment import check_method
+from simulation.rounds.click_models import make_users
 from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss
-from simulation.trial import cell_events
 
 PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 TABLE_2 = {

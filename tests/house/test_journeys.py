@@ -31,7 +31,7 @@ from tests.app.federation.test_sealed_round import friends
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(f"{ROOT / house}/" for house in ("app", "federation_server", "foltr", "indexer", "simulation"))
-QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 42, 62
+QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 42, 42
 """files on each journey, at most"""
 
 

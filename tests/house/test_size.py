@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (163, 22_900),
     "indexer": (105, 17_250),
-    "simulation": (124, 14_600),
+    "simulation": (100, 14_200),
     "federation_server": (72, 7_750),
     "foltr": (64, 7_500),
 }
@@ -29,13 +29,12 @@ CROWDED = {
     "federation_server": 46,
     "foltr/federated": 25,
     "indexer/extract": 46,
-    "simulation": 42,
 }
 """folders that hold more than `FULL` files, and how many"""
 FULL = 20
-NAMED_TWICE = 30
+NAMED_TWICE = 17
 """file names that more than one file has"""
-SPLINTERS = 17
+SPLINTERS = 13
 """files of less than `SHORT` lines that one other file imports"""
 SHORT = 60
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -36,7 +37,9 @@ def test_rows_come_at_the_start_every_so_often_and_at_the_end() -> None:
 def test_a_baseline_that_draws_nothing_says_so(name: str, fixed: bool) -> None:
     """Its row would be the same with any seed; one that shuffles its queries has rows of its own by seed."""
     study = preset(seeds=2, sweep={}, method={"name": name}, data={"dataset": "sample", "folds": [1]})
-    first, second = rows_of(InProcess().run(cells_of(study), work_with(None)))
+    cell = cells_of(study)[0]
+    cells = [cell, replace(cell, id=f"{cell.id}-again", seed=2)]
+    first, second = rows_of(InProcess().run(cells, work_with(None)))
     assert (first.fixed, second.fixed) == (fixed, fixed)
     assert (first.query_ndcg == second.query_ndcg) or not fixed
 

@@ -7,8 +7,9 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.ranking.rankers import Linear
+from simulation.cells.cell import LEARN_FROM_LABELS
 from simulation.cells.evaluation import evaluate
-from simulation.labels.label_rankers import LABEL_RANKERS, LeastSquares
+from simulation.labels.label_rankers import LABEL_RANKERS, TREES, LeastSquares
 from simulation.labels.lambdarank import LambdaRank
 from simulation.labels.ranksvm import RankSVM
 from tests.simulation.judged_queries import queries, random_queries
@@ -58,3 +59,8 @@ def test_refused_settings() -> None:
         RankSVM(c=0.0)
     with pytest.raises(ValueRangeError):
         LambdaRank(k=0)
+
+
+def test_what_a_cell_knows_of_them_is_so() -> None:
+    """The names that a cell goes by, without loading the compiler, are those of the rankers."""
+    assert set(LEARN_FROM_LABELS) == {*LABEL_RANKERS, *TREES}

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (163, 22_900),
     "indexer": (105, 17_250),
-    "simulation": (100, 14_200),
+    "simulation": (99, 14_150),
     "federation_server": (72, 7_750),
     "foltr": (64, 7_500),
 }

@@ -15,8 +15,7 @@ from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.opposed import Opposed
 from simulation.attacks.settings import AttackedRound, AttackSettings, PoisonedClicks
 from simulation.batched.attacks import Attack, send
-from simulation.batched.fpdgd_rounds import play
-from simulation.batched.whole_rounds import attack_of
+from simulation.batched.fpdgd_rounds import attack_of, play
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population, repeated, run_round

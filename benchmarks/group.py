@@ -38,7 +38,7 @@ from foltr.arrays import FloatVector
 from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
-from simulation.click_models import make_users
+from simulation.rounds.click_models import make_users
 
 CHOSEN_ON = ("cranfield", "cisi", "medline", "time")
 """the terms and the doubt of newcomers were chosen on these"""

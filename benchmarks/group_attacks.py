@@ -30,6 +30,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import device
+from benchmarks.hostile_members import ATTACKS, AttackedGroup, AttackOutcome, Page, Scene, reach, run
 from benchmarks.judged import Batch, JudgedPage, graded
 from benchmarks.preferences import filed
 from benchmarks.tables import Table, machine, verdict
@@ -40,8 +41,7 @@ from foltr.federated.joining import noise_of
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from indexer.retrieval.features import NAMES
-from simulation.click_models import Users, make_users
-from simulation.studies.group_attacks import ATTACKS, AttackedGroup, AttackOutcome, Page, Scene, reach, run
+from simulation.rounds.click_models import Users, make_users
 
 COLLECTIONS = ("cranfield", "cisi", "medline")
 MALICIOUS = {5: 1, 20: 4, 50: 10}

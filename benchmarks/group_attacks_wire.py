@@ -21,6 +21,7 @@ from sqlalchemy import insert, select
 
 from benchmarks.federation_devices import Connection, Device, ServerProcess, free_port, present_round, sealed_update
 from benchmarks.group_attacks import World, direction, plans, world
+from benchmarks.hostile_members import ATTACKS, Scene
 from benchmarks.tables import machine
 from federation_server import setup
 from federation_server.database import reading, writing
@@ -30,7 +31,6 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import noise_of
 from foltr.federated.method import Model
 from foltr.federated.payload import largest_update
-from simulation.studies.group_attacks import ATTACKS, Scene
 
 N, N_MALICIOUS = 20, 4
 SETTINGS = """

@@ -18,7 +18,7 @@ from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.ranking.interaction import Interaction
-from simulation.click_models import Users
+from simulation.rounds.click_models import Users
 
 CUTOFF = 10
 MOST_TRIES = 20

@@ -25,7 +25,7 @@ from benchmarks.devices import Library, device, libraries, new_session, with_lea
 from benchmarks.judged import graded, ndcg, precision
 from benchmarks.tables import Table, change, machine, verdict
 from foltr.arrays import FloatVector
-from simulation.click_models import CASCADES, Users, make_users
+from simulation.rounds.click_models import CASCADES, Users, make_users
 
 SESSION = 25
 """queries in one session"""

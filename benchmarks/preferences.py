@@ -31,7 +31,7 @@ from benchmarks.collections import Collection, Document
 from benchmarks.devices import device, new_session
 from benchmarks.judged import ndcg
 from benchmarks.tables import Table, change, machine, verdict
-from simulation.click_models import make_users
+from simulation.rounds.click_models import make_users
 
 FOLDERS = ("archive", "inbox", "notes", "projects", "reading")
 PREFERRED_FOLDER = "projects"

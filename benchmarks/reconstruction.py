@@ -31,7 +31,7 @@ from app.learning.learner import theta_prior
 from benchmarks.tables import Table
 from federation_server.settings import MethodSection, RoundsSection, ServerSettings
 from federation_server.setup import terms_of
-from foltr.arrays import FloatMatrix
+from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
@@ -44,11 +44,8 @@ from simulation.studies.reconstruction import (
     Evidence,
     attack,
     auc_of_two,
-    best_guessed,
-    by_position,
     draw_budget,
     guessed,
-    page_shown,
     proven_mu,
 )
 
@@ -56,6 +53,29 @@ HABITS = (1, 8, 20, 40)
 K, N_DOCS, N_MEMBERS = 10, 20, 5
 TYPES = ("is_text", "is_source", "is_html", "is_document", "is_mail")
 HALF_LIFE_DAYS = {"recent_week": 7.0, "recent_year": 180.0}
+
+
+def by_position(k: int) -> FloatVector:
+    """The prior of people who open what stands above: 1 / rank, `[k]`, together 1."""
+    weights = 1.0 / np.arange(1.0, k + 1.0)
+    prior: FloatVector = weights / weights.sum()
+    return prior
+
+
+def page_shown(features: FloatMatrix, theta: FloatVector, prior: FloatVector, rng: np.random.Generator) -> Interaction:
+    """The best k of these documents `[n_docs, n_features]` in the order of their scores, one opened as `prior` says."""
+    ranking = np.argsort(-(features @ theta), kind="stable")[: len(prior)]
+    return Interaction(features, ranking, np.arange(len(prior)) == rng.choice(len(prior), p=prior))
+
+
+def best_guessed(mu: float, prior: FloatVector) -> float:
+    """What `guessed` exceeds in the mean for no attacker, when the truth is drawn from `prior` and no two are mu apart.
+
+    sum over pairs i < j of (p_i + p_j) / (k - 1) * (how often the best guess between i and j is right)
+    """
+    k = len(prior)
+    pairs = [(float(prior[i]), float(prior[j])) for i in range(k) for j in range(i)]
+    return math.fsum((p + q) * best_guess(mu, p / (p + q)) for p, q in pairs) / (k - 1)
 
 
 @dataclass(frozen=True, slots=True)

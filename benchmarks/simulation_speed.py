@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from simulation.threads import one_thread_each
+from simulation.cli import one_thread_each
 
 one_thread_each()  # before numpy is loaded
 
@@ -31,18 +31,17 @@ from benchmarks import load  # noqa: E402
 from benchmarks.tables import Table, machine, verdict  # noqa: E402
 from foltr.federated.registry import METHODS, make_method  # noqa: E402
 from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
-from simulation.batched.kernel import kernel  # noqa: E402
+from simulation.batched import kernel  # noqa: E402
 from simulation.batched.pages import next_query, pages_of  # noqa: E402
-from simulation.batched.pdgd import linear_scores  # noqa: E402
+from simulation.batched.pdgd_linear import linear_scores  # noqa: E402
 from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
-from simulation.batched.rounds import fast_play  # noqa: E402
-from simulation.click_models import make_users  # noqa: E402
 from simulation.data.datasets import load_fold  # noqa: E402
 from simulation.data.places import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
-from simulation.federation import Population  # noqa: E402
-from simulation.pace import next_at_once  # noqa: E402
-from simulation.streams import make_streams  # noqa: E402
+from simulation.rounds.click_models import make_users  # noqa: E402
+from simulation.rounds.federation import Population, next_at_once  # noqa: E402
+from simulation.rounds.playing import fast_play  # noqa: E402
+from simulation.rounds.streams import make_streams  # noqa: E402
 
 PARTS = 8
 """calls in the time that a trial spends between two events: a measurement should not be one call"""

@@ -20,11 +20,11 @@ import click
 
 from console.standard_streams import open_missing, show_everything
 from foltr.errors import FoltrError
+from simulation import THREAD_VARIABLES
 from simulation.errors import PresetError
-from simulation.threads import one_thread_each
 
 if TYPE_CHECKING:
-    from simulation.preset import Preset
+    from simulation.cells.preset import Preset
 
 PROGRAM = "foltr-search --simulate"
 
@@ -114,11 +114,11 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
     root = data_folder(options["folder"], os.environ)
     if listing:
-        from simulation.catalogue import catalogue
+        from simulation.listing import catalogue
 
         click.echo(catalogue(root))
         return 0
-    from simulation.data.stand_in import with_stand_in
+    from simulation.cells.overrides import with_stand_in
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)
     _need_extra()
@@ -146,16 +146,16 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
 def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     """The preset with the options in place; with --resume and nothing else, what runs in --out."""
-    from simulation.overrides import overridden
-    from simulation.preset import decode_preset
-    from simulation.preset_files import load_tables
+    from simulation.cells.overrides import overridden
+    from simulation.cells.preset import decode_preset
+    from simulation.cells.preset_files import load_tables
 
     overrides = _overrides(dataset, options)
     if options["resume"] and options["out"] is None:
         raise click.UsageError("--resume needs the folder to go on in: --out DIR", click.get_current_context())
     if options["resume"] and dataset is None and options["preset"] is None:
+        from simulation.cells.preset import preset_tables
         from simulation.experiment import stored_preset
-        from simulation.preset import preset_tables
 
         tables = preset_tables(stored_preset(options["out"]))
         return decode_preset(overridden(tables, overrides), source=str(options["out"]))
@@ -183,7 +183,7 @@ def _again(folder: Path, options: dict[str, Any]) -> str:
 
 def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
     """The options as dotted keys with their values; --set has the last word."""
-    from simulation.overrides import parse_assignment, parse_numbers, parse_tagged, parse_values
+    from simulation.cells.overrides import parse_assignment, parse_numbers, parse_tagged, parse_values
 
     found: dict[str, list[Any]] = {}
     if dataset is not None:
@@ -206,7 +206,7 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
 
 def _aggregation(text: str) -> dict[str, list[Any]]:
     """One rule with its settings, or the names of several that have none."""
-    from simulation.overrides import parse_tagged, parse_values
+    from simulation.cells.overrides import parse_tagged, parse_values
 
     if ":" in text:
         return {"federation.aggregation": [parse_tagged([text], tag="rule")]}
@@ -227,6 +227,14 @@ def _need_extra() -> None:
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
     if missing:
         raise click.ClickException(f"the laboratory needs {', '.join(missing)}: pip install 'foltr-search[simulation]'")
+
+
+def one_thread_each() -> None:
+    """One thread for this process and those it starts; must come before numpy is loaded.
+
+    Cells are what runs side by side, and a sum that several threads share has no fixed order.
+    """
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:

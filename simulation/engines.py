@@ -17,12 +17,12 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Any, Protocol
 
-from simulation.cell import Cell
+from simulation import THREAD_VARIABLES
+from simulation.cells.cell import Cell
 from simulation.errors import SimulationError
-from simulation.threads import THREAD_VARIABLES
 
 if TYPE_CHECKING:
-    from simulation.results import Row
+    from simulation.run_folder import Row
 
 
 @dataclass(frozen=True, slots=True)

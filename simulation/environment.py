@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from simulation.errors import SimulationError
-from simulation.results import replace_file
+from simulation.run_folder import replace_file
 
 ENVIRONMENT = "environment.json"
 
@@ -50,7 +50,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     stand_in: str = ""
     """which data set this was not, where another stood in for it"""
     data: dict[str, str] = {}
-    """digests of the data by file, as simulation.data.digests has them"""
+    """digests of the data by file, as simulation.data.datasets has them"""
 
 
 def environment(command: Sequence[str], *, stand_in: str = "", data: Mapping[str, str] | None = None) -> Environment:

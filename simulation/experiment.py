@@ -1,6 +1,8 @@
-"""A study from its preset to its results: cells are made, run by an engine, written down as they go, and reported.
+"""A study from its preset to its results: cells are made, checked, run by an engine, and written down as they go.
 
-Only the same study may go on in the folder of a run that was interrupted.
+Only the same study may go on in the folder of a run that was interrupted. What is refused is refused before anything
+runs, once: settings that cannot be, and data that do not fit them. A cell would find all of it out by itself, after
+compiling, and every cell again.
 """
 
 from __future__ import annotations
@@ -10,21 +12,42 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simulation.cell import Cell, expand, flat
-from simulation.checks import check_data, check_settings
-from simulation.data.places import DATASETS, folds_present
+import msgspec
+
+from foltr.errors import FoltrError
+from simulation.cells.cell import Cell, expand, flat
+from simulation.cells.parts import (
+    asked,
+    attack_of,
+    check_rule,
+    fold_of,
+    held_out,
+    measurement_of,
+    method_of,
+    participants,
+    ranker_of,
+    shares_of,
+    unlearning_of,
+)
+from simulation.cells.preset import Preset, decode_preset, preset_tables
+from simulation.cells.trial import cell_events
+from simulation.data.datasets import fold_digests, line_of_grade_above
+from simulation.data.places import DATASETS, dataset_place, folds_present
+from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
 from simulation.environment import check_same_data, read_environments
-from simulation.errors import DatasetError, SimulationError
-from simulation.label_rankers import draws_nothing
-from simulation.preset import Preset, decode_preset, preset_tables
-from simulation.results import PRESET, Row, RowWriter, begin_run, check_new, read_run, resume_run
-from simulation.trial import cell_events
+from simulation.errors import DataFileError, DatasetError, PresetError, SimulationError
+from simulation.labels.label_rankers import label_ranker
+from simulation.merging.two_owners import check_merging
+from simulation.rounds.click_models import TOP_GRADE
+from simulation.rounds.playing import check_rounds
+from simulation.run_folder import PRESET, Row, RowWriter, begin_run, check_new, read_run, resume_run
+from simulation.studies.registry import MEASUREMENTS
 
 FOR_PEOPLE = ("paper.", "expect.")
 
@@ -79,7 +102,7 @@ class Experiment:
     finished: frozenset[str]
     """cells of an earlier run that need not run again"""
     digests: Mapping[str, str]
-    """of the data, as simulation.data.digests has them"""
+    """of the data, as simulation.data.datasets has them"""
 
     @property
     def waiting(self) -> tuple[Cell, ...]:
@@ -104,7 +127,7 @@ def prepare(
 
     `reading` is called before each fold is read, which may take a while the first time.
     """
-    cells = expand(preset, folds_of=partial(_folds, root=root), draws_nothing=draws_nothing)
+    cells = expand(preset, folds_of=partial(_folds, root=root))
     check_settings(cells)
     _check_folds(cells, root)
     if resume:
@@ -168,3 +191,87 @@ def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
         made_up = (DATASETS[dataset].stand_ins or ("synthetic",))[-1]
         hint = f"--data DIR or FOLTR_DATASETS names the folder; `{made_up}` needs no data."
         raise DatasetError(f"{error} {hint}") from error
+
+
+def check_method(cell: Cell) -> None:
+    """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
+    info = DATASETS.get(cell.preset.data.dataset)
+    if cell.preset.merging is not None:
+        check_merging(cell, cell.preset.merging)
+    elif cell.method.learns_from_labels:
+        label_ranker(cell.method)
+    elif cell.method.name in MEASUREMENTS:
+        measurement_of(cell)
+    else:
+        method = method_of(cell, ranker_of(cell.method, info.n_features if info else 2))
+        check_rule(cell, method)
+        check_rounds(cell.preset.federation, method, cell.method.name)
+        attack_of(cell)
+        unlearning_of(cell)
+
+
+def check_clients(cell: Cell, fold: Fold) -> None:
+    """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
+    if cell.preset.merging is not None:
+        return
+    fold = replace(fold, train=asked(cell, fold))
+    participants(cell, fold)
+    shares_of(cell, cell.preset.data.evaluate_clients_on, held_out(cell, fold), at="data.evaluate_clients_on")
+
+
+def check_settings(cells: Sequence[Cell]) -> None:
+    """FoltrError names the setting of a method, a rule, an attack or of the clients that cannot be."""
+    for cell in {str(cell.settings): cell for cell in cells}.values():
+        check_method(cell)
+
+
+def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> dict[str, str]:
+    """Read every fold that is needed and let all clients take their shares of it; the digests of what was read.
+
+    `reading` is called before each fold. FoltrError names the file and line, or the key, that does not fit.
+    """
+    digests: dict[str, str] = {}
+    for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
+        reading()
+        fold = fold_of(same[0], root)
+        _check_grades(same[0], fold, root)
+        for alike in _grouped(same, _who_takes_part):
+            _check_shares(alike[0], fold)
+        digests |= fold_digests(same[0].preset.data.dataset, fold, root)
+    return digests
+
+
+def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
+    """Cells by what `key` gives for them."""
+    groups: dict[bytes, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(msgspec.json.encode(key(cell)), []).append(cell)
+    return list(groups.values())
+
+
+def _who_takes_part(cell: Cell) -> object:
+    """All that decides the clients of a cell on its fold; the seed where they share out the queries by lot."""
+    federation = cell.preset.federation
+    seed = cell.seed if federation.partition or cell.preset.data.evaluate_clients_on else None
+    who = (federation.clients, federation.local, federation.partition, federation.attack, federation.malicious)
+    return (preset_tables(cell.preset)["users"], *who, cell.method.name, seed)
+
+
+def _check_shares(cell: Cell, fold: Fold) -> None:
+    try:
+        check_clients(cell, fold)
+    except SimulationError:
+        raise
+    except FoltrError as error:
+        raise PresetError(f"[users] and [federation] on {cell.preset.data.dataset}, {cell.title}: {error}") from error
+
+
+def _check_grades(cell: Cell, fold: Fold, root: Path | None) -> None:
+    """DataFileError names the first line with a grade for which no click model has a number."""
+    dataset = cell.preset.data.dataset
+    parts = (fold.train, fold.test, *([fold.validation] if fold.validation else []))
+    if dataset in DATASETS or max(int(part.grades.max()) for part in parts) <= TOP_GRADE:
+        return
+    path, line, grade = line_of_grade_above(TOP_GRADE, dataset_place(dataset, root), fold.number)
+    message = f"a grade from 0 to {TOP_GRADE}, which there are click models for, was expected, {grade} came"
+    raise DataFileError(path, message, line=line)

@@ -9,9 +9,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from simulation.batched import anything_compiled
-from simulation.cell import Cell
-from simulation.data.stand_in import real_data, stand_in
+import numba
+
+from simulation.cells.cell import Cell
+from simulation.cells.overrides import real_data, stand_in
+from simulation.cells.parts import length
+from simulation.cells.preset import Expect, ExpectedValue, Preset
 from simulation.engines import (
     Advanced,
     CellFailed,
@@ -26,18 +29,14 @@ from simulation.engines import (
 )
 from simulation.environment import Environment, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
-from simulation.label_rankers import draws_nothing
-from simulation.leavers import length
-from simulation.preset import Expect, ExpectedValue, Preset
-from simulation.progress import RunProgress, duration
+from simulation.progress_bars import RunProgress, duration
 from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
-from simulation.report.paper_curves import papers_beside
+from simulation.report.paper_numbers import papers_beside
 from simulation.report.report import make_report
-from simulation.report.result_tables import show_report
+from simulation.report.result_tables import show_report, write_summary
 from simulation.report.statistics import X, curves, settings_of
-from simulation.report.summary import write_summary
-from simulation.report.terminal_plot import show_curves
-from simulation.results import CURVE_KEY, Row, write_csv
+from simulation.report.terminal import show_curves
+from simulation.run_folder import CURVE_KEY, Row, write_csv
 
 DONE, FAILED_CELLS, INTERRUPTED = 0, 1, 130
 
@@ -83,6 +82,12 @@ def run_study(
     else:
         _say(f"results are in {folder}")
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
+
+
+def anything_compiled() -> bool:
+    """Whether an earlier run has left compiled kernels; without them a method's first round takes many seconds."""
+    folder = Path(numba.config.CACHE_DIR)  # type: ignore[attr-defined]
+    return next(folder.rglob("*.nbi"), None) is not None
 
 
 class _Introduction:
@@ -158,7 +163,8 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment, p
             from simulation.report.alpha_plot import write_alpha_plot
             from simulation.report.plots import write_plots
 
-            write_alpha_plot(folder, everything, k=preset.data.k)
+            if len(rows) < len(everything):
+                write_alpha_plot(folder, everything, k=preset.data.k)
             write_plots(
                 folder,
                 rows,
@@ -195,7 +201,7 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
 
 def _drawn_by_nothing(cells: Sequence[Cell]) -> list[str]:
     """What the table's numbers of a baseline without randomness do not depend on."""
-    names = dict.fromkeys(cell.method.label or cell.method.name for cell in cells if draws_nothing(cell.method.name))
+    names = dict.fromkeys(cell.method.label or cell.method.name for cell in cells if cell.method.draws_nothing)
     if not names:
         return []
     return [f"{', '.join(names)}: no randomness, so one run for each fold; the users matter to its MaxRR alone"]

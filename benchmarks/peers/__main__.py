@@ -29,7 +29,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from simulation.threads import one_thread_each
+from simulation.cli import one_thread_each
 
 one_thread_each()  # before numpy is loaded
 

@@ -34,10 +34,10 @@ from benchmarks.peers.pairs import AbsentError, Bench, Measure, Sample
 from benchmarks.simulation_speed import even_queries, rate, rounds
 from foltr.federated.registry import make_method
 from foltr.ranking.rankers import Linear, Neural
-from simulation.click_models import THREE_GRADES, make_users
 from simulation.data.datasets import load_fold
 from simulation.data.queries import QuerySet
-from simulation.federation import Population
+from simulation.rounds.click_models import THREE_GRADES, make_users
+from simulation.rounds.federation import Population
 
 CHECKOUTS = {
     "pdgd": ("OnlineLearningToRank", "HarrieO/OnlineLearningToRank"),

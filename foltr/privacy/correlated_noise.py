@@ -75,16 +75,6 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """What the noise must be multiplied by for all rounds to guarantee what independent noise guarantees."""
         return self.sensitivity(n_rounds) / math.sqrt(self.participations(n_rounds)) if n_rounds else 1.0
 
-    def prefix_errors(self, n_rounds: int) -> FloatVector:
-        """Deviation of the noise in the sum of the first 1, 2, ... rounds, `[n_rounds]`, where that of Z is 1."""
-        row, memory, sums = np.zeros(n_rounds), self.memory(1), 0.0
-        for t in range(n_rounds):
-            noise, memory = self.next(np.array([float(t == 0)]), memory)
-            sums += float(noise[0])
-            row[t] = sums
-        errors: FloatVector = np.sqrt(np.cumsum(row * row))
-        return errors
-
     def memory(self, *shape: int) -> FloatArray:
         """What is remembered before the first round, `[n_buffers, *shape]` for noise of that shape."""
         return np.zeros((len(self.decays), *shape))

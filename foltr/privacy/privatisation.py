@@ -62,14 +62,6 @@ def answers_distribution(truths: FloatArray, *, truth_probability: float) -> Flo
     return told
 
 
-def randomised_response_epsilon(truth_probability: float, n_values: int) -> float:
-    """The pure epsilon (natural logarithm) of one answer of randomised response (Eq. 10); inf for p = 1."""
-    check_truth_probability(truth_probability, n_values)
-    if truth_probability == 1.0:
-        return math.inf
-    return math.log(truth_probability * (n_values - 1) / (1.0 - truth_probability))
-
-
 def check_truth_probability(truth_probability: float, n_values: int) -> None:
     """ValueRangeError unless 1 / n_values < p <= 1: below, answers speak against the truth (FOLtR-ES, Fact 1)."""
     if n_values < 2:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from simulation.attacks.adaptive import Adaptive
+from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation, NoisyReversal
 from simulation.attacks.fang_krum import FangKrum
 from simulation.attacks.fang_trimmed import FangTrimmed
-from simulation.attacks.flip import Flip
-from simulation.attacks.ipm import InnerProductManipulation
 from simulation.attacks.lie import LittleIsEnough
-from simulation.attacks.noisy_reversal import NoisyReversal
 from simulation.attacks.opposed import Opposed
-from simulation.attacks.poisoned_clicks import PoisonedClicks
-from simulation.attacks.settings import AttackSettings
+from simulation.attacks.settings import AttackSettings, PoisonedClicks
 
 ATTACKS: dict[str, type[AttackSettings]] = {
     "poisoned-clicks": PoisonedClicks,

@@ -61,3 +61,12 @@ class AttackSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def send(self, scene: AttackedRound) -> FloatMatrix | None:
         """The weights that the malicious clients send `[n_malicious, n_sent]`; None: what they learned."""
         return None
+
+
+class PoisonedClicks(AttackSettings, frozen=True, tag="poisoned-clicks"):
+    """Data poisoning (thesis Section 5.2.2): malicious clients click the worst results, and learn and send honestly.
+
+    The clicks of Table 5.1: the less relevant a result, the likelier; never stopping.
+    """
+
+    clicks: ClassVar[str] = "poison"

@@ -11,17 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
-from simulation.attacks.fang_krum import LEAST_STRENGTH, FangKrum
-from simulation.attacks.fang_trimmed import REACH, FangTrimmed
-from simulation.attacks.lie import LittleIsEnough
-from simulation.attacks.opposed import Opposed
-from simulation.attacks.settings import AttackSettings
-from simulation.batched.kernel import IN_ANY_ORDER, kernel
-from simulation.batched.plackett_luce import uniform
+from simulation.attacks.fang_krum import LEAST_STRENGTH
+from simulation.attacks.fang_trimmed import REACH
+from simulation.batched import IN_ANY_ORDER, kernel
+from simulation.batched.drawing import uniform
 
 NONE, OPPOSED, LIE, FANG_KRUM, FANG_TRIMMED = range(5)
 FULL, PARTIAL, OWN_EXTREMES = range(3)
-_KNOWLEDGE = {"full": FULL, "partial": PARTIAL, "own-extremes": OWN_EXTREMES}
 
 
 class Attack(NamedTuple):
@@ -49,26 +45,6 @@ class Attack(NamedTuple):
     """[n_clients + 1, n_clients + 1] room for distances"""
     nearest: FloatVector
     """[2 n_clients + 1] room"""
-
-
-def attack_of(attack: AttackSettings | None, n_clients: int, n_malicious: int, places: Int64Vector) -> Attack | None:
-    """The compiled attack; None for one that is not."""
-    kind, z, ddof, knowledge, squared = NONE, 0.0, 0, FULL, False
-    if attack is None or not n_malicious or type(attack).send is AttackSettings.send:
-        n_malicious = 0
-    elif isinstance(attack, Opposed):
-        kind, z = OPPOSED, attack.z
-    elif isinstance(attack, LittleIsEnough):
-        kind, z, ddof = LIE, attack.shift(n_clients, n_malicious), attack.ddof
-    elif isinstance(attack, FangKrum):
-        kind, knowledge, squared = FANG_KRUM, _KNOWLEDGE[attack.knowledge], attack.distance == "squared"
-    elif isinstance(attack, FangTrimmed):
-        kind, knowledge = FANG_TRIMMED, _KNOWLEDGE[attack.knowledge]
-    else:
-        return None
-    n_between, n_params = n_clients + 1 if kind == FANG_KRUM else 0, len(places)
-    room = np.empty(n_params), np.empty(n_params), np.empty(n_params), np.empty((n_between, n_between))
-    return Attack(kind, n_malicious, z, ddof, knowledge, squared, places, *room, np.empty(2 * n_clients + 1))
 
 
 @kernel()

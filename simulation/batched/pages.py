@@ -14,10 +14,10 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
-from simulation.batched.kernel import kernel
-from simulation.batched.plackett_luce import advance, to_unit, uniform
+from simulation.batched import kernel
+from simulation.batched.drawing import advance, to_unit, uniform
 from simulation.data.queries import QuerySet
-from simulation.federation import Population, Shown
+from simulation.rounds.federation import Population, Shown
 
 
 class Pages(NamedTuple):
@@ -97,7 +97,7 @@ def next_query(pages, client, state):  # type: ignore[no-untyped-def]
 
 @kernel(inlined=True)
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
-    """simulation.click_models.Users.clicks on the page of the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
+    """Users.clicks of simulation.rounds.click_models on the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
 
     Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
     """

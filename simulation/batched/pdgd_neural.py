@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from simulation.batched.kernel import CONTRACTED, IN_ANY_ORDER, kernel
+from simulation.batched import CONTRACTED, IN_ANY_ORDER, kernel
 from simulation.batched.pages import Pages, next_query
-from simulation.batched.pdgd import copy_to, draw_back, hold_within, visit
+from simulation.batched.pdgd_linear import copy_to, draw_back, hold_within, visit
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:
@@ -136,7 +136,7 @@ def neural_room(pages: Pages, n_hidden: int) -> NeuralRoom:
 
 @kernel()
 def neural_clients(pages, sheet, room, steps, thetas, states, sums):  # type: ignore[no-untyped-def]
-    """As `simulation.batched.pdgd.linear_clients`, with thetas laid out by `feature_by_feature`."""
+    """As `simulation.batched.pdgd_linear.linear_clients`, with thetas laid out by `feature_by_feature`."""
     n_hidden = len(room.slope)
     w, b, v = layers(room.ranker, n_hidden)
     drawn_back = steps.rate * steps.proximal

@@ -12,17 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
-from foltr.federated.aggregation.averaging import Mean
-from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.rows import LARGEST
-from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.joining import Joining
-from foltr.federated.optimizers import SGD
-from simulation.batched.kernel import IN_ANY_ORDER, kernel
+from simulation.batched import IN_ANY_ORDER, kernel
 
 MEAN, TRIMMED, KRUM = range(3)
-MOST_ROWS = 128
-"""rows beyond which foltr's own rules are faster"""
 
 
 class Rule(NamedTuple):
@@ -46,25 +39,6 @@ class Rule(NamedTuple):
     """[n_clients] room"""
     order: Int64Vector
     """[n_clients] the rows by rising score; as they come unless of KRUM"""
-
-
-def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
-    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
-    n, rule = len(shares), joining.rule
-    refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
-    if joining.optimizer != SGD() or n > MOST_ROWS or refused:
-        return None
-    room = np.empty((n, n) if isinstance(rule, Krum | MultiKrum) else (0, 0)), np.empty(n), np.arange(n)
-    if isinstance(rule, Mean):
-        return Rule(MEAN, shares, 0, 0, 0, False, *room)
-    if isinstance(rule, Median):
-        return Rule(TRIMMED, shares, (n - 1) // 2, 0, 0, False, *room)
-    if isinstance(rule, TrimmedMean):
-        return Rule(TRIMMED, shares, rule.n_malicious, 0, 0, False, *room)
-    if isinstance(rule, Krum | MultiKrum):
-        kept = 1 if isinstance(rule, Krum) else n - rule.n_malicious if rule.n_kept is None else rule.n_kept
-        return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
-    return None
 
 
 @kernel()

@@ -6,6 +6,7 @@ folds: fold i tests on every fifth query from the i-th on and trains on the othe
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simulation.data.cache import Cache, NonContiguous, load_file
+from simulation.data.cache import Cache, NonContiguous, load_file, source_hash
 from simulation.data.judgements import Judgements, relabelled
 from simulation.data.letor import open_text
 from simulation.data.places import (
@@ -190,3 +191,45 @@ def _every_fifth(path: Path, data: QuerySet, number: int) -> Fold:
         raise DataFileError(path, f"at least {PARTS_OF_A_FILE} queries were expected to split, {data.n_queries} came")
     tested = np.arange(data.n_queries) % PARTS_OF_A_FILE == number - 1
     return Fold(number, select(data, np.flatnonzero(~tested)), select(data, np.flatnonzero(tested)))
+
+
+PLACEHOLDER = "PATH"
+"""for a data set that is given by its path, which is nobody else's business"""
+
+
+def fold_digests(dataset: str, fold: Fold, root: Path | None) -> dict[str, str]:
+    """Which bytes a fold was made of, by the name of each file: what ties a row of results to the data measured on.
+
+    Of `mq2008/Fold1/train.txt` it is BLAKE2b with 20 bytes of everything in it, as it lies on disk (`b2sum -l 160 FILE`
+    prints the same); of a part that is made up, the same of its numbers.
+    """
+    info = DATASETS.get(dataset)
+    name = dataset if info else PLACEHOLDER
+    if info is not None and info.layout == "generated":
+        parts = {"train": fold.train, "test": fold.test, "validation": fold.validation}
+        return {f"{name}/Fold{fold.number}/{part}": _digest(data) for part, data in parts.items() if data}
+    place = dataset_place(dataset, root)
+    if place.is_file():
+        return {name: source_hash(place)}
+    return {
+        f"{name}/{path.relative_to(place).as_posix()}": source_hash(path) for path in _files(place, fold.number, info)
+    }
+
+
+def _files(place: Path, number: int, info: DatasetInfo | None) -> tuple[Path, ...]:
+    """The files that a fold is read from, those of labels beside it too."""
+    if log := find_log(place):
+        return (log.letor, log.metadata)
+    folds = find_folds(place)
+    if info is not None and info.layout == "whole":
+        parts = (path for files in folds.values() for path in files.test)
+        return (*parts, *(place / file for file in info.labels))
+    return folds[number].all
+
+
+def _digest(data: QuerySet) -> str:
+    """Of grades, ends of queries and features as they are learned from."""
+    digest = hashlib.blake2b(digest_size=20)
+    for values in (data.grades, data.offsets, data.features):
+        digest.update(np.ascontiguousarray(values).data.cast("B"))
+    return digest.hexdigest()

@@ -237,6 +237,19 @@ def folds_present(name_or_path: str | Path, root: Path | None = None) -> tuple[i
     return tuple(range(1, PARTS_OF_A_FILE + 1)) if place.is_file() else tuple(find_folds(place))
 
 
+def substitute(name: str, root: Path | None) -> str:
+    """The first stand-in of a registered data set that is here; "" where it has none."""
+    return next((other for other in DATASETS[name].stand_ins if is_here(other, root)), "")
+
+
+def is_here(name: str, root: Path | None) -> bool:
+    """Whether any fold of a data set is there."""
+    try:
+        return bool(folds_present(name, root))
+    except DatasetError:
+        return False
+
+
 def dataset_place(name_or_path: str | Path, root: Path | None = None) -> Path:
     """The folder or file where a data set is; DatasetError says what was looked for."""
     info = DATASETS.get(str(name_or_path))

@@ -6,7 +6,7 @@
     D_merge         learned from the client's D_merge alone: what stacking must beat, which the paper does not show
 
 A ranker that stops by validation queries has those of its client's kind, Mfull all. The stacked one has all as well,
-unless D_merge is taken from them. An owner without any holds some of its own back (`simulation.lambdamart`).
+unless D_merge is taken from them. An owner without any holds some of its own back (`simulation.labels.lambdamart`).
 """
 
 from __future__ import annotations
@@ -20,22 +20,50 @@ from typing import Any
 import numpy as np
 
 from foltr.arrays import FloatVector, IntVector
-from simulation.cell import Cell
-from simulation.cell_parts import judged_as
+from simulation.cells.cell import Cell
+from simulation.cells.evaluation import Evaluation, Judged
+from simulation.cells.parts import judged_as
+from simulation.cells.preset import Merging, decode_tagged
 from simulation.data.datasets import load_fold
 from simulation.data.queries import Fold, QuerySet, select
-from simulation.decoding import decode_tagged
 from simulation.engines import Reported
 from simulation.errors import DatasetError, PresetError
-from simulation.evaluation import Evaluation, Judged
-from simulation.label_rankers import Scorer, label_ranker, learned_scorer
-from simulation.lambdamart import Trees
-from simulation.logging_policy import without_indifferent
-from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
+from simulation.labels.label_rankers import Scorer, label_ranker, learned_scorer
+from simulation.labels.lambdamart import Trees
+from simulation.labels.logging_policy import without_indifferent
 from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
-from simulation.merging.stacking import with_scores
-from simulation.preset import Merging
-from simulation.results import CURVE_KEY, Row, Setting
+from simulation.run_folder import CURVE_KEY, Row, Setting
+
+ALPHAS: FloatVector = np.arange(101) / 100.0
+"""of which a client takes that with the highest nDCG on its D_merge"""
+
+
+def combined(alpha: float, first: FloatVector, second: FloatVector) -> FloatVector:
+    """s(q, d) = (1 - alpha) s_1(q, d) + alpha s_2(q, d), `[n_docs]`: the higher alpha, the more the second has to say.
+
+    Raw scores (merging paper, 2024, Section 4, for two clients); those of one ranker untouched where alpha is 0 or 1. A
+    device does the same with its group's ranker and its personal one (`app.learning.blend`): there alpha is chosen by
+    what its user opened, not by labels.
+    """
+    if alpha in (0.0, 1.0):
+        return second if alpha else first
+    return (1.0 - alpha) * first + alpha * second
+
+
+def alpha_curve(judged: Judged, first: FloatVector, second: FloatVector) -> list[Evaluation]:
+    """How well each alpha of ALPHAS ranks the judged queries, given both rankers' scores of their documents."""
+    return [judged.evaluate_scores(combined(float(alpha), first, second)) for alpha in ALPHAS]
+
+
+def chosen_alpha(judged: Judged, first: FloatVector, second: FloatVector) -> float:
+    """The alpha of ALPHAS with the highest nDCG on the judged queries; the smallest of equals, as on a device."""
+    return float(ALPHAS[np.argmax([each.ndcg for each in alpha_curve(judged, first, second)])])
+
+
+def with_scores(queries: QuerySet, *scorers: Scorer) -> QuerySet:
+    """Stacking (Section 4): each scorer's scores as one more feature, behind the others in the order given."""
+    scores = [scorer(queries).astype(np.float32) for scorer in scorers]
+    return replace(queries, features=np.column_stack([queries.features, *scores]))
 
 
 def check_merging(cell: Cell, merging: Merging) -> None:

@@ -20,3 +20,11 @@ class Dealt(PartitionSettings, frozen=True, tag="queries"):
             raise PresetError(f"wanted a query for each of {n_clients} clients, got {queries.n_queries}")
         hands = np.array_split(rng.permutation(queries.n_queries), n_clients)
         return [select(queries, np.sort(hand)) for hand in hands]
+
+
+class Alike(PartitionSettings, frozen=True, tag="all"):
+    """Everything to everybody."""
+
+    def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
+        """No shares: all clients have the whole."""
+        return ()

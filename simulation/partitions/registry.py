@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from simulation.partitions.alike import Alike
 from simulation.partitions.askers import ByAsker
-from simulation.partitions.dealt import Dealt
+from simulation.partitions.dealt import Alike, Dealt
 from simulation.partitions.grades import Grades
 from simulation.partitions.intents import Intents
 from simulation.partitions.relevancy_reset import RelevancyReset

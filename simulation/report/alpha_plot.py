@@ -16,7 +16,7 @@ from foltr.arrays import FloatVector
 from simulation.report.names import RANKER_KEYS, caption, key_titles, metric_title
 from simulation.report.plots import COLOURS, MAX_COLUMNS, PANEL_HEIGHT, PANEL_WIDTH, STYLE, save_figure
 from simulation.report.statistics import Settings, over_runs, values_at
-from simulation.results import CURVE_KEY, Row
+from simulation.run_folder import CURVE_KEY, Row
 
 METRIC = "offline_ndcg"
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from simulation.results import DISCOUNT
+from simulation.run_folder import DISCOUNT
 
 Equivalence = Literal["equivalent", "equivalent, yet different", "different", "undecided"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from simulation.report.statistics import Settings
-from simulation.results import Setting
+from simulation.run_folder import Setting
 
 TITLES = {
     "offline_ndcg": "offline nDCG",

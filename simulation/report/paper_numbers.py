@@ -1,4 +1,4 @@
-"""The paper's numbers beside ours: the difference, its interval, and what it says.
+"""The paper's numbers and curves beside ours: the difference of numbers, its interval, and what it says.
 
 The folds are fixed parts of a data set and the same for the paper and for us, so what they differ by is no error of
 the difference. What is left is the luck of the seeds, on both sides, and the print's last digit:
@@ -12,14 +12,18 @@ too few to judge by. A method that draws nothing is compared with the rounding a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from simulation.preset import ExpectedValue
+import numpy as np
+
+from simulation.cells.preset import ExpectedCurve, ExpectedValue
 from simulation.report.equivalence import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
 from simulation.report.statistics import (
+    Curve,
     Settings,
     Summary,
     fixed_settings,
@@ -28,7 +32,7 @@ from simulation.report.statistics import (
     values_at,
     whole_seeds,
 )
-from simulation.results import Row
+from simulation.run_folder import Row
 
 ENOUGH_SEEDS = 5
 """seeds from which on the spread between them carries a verdict"""
@@ -158,3 +162,26 @@ def _ours(
         moment = "the end" if number.at == "end" else f"round {number.at}"
         return None, f"no {number.metric} at {moment}"
     return (over_seeds(runs), "") if whole_seeds(runs, folds) else (None, "no seed has all folds")
+
+
+def papers_beside(
+    ours: Mapping[Settings, Curve], metric: str, given: Iterable[ExpectedCurve]
+) -> list[tuple[Settings, Curve]]:
+    """For each of our curves the paper's of that metric; those without a point in our range are left out."""
+    pairs = [
+        (settings, _placed(number, curve))
+        for number in given
+        for settings, curve in ours.items()
+        if number.metric == metric and number.where.items() <= dict(settings).items()
+    ]
+    return [(settings, curve) for settings, curve in pairs if len(curve.rounds)]
+
+
+def _placed(given: ExpectedCurve, ours: Curve) -> Curve:
+    """Rounds and interactions by how many of these our rounds have."""
+    per_round = ours.interactions[-1] / ours.rounds[-1] if ours.rounds[-1] else 1.0
+    at = np.array(given.at, dtype=np.float64)
+    rounds = at if given.x == "rounds" else at / per_round
+    reached = rounds <= ours.rounds[-1]
+    rounds, values = rounds[reached], np.array(given.values)[reached]
+    return Curve(ours.settings, rounds, rounds * per_round, values, np.full(len(values), math.nan))

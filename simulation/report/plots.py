@@ -23,11 +23,11 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from simulation.preset import ExpectedCurve, ExpectedValue
+from simulation.cells.preset import ExpectedCurve, ExpectedValue
 from simulation.report.names import TITLES, caption, condition_keys, group_by, key_titles, metric_title, short_number
-from simulation.report.paper_curves import papers_beside
+from simulation.report.paper_numbers import papers_beside
 from simulation.report.statistics import Curve, Settings, X, curves
-from simulation.results import Row
+from simulation.run_folder import Row
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
 STYLES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")

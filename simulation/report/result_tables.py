@@ -1,17 +1,25 @@
-"""The tables of a report: what came out, the paper's numbers and retraining beside it, with what each mark means."""
+"""The tables of a report: what came out, the paper's numbers and retraining beside it, with what each mark means.
+
+They are shown, and kept in the folder of the run: summary.md for people, summary.json for programs.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from pathlib import Path
+from typing import Any, TextIO
+
+import msgspec
 
 from simulation.report.equivalence import BEYOND, MARGIN, WITHIN
 from simulation.report.names import key_titles, metric_title, setting_text
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, patterns
-from simulation.report.report import ALPHA, OF_QUERIES, Line, Report
-from simulation.report.statistics import Settings, Summary
-from simulation.report.tables import Grid, show
+from simulation.report.report import ALPHA, OF_QUERIES, AgainstRetraining, Line, Report
+from simulation.report.significance import SettingsComparison
+from simulation.report.statistics import Settings, Summary, over_runs, over_seeds, whole_seeds
+from simulation.report.terminal import Grid, show
+from simulation.run_folder import replace_file
 
 BELOW = "*"
 
@@ -155,3 +163,117 @@ def _paper_notes(verdicts: Sequence[PaperVerdict], k: int | None) -> list[str]:
         notes.append(_meaning(margins))
     missing = dict.fromkeys(v.missing for v in verdicts if v.missing)
     return [*notes, *(f"-: {reason}" for reason in missing)]
+
+
+SUMMARY_TEXT, SUMMARY_DATA = "summary.md", "summary.json"
+
+VERSION = 2
+"""of summary.json"""
+
+
+def write_summary(folder: Path, report: Report) -> None:
+    """Write summary.md and summary.json into the folder of the run."""
+    grids = [result_grid(report, report.metrics)] + ([paper_grid(report)] if report.verdicts else [])
+    grids += [retraining_grid(report)] if report.forgotten else []
+    text = "\n".join([*map(markdown, grids), *(f"{note}\n" for note in report.notes)])
+    replace_file(folder / SUMMARY_TEXT, text.encode())
+    replace_file(folder / SUMMARY_DATA, msgspec.json.format(msgspec.json.encode(summary(report)), indent=1) + b"\n")
+
+
+def markdown(grid: Grid) -> str:
+    """The grid as a section with a Markdown table."""
+    rule = [":--" if column < grid.left else "--:" for column in range(len(grid.header))]
+    lines = [f"| {' | '.join(_escaped(cell) for cell in row)} |" for row in (grid.header, rule, *grid.rows)]
+    return "\n".join([f"## {grid.title}", "", *lines, "", *(f"{note}\n" for note in map(_escaped, grid.notes))])
+
+
+def _escaped(cell: str) -> str:
+    return cell.strip().replace("|", "\\|").replace("*", "\\*")
+
+
+def summary(report: Report) -> dict[str, Any]:
+    """The report as plain data, as in summary.json: spreads by both conventions, areas, every test."""
+    return {
+        "version": VERSION,
+        "k": report.k,
+        "stand_in": report.stand_in,
+        "settings": [_line_data(report, line) for line in report.lines],
+        "expected": [_verdict_data(verdict) for verdict in report.verdicts],
+        "patterns": [
+            {"metric": metric, "source": source, "above": signs.positive, "n": signs.n, "p": signs.p}
+            for (metric, source), signs in patterns(report.verdicts).items()
+        ],
+        "against_retraining": [_retraining_data(one) for one in report.forgotten],
+        "comparisons": [
+            _comparison_data(metric, comparison)
+            for metric, comparisons in report.comparisons.items()
+            for comparison in comparisons
+        ],
+        "notes": list(report.notes),
+    }
+
+
+def _line_data(report: Report, line: Line) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for metric in line.metrics:
+        runs, area = report.values[metric][line.settings], report.areas[metric][line.settings]
+        metrics[metric] = {
+            "over_runs": _summary_data(over_runs(runs)),
+            "over_seeds": _summary_data(over_seeds(runs)) if whole_seeds(runs) else None,
+            "area": _summary_data(over_runs(area)),
+            "best": metric in line.best,
+            "significantly_below_best": metric in line.below,
+        }
+    return {"settings": dict(line.settings), "runs": line.runs, "metrics": metrics}
+
+
+def _summary_data(summary: Summary) -> dict[str, Any]:
+    return {"mean": summary.mean, "sd": summary.sd, "se": summary.se, "n": summary.n}
+
+
+def _verdict_data(verdict: PaperVerdict) -> dict[str, Any]:
+    found = verdict.difference
+    return {
+        "settings": dict(verdict.settings),
+        "paper": msgspec.to_builtins(verdict.expected),
+        "digits": verdict.digits,
+        "digits_from": "shown" if verdict.expected.digits is None else "given",
+        "ours": None if verdict.ours is None else _summary_data(verdict.ours),
+        "difference": None if verdict.ours is None else verdict.ours.mean - verdict.expected.value,
+        "unit": found and found.se,
+        "df": found and found.df,
+        "interval_90": found and found.interval(WITHIN),
+        "interval_95": found and found.interval(BEYOND),
+        "margin": verdict.margin,
+        "verdict": verdict.verdict,
+        "missing": verdict.missing,
+    }
+
+
+def _retraining_data(one: AgainstRetraining) -> dict[str, Any]:
+    found = one.difference
+    return {
+        "settings": dict(one.settings),
+        "retrained": _summary_data(one.retrained),
+        "difference": _summary_data(one.paired),
+        "interval_90": found and found.interval(WITHIN),
+        "interval_95": found and found.interval(BEYOND),
+        "margin": MARGIN,
+        "verdict": one.verdict,
+    }
+
+
+def _comparison_data(metric: str, comparison: SettingsComparison) -> dict[str, Any]:
+    dependent = comparison.dependent
+    return {
+        "metric": metric,
+        "first": dict(comparison.first),
+        "second": dict(comparison.second),
+        "test": comparison.test,
+        "n": comparison.n,
+        "difference": comparison.difference,
+        "interval_95": comparison.interval,
+        "p": comparison.p,
+        "p_corrected": comparison.p_corrected,
+        "paper_t_over_dependent_runs": {"t": dependent.t, "df": dependent.df, "p": dependent.p},
+    }

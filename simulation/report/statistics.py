@@ -16,7 +16,7 @@ import numpy as np
 
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from simulation.results import METRICS, Row, Setting
+from simulation.run_folder import METRICS, Row, Setting
 
 Settings = tuple[tuple[str, Setting], ...]
 """a combination of settings: swept keys with their values, in the order of the sweep"""

@@ -35,8 +35,8 @@ from foltr.online.pdgd import reversed_pair_weight
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
-from simulation.federation import Population
-from simulation.measuring import Ground, Measured
+from simulation.rounds.federation import Population
+from simulation.studies.measuring import Ground, Measured
 from simulation.studies.reconstruction import auc
 
 NOISE = 0.1

@@ -33,12 +33,12 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.privacy.caps import mu_of
-from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.gaussian_accounting import best_auc
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Ranker
-from simulation.federation import Population, visit
-from simulation.measuring import Ground, Measured
+from simulation.rounds.federation import Population, visit
+from simulation.studies.measuring import Ground, Measured
 
 ASKED = b"the query in question"
 
@@ -150,19 +150,6 @@ def pages_of(
     return lambda: visit(method, local, population, client, int(rng.choice(choices)), rng)[0]
 
 
-def by_position(k: int) -> FloatVector:
-    """The prior of people who open what stands above: 1 / rank, `[k]`, together 1."""
-    weights = 1.0 / np.arange(1.0, k + 1.0)
-    prior: FloatVector = weights / weights.sum()
-    return prior
-
-
-def page_shown(features: FloatMatrix, theta: FloatVector, prior: FloatVector, rng: np.random.Generator) -> Interaction:
-    """The best k of these documents `[n_docs, n_features]` in the order of their scores, one opened as `prior` says."""
-    ranking = np.argsort(-(features @ theta), kind="stable")[: len(prior)]
-    return Interaction(features, ranking, _only(int(rng.choice(len(prior), p=prior)), len(prior)))
-
-
 def draw_budget(page: Callable[[], Interaction], *, n_rounds: int, n_pages: int, n_asked: int) -> Budget:
     """Rounds of `n_pages` pages each, `n_asked` of all of them those in question, evenly over the rounds."""
     if not 0 <= n_asked <= n_rounds * n_pages:
@@ -227,16 +214,6 @@ def guessed(evidence: Evidence, prior: FloatVector | None = None) -> float:
     """In how many of its k - 1 comparisons the opened result wins, a tie as half; with the prior, if one is given."""
     belief = evidence.log_likelihood + (0.0 if prior is None else np.log(prior))
     return auc(belief, _only(evidence.opened, len(belief)))
-
-
-def best_guessed(mu: float, prior: FloatVector) -> float:
-    """What `guessed` exceeds in the mean for no attacker, when the truth is drawn from `prior` and no two are mu apart.
-
-    sum over pairs i < j of (p_i + p_j) / (k - 1) * (how often the best guess between i and j is right)
-    """
-    k = len(prior)
-    pairs = [(float(prior[i]), float(prior[j])) for i in range(k) for j in range(i)]
-    return math.fsum((p + q) * best_guess(mu, p / (p + q)) for p, q in pairs) / (k - 1)
 
 
 def auc_of_two(found: Sequence[Evidence]) -> float:

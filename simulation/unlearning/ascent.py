@@ -30,10 +30,9 @@ from foltr.federated.method import Model
 from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
 from foltr.ranking.interaction import Interaction
-from simulation import federation
+from simulation.rounds import federation
 from simulation.unlearning.going_on import ForSoLong
-from simulation.unlearning.past import KeepingServer, Moment, Past, Step, fields_of, only_last
-from simulation.unlearning.settings import Count
+from simulation.unlearning.past import Count, KeepingServer, Moment, Past, Step, fields_of, only_last
 
 N_RANDOM = 10
 """rankers to which the reference's distance is measured"""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from simulation.unlearning.past import Past, Step, without_last
-from simulation.unlearning.settings import Count, UnlearningSettings
+from simulation.unlearning.past import Count, Past, Step, UnlearningSettings, without_last
 
 
 class ForSoLong(UnlearningSettings, frozen=True):

@@ -1,25 +1,26 @@
 """The past of a federation that is to forget some of its clients: it is lived, and what it leaves behind is kept.
 
 Those who will be forgotten are the last clients. All streams are kept as they stood before the first round and before
-the leavers' first one, so that whoever begins there again meets the same queries: common random numbers.
+the leavers' first one, so that whoever begins there again meets the same queries: common random numbers. A way of
+unlearning is a record of settings that goes on from there.
 """
 
 from __future__ import annotations
 
 import copy
-import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
-from simulation.federation import Play, Population, Shown
-from simulation.pace import next_at_once
-from simulation.streams import Streams
+from simulation.rounds.federation import Play, Population, Running, Shown
+from simulation.rounds.streams import Streams
 
 
 class Step(NamedTuple):
@@ -114,22 +115,18 @@ def learn_together(
     record: list[KeptRound] = []
     keeper = KeepingServer(**fields_of(method), record=record)
     start = before = Moment(method.initial(streams.model), copy.deepcopy(streams))
-    model = start.model
     alone = without_last(everyone, n_leaving)
-    at_once = 1
+    running = Running(method, start.model, everyone, streams, play)
     for first, past_last in pairwise(
         sorted({1, together.start, *kept, *(number + 1 for number in kept), together.stop})
     ):
         if first == together.start:
-            before = Moment(model, copy.deepcopy(streams))
-        playing, server = everyone if first in together else alone, keeper if first in kept else method
-        number = first
-        while number < past_last:
-            n_rounds, started = min(at_once, past_last - number), time.perf_counter()
-            model, _ = play(server, model, playing, streams, n_rounds)
-            at_once, number = next_at_once(at_once, n_rounds, time.perf_counter() - started), number + n_rounds
-            yield number - 1
-    now = Moment(model, streams)
+            before = Moment(running.model, copy.deepcopy(streams))
+        running.population = everyone if first in together else alone
+        running.method = keeper if first in kept else method
+        yield from running.until(past_last - 1)
+        yield running.done
+    now = Moment(running.model, streams)
     return Past(method, play, everyone, n_leaving, together, start, before, now, tuple(record), fresh, interval)
 
 
@@ -178,3 +175,28 @@ class KeepingServer(FPDGD):
 def fields_of(method: FPDGD) -> dict[str, Any]:
     """The fields of FPDGD, for methods that are it and more."""
     return {one.name: getattr(method, one.name) for one in fields(FPDGD)}
+
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class UnlearningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="unlearning"):
+    """What the settings of all ways are: strict records that name themselves in the field `unlearning`."""
+
+    level: bool = False
+    """whether only the last ranker makes a row: a level to compare curves with"""
+
+    def kept(self, together: range) -> range:
+        """Of which rounds the server keeps what was reported; `together`: those that the leavers took part in.
+
+        Rounds count from 1.
+        """
+        return range(0)
+
+    def rounds(self, together: range) -> int:
+        """How many rounds unlearning takes."""
+        raise NotImplementedError
+
+    def forget(self, past: Past) -> Iterator[Step]:
+        """The ranker that unlearning begins with, and the one after each of its rounds."""
+        raise NotImplementedError

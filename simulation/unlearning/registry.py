@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from simulation.unlearning.ascent import GradientAscent
+from simulation.unlearning.federaser import FedEraser
 from simulation.unlearning.going_on import FineTuning, GoingOn, Retraining, Rollback
-from simulation.unlearning.replay import FedEraser
-from simulation.unlearning.settings import UnlearningSettings
+from simulation.unlearning.past import UnlearningSettings
 from simulation.unlearning.stored import FedRemove, Reaggregation
 
 UNLEARNING: dict[str, type[UnlearningSettings]] = {

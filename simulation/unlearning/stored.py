@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foltr.federated.unlearning import reaggregate
-from simulation.unlearning.past import Past, Step
-from simulation.unlearning.settings import UnlearningSettings
+from simulation.unlearning.past import Past, Step, UnlearningSettings
 
 
 class _FromStored(UnlearningSettings, frozen=True):

@@ -18,7 +18,7 @@ from benchmarks.refinding import mrr, pick, rank_of
 from benchmarks.tables import Table, change
 from foltr.ranking.metrics import ndcg_at_k, reciprocal_rank
 from indexer.retrieval.features import NAMES
-from simulation.click_models import make_users
+from simulation.rounds.click_models import make_users
 
 SMALL = Collection(
     "small",

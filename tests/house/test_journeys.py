@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(
     f"{ROOT / house}/" for house in ("app", "console", "federation_server", "foltr", "indexer", "simulation")
 )
-QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 28, 62
+QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 28, 42
 """files on each journey, at most"""
 
 

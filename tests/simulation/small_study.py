@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from simulation.cell import Cell, expand
+from simulation.cells.cell import Cell, expand
+from simulation.cells.preset import Preset, decode_preset
 from simulation.engines import Event, Reported
-from simulation.preset import Preset, decode_preset
-from simulation.results import Row
+from simulation.run_folder import Row
 
 STUDY: dict[str, Any] = {
     "seeds": 2,

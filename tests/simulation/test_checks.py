@@ -10,10 +10,9 @@ import msgspec
 import pytest
 
 from foltr.errors import FoltrError
-from simulation.checks import check_method
 from simulation.cli import main
 from simulation.errors import DataFileError, PresetError
-from simulation.experiment import prepare
+from simulation.experiment import check_method, prepare
 from simulation.partitions.registry import PARTITIONS
 from simulation.partitions.settings import PartitionSettings
 from tests.simulation.data.written_folds import write_folds
@@ -102,7 +101,7 @@ def test_one_error_of_many_cells_is_printed_once(
     def broken(*arguments: object) -> None:
         raise FoltrError("the rounds are broken")
 
-    monkeypatch.setattr("simulation.trial.fast_play", broken)
+    monkeypatch.setattr("simulation.cells.trial.play_of", broken)
     assert main(["sample", "--rounds", "2", "--clients", "2", "--jobs", "1", "--out", str(tmp_path / "out")]) == 1
     err = capsys.readouterr().err
     assert err.count("the rounds are broken") == 1

@@ -14,13 +14,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from simulation.cells.preset import Expect, ExpectedCurve, ExpectedValue, decode_preset
 from simulation.cli import _need_extra, main
 from simulation.data.places import data_folder
 from simulation.errors import PresetError
 from simulation.experiment import stored_preset
-from simulation.preset import Expect, ExpectedCurve, ExpectedValue, decode_preset
 from simulation.report.names import TITLES
-from simulation.results import read_run
+from simulation.run_folder import read_run
 from simulation.study import drawn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -307,8 +307,8 @@ def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 def test_the_quick_preset_is_the_default() -> None:
     """What `--simulate NAME` runs is a preset like any other."""
+    from simulation.cells.preset_files import load_tables
     from simulation.cli import DEFAULT_PRESET
-    from simulation.preset_files import load_tables
 
     study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)
     assert study.sweep == {"users.clicks": ["perfect", "navigational", "informational"]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.cell import Cell
+from simulation.cells.cell import Cell
 from simulation.engines import (
     CellFailed,
     Engine,
@@ -23,7 +23,7 @@ from simulation.engines import (
 )
 from simulation.errors import SimulationError
 from simulation.experiment import run_cells, work_with
-from simulation.results import RowWriter
+from simulation.run_folder import RowWriter
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 

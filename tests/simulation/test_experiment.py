@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from foltr.errors import FoltrError
+from simulation.cells.preset import preset_tables
 from simulation.engines import CellFailed, Event, Finished, InProcess, Reported, Started
 from simulation.errors import SimulationError
 from simulation.experiment import prepare, work_with
-from simulation.preset import preset_tables
-from simulation.results import CELLS, ROWS, begin_run, read_run
+from simulation.run_folder import CELLS, ROWS, begin_run, read_run
 from tests.simulation.small_study import cells_of, preset
 
 

@@ -16,16 +16,16 @@ import pytest
 from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.registry import METHODS
 from simulation.attacks.registry import ATTACKS
-from simulation.cell import expand
-from simulation.checks import check_method
+from simulation.cells.cell import expand
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_files import load_tables
+from simulation.cells.trial import Trial
 from simulation.cli import command, main
 from simulation.data.datasets import load_fold
+from simulation.experiment import check_method
 from simulation.partitions.registry import PARTITIONS
-from simulation.preset import decode_preset
-from simulation.preset_files import load_tables
-from simulation.report.summary import SUMMARY_DATA, SUMMARY_TEXT
-from simulation.results import CELLS, PRESET, ROWS, TABLE, Row, read_run
-from simulation.trial import Trial
+from simulation.report.result_tables import SUMMARY_DATA, SUMMARY_TEXT
+from simulation.run_folder import CELLS, PRESET, ROWS, TABLE, Row, read_run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 

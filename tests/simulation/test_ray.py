@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simulation.results import Row, read_run
+from simulation.run_folder import Row, read_run
 from tests.ports import free_port
 
 pytestmark = pytest.mark.skipif(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simulation.preset import ExpectedValue
-from simulation.results import Row
+from simulation.cells.preset import ExpectedValue
+from simulation.run_folder import Row
 from simulation.study import _reached
 
 

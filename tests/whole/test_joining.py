@@ -18,15 +18,15 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear
 from indexer.retrieval.features import NAMES
-from simulation.batched.fpdgd import reported_thetas, run_round
-from simulation.cell import expand
-from simulation.cell_parts import method_of as method_of_cell
-from simulation.click_models import Users
+from simulation.batched.fpdgd_rounds import reported_thetas, run_round
+from simulation.cells.cell import expand
+from simulation.cells.parts import method_of as method_of_cell
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_files import load_tables
 from simulation.data.queries import QuerySet
-from simulation.federation import Population
-from simulation.preset import decode_preset
-from simulation.preset_files import load_tables
-from simulation.streams import make_streams
+from simulation.rounds.click_models import Users
+from simulation.rounds.federation import Population
+from simulation.rounds.streams import make_streams
 from tests.federation_server.client import Client, make_server, member, running
 
 N_MEMBERS = 7

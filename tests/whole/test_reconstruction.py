@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from app.federation.terms import method_of, protection_of
+from benchmarks.reconstruction import best_guessed, by_position, page_shown
 from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of
 from foltr.errors import ShapeError, ValueRangeError
@@ -36,12 +37,9 @@ from simulation.studies.reconstruction import (
     attack,
     auc,
     auc_of_two,
-    best_guessed,
-    by_position,
     draw_budget,
     guessed,
     noise_seen,
-    page_shown,
 )
 
 K, N_FEATURES, N_MEMBERS, N_ROUNDS, N_PAGES = 10, len(NAMES), 5, 4, 12

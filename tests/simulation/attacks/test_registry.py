@@ -13,17 +13,17 @@ from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural
-from simulation import federation
 from simulation.attacks.fang_krum import FangKrum
 from simulation.attacks.fang_trimmed import FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.registry import ATTACKS
 from simulation.attacks.settings import AttackSettings
-from simulation.batched import fpdgd
-from simulation.click_models import last_ones, make_users
+from simulation.batched import fpdgd_rounds
 from simulation.data.datasets import load_fold
-from simulation.federation import Population, Round
-from simulation.streams import make_streams
+from simulation.rounds import federation
+from simulation.rounds.click_models import last_ones, make_users
+from simulation.rounds.federation import Population, Round
+from simulation.rounds.streams import make_streams
 
 ALL: tuple[AttackSettings, ...] = (
     *(kind() for kind in ATTACKS.values()),
@@ -65,7 +65,7 @@ def test_the_compiled_rounds_are_attacked_as_the_four_verbs_are(attack: AttackSe
     method = FPDGD(Linear(SAMPLE.n_features), aggregation=rule, zero_start=True)
     whom = population(attack, m)
     twin = theta_after(federation.run_round, method, whom).theta
-    np.testing.assert_allclose(theta_after(fpdgd.run_round, method, whom).theta, twin, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(theta_after(fpdgd_rounds.run_round, method, whom).theta, twin, rtol=1e-9, atol=1e-12)
     assert not np.array_equal(twin, theta_after(federation.run_round, method, population(None, 0)).theta)
 
 
@@ -73,7 +73,7 @@ def test_the_compiled_rounds_are_attacked_as_the_four_verbs_are(attack: AttackSe
 def test_without_malicious_clients_there_is_no_attack(attack: AttackSettings) -> None:
     """m = 0 is honest, bit by bit, on both paths."""
     method = FPDGD(Linear(SAMPLE.n_features))
-    for run in (federation.run_round, fpdgd.run_round):
+    for run in (federation.run_round, fpdgd_rounds.run_round):
         honest = theta_after(run, method, population(None, 0)).theta
         assert theta_after(run, method, population(attack, 0)).theta.tolist() == honest.tolist()
 
@@ -85,7 +85,7 @@ def test_a_neural_ranker_is_attacked_alike(attack: AttackSettings, rule: Aggrega
     method = FPDGD(Neural(SAMPLE.n_features, n_hidden=4), aggregation=rule)
     whom = population(attack, 2)
     twin = theta_after(federation.run_round, method, whom, 2).theta
-    np.testing.assert_allclose(theta_after(fpdgd.run_round, method, whom, 2).theta, twin, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(theta_after(fpdgd_rounds.run_round, method, whom, 2).theta, twin, rtol=1e-7, atol=1e-10)
 
 
 def test_what_the_honest_send_is_not_touched() -> None:

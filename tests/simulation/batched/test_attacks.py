@@ -13,14 +13,13 @@ from simulation.attacks.fang_krum import FangKrum
 from simulation.attacks.fang_trimmed import FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.opposed import Opposed
-from simulation.attacks.poisoned_clicks import PoisonedClicks
-from simulation.attacks.settings import AttackedRound, AttackSettings
-from simulation.batched.attacks import Attack, attack_of, send
-from simulation.batched.fpdgd import play
-from simulation.click_models import make_users
+from simulation.attacks.settings import AttackedRound, AttackSettings, PoisonedClicks
+from simulation.batched.attacks import Attack, send
+from simulation.batched.fpdgd_rounds import attack_of, play
 from simulation.data.queries import QuerySet
-from simulation.federation import Population, repeated, run_round
-from simulation.streams import make_streams, states_of
+from simulation.rounds.click_models import make_users
+from simulation.rounds.federation import Population, repeated, run_round
+from simulation.rounds.streams import make_streams, states_of
 
 ATTACKS = (
     Opposed(z=2.0),

@@ -9,14 +9,14 @@ import pytest
 
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear, Neural, Ranker
-from simulation import federation
-from simulation.batched.fpdgd import run_round
-from simulation.click_models import in_turn, make_users
+from simulation.batched.fpdgd_rounds import run_round
 from simulation.data.queries import join
-from simulation.federation import Population, Round
 from simulation.partitions.grades import Grades
 from simulation.partitions.intents import Intents
-from simulation.streams import make_streams
+from simulation.rounds import federation
+from simulation.rounds.click_models import in_turn, make_users
+from simulation.rounds.federation import Population, Round
+from simulation.rounds.streams import make_streams
 from tests.simulation.judged_queries import random_queries
 
 KINDS = [make_users(kind, top_grade=2) for kind in ("perfect", "navigational", "informational")]

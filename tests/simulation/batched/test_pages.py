@@ -7,10 +7,10 @@ import pytest
 
 from foltr.ranking.metrics import dcg_at_k
 from simulation.batched.pages import click_through, ideal_dcg, pages_of
-from simulation.click_models import Users
 from simulation.data.queries import QuerySet
-from simulation.federation import Population
-from simulation.streams import make_streams, user_generator
+from simulation.rounds.click_models import Users
+from simulation.rounds.federation import Population
+from simulation.rounds.streams import make_streams, user_generator
 
 
 def judged(*grades: list[int]) -> QuerySet:

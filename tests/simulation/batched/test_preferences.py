@@ -6,7 +6,7 @@ import pytest
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.online import pdgd
 from foltr.ranking.interaction import Interaction
-from simulation.batched.pdgd import pair_weights, pair_weights_by_logarithms
+from simulation.batched.pdgd_linear import pair_weights, pair_weights_by_logarithms
 
 
 def plain(scores: FloatVector, ranking: Int64Vector, clicks: BoolVector) -> tuple[int, FloatVector]:

@@ -13,7 +13,8 @@ from foltr.federated.joining import Joining
 from foltr.federated.joining import join as foltr_join
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD
-from simulation.batched.rules import MOST_ROWS, join, rule_of
+from simulation.batched.fpdgd_rounds import MOST_ROWS, rule_of
+from simulation.batched.rules import join
 
 RULES = (
     Mean(),

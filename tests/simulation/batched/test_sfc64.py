@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.batched.plackett_luce import uniform
-from simulation.streams import make_streams, user_generator
+from simulation.batched.drawing import uniform
+from simulation.rounds.streams import make_streams, user_generator
 
 
 def test_compiled_streams_draw_the_numbers_of_numpy() -> None:

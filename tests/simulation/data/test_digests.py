@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from simulation.data.cache import load_file, source_hash
-from simulation.data.datasets import load_fold
-from simulation.data.digests import fold_digests
+from simulation.data.datasets import fold_digests, load_fold
 from simulation.environment import read_environments
 from simulation.errors import SimulationError
 from simulation.experiment import prepare

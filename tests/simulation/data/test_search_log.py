@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.cell import expand
+from simulation.cells.cell import expand
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_files import load_tables
+from simulation.cells.trial import cell_events
 from simulation.data.datasets import Askers, folds_present, load_fold
 from simulation.data.places import DATASETS
 from simulation.data.search_log import load_log, read_log
 from simulation.engines import Finished, Reported
 from simulation.errors import DataFileError, DatasetError
-from simulation.preset import decode_preset
-from simulation.preset_files import load_tables
-from simulation.trial import cell_events
 
 N_FEATURES = 103
 ENTRIES = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from foltr.ranking.rankers import Linear
-from simulation.evaluation import judge
-from simulation.merging.combination import ALPHAS, alpha_curve, chosen_alpha, combined
+from simulation.cells.evaluation import judge
+from simulation.merging.two_owners import ALPHAS, alpha_curve, chosen_alpha, combined
 from tests.simulation.judged_queries import queries, random_queries
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulation.cells.evaluation import judge
 from simulation.data.queries import QuerySet
-from simulation.evaluation import judge
-from simulation.label_rankers import LeastSquares, learned_scorer
-from simulation.merging.stacking import with_scores
+from simulation.labels.label_rankers import LeastSquares, learned_scorer
+from simulation.merging.two_owners import with_scores
 from tests.simulation.judged_queries import queries
 
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from simulation.cell import Cell
+from simulation.cells.cell import Cell
 from simulation.engines import CellFailed, InProcess
 from simulation.errors import FoltrError
 from simulation.experiment import work_with
-from simulation.merging.combination import ALPHAS
-from simulation.merging.two_owners import check_merging
-from simulation.results import CURVE_KEY, Row
+from simulation.merging.two_owners import ALPHAS, check_merging
+from simulation.run_folder import CURVE_KEY, Row
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 SPLIT = {"kind": "groups", "groups": 3}

@@ -10,13 +10,13 @@ import pytest
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear
-from simulation.click_models import make_users
 from simulation.data.datasets import load_fold
 from simulation.data.queries import QuerySet, join, select
 from simulation.errors import PresetError
-from simulation.federation import Population, run_round
 from simulation.partitions.askers import ByAsker
-from simulation.streams import make_streams
+from simulation.rounds.click_models import make_users
+from simulation.rounds.federation import Population, run_round
+from simulation.rounds.streams import make_streams
 
 RNG = np.random.default_rng(0)
 

@@ -9,14 +9,14 @@ import pytest
 
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
-from simulation.click_models import make_users
+from simulation.cells.trial import Trial
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Reported
-from simulation.federation import Population, run_round
 from simulation.partitions.grades import Grades
-from simulation.results import DISCOUNT, Row
-from simulation.streams import make_streams
-from simulation.trial import Trial
+from simulation.rounds.click_models import make_users
+from simulation.rounds.federation import Population, run_round
+from simulation.rounds.streams import make_streams
+from simulation.run_folder import DISCOUNT, Row
 from tests.simulation.judged_queries import queries
 from tests.simulation.small_study import cells_of, preset
 

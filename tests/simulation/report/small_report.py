@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simulation.preset import ExpectedValue
-from simulation.results import Row
+from simulation.cells.preset import ExpectedValue
+from simulation.run_folder import Row
 
 PERFECT, POISON = "perfect", "poison"
 

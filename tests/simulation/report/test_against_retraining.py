@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulation.report.against_retraining import AgainstRetraining, against_retraining
-from simulation.report.report import make_report
-from simulation.report.result_tables import show_report
+from simulation.report.report import AgainstRetraining, against_retraining, make_report
+from simulation.report.result_tables import show_report, summary
 from simulation.report.statistics import Runs, Settings
-from simulation.report.summary import summary
-from simulation.results import Row, Setting
+from simulation.run_folder import Row, Setting
 
 
 def way(unlearning: str, *, clicks: str = "perfect", **more: Setting) -> Settings:

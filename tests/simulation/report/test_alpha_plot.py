@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from simulation.report.alpha_plot import alpha_curves, draw_alphas, write_alpha_plot
-from simulation.results import CURVE_KEY, Row, Setting
+from simulation.run_folder import CURVE_KEY, Row, Setting
 
 
 def row(fold: int, ndcg: float, chosen_alpha: float | None = None, **settings: Setting) -> Row:

@@ -17,7 +17,7 @@ from simulation.report.equivalence import (
     sign_test,
     student_quantile,
 )
-from simulation.results import METRICS
+from simulation.run_folder import METRICS
 
 
 def test_intervals_are_those_of_student() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulation.cells.preset import ExpectedCurve, decode_preset
 from simulation.errors import PresetError
-from simulation.preset import ExpectedCurve, decode_preset
-from simulation.report.paper_curves import papers_beside
+from simulation.report.paper_numbers import papers_beside
 from simulation.report.statistics import Curve, Settings
 from tests.simulation.small_study import STUDY
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from simulation.preset import ExpectedCurve, ExpectedValue
-from simulation.report.paper_curves import papers_beside
+from simulation.cells.preset import ExpectedCurve, ExpectedValue
+from simulation.report.paper_numbers import papers_beside
 from simulation.report.plots import COLOURS, draw, panel_keys, write_plots
 from simulation.report.statistics import curves
-from simulation.results import Row
+from simulation.run_folder import Row
 
 
 def rows_of(clicks: str, rate: float, *, slope: float = 0.01, rounds: int = 5) -> list[Row]:

@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from simulation.report.report import make_report
-from simulation.report.result_tables import result_grid, show_report
-from simulation.report.summary import write_summary
+from simulation.report.result_tables import result_grid, show_report, write_summary
 from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.report.statistics import areas, curves, fixed_settings, over_runs, over_seeds, summarise, values_at
-from simulation.results import Row
+from simulation.run_folder import Row
 
 RUNS = {(1, 1): 0.1, (2, 1): 0.3, (1, 2): 0.2, (2, 2): 0.6}
 """two folds, two seeds"""

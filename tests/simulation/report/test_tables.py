@@ -7,8 +7,8 @@ import io
 import pytest
 
 from simulation.report.report import make_report
-from simulation.report.result_tables import show_report
-from simulation.report.tables import Grid, markdown, plain, show
+from simulation.report.result_tables import markdown, show_report
+from simulation.report.terminal import Grid, plain, show
 from tests.simulation.report.small_report import ROWS, expected
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simulation.report.statistics import Curve, Settings
-from simulation.report.terminal_plot import MAX_CURVES, look_for, picture, show_curves
+from simulation.report.terminal import MAX_CURVES, look_for, picture, show_curves
 
 
 class Screen(io.TextIOWrapper):

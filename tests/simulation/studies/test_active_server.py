@@ -14,12 +14,12 @@ from foltr.online.pdgd import clicked_and_passed, document_weights, preference_p
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
-from simulation.cell import expand
+from simulation.cells.cell import expand
+from simulation.cells.preset import decode_preset
+from simulation.cells.trial import cell_events
 from simulation.engines import CellFailed, Reported
-from simulation.preset import decode_preset
 from simulation.studies.active_server import Fit, ShownPages, expected_pairs, made_up, page_weights, pull, reconstructed
 from simulation.studies.reconstruction import auc
-from simulation.trial import cell_events
 
 RNG = np.random.default_rng(7)
 

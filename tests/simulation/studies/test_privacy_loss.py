@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise, product
 from math import inf, log, nan
 
@@ -9,16 +10,16 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution, randomised_response_epsilon
-from simulation.cell import expand
-from simulation.checks import check_method
-from simulation.click_models import make_users
+from foltr.privacy.privatisation import answers_distribution
+from simulation.cells.cell import expand
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_files import load_tables
+from simulation.cells.trial import cell_events
 from simulation.engines import Reported
 from simulation.errors import PresetError
-from simulation.preset import decode_preset
-from simulation.preset_files import load_tables
+from simulation.experiment import check_method
+from simulation.rounds.click_models import make_users
 from simulation.studies.privacy_loss import max_rr_distribution, privacy_loss
-from simulation.trial import cell_events
 
 PROBABILITIES = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 TABLE_2 = {
@@ -34,7 +35,7 @@ def test_table_2(clicks: str) -> None:
     users = make_users(clicks, top_grade=2)
     found = [privacy_loss(users, truth_probability=p) for p in PROBABILITIES]
     assert found == pytest.approx(TABLE_2[clicks], abs=0.005)
-    bounds = [randomised_response_epsilon(p, 6) for p in PROBABILITIES]
+    bounds = [math.log(5 * p / (1 - p)) for p in PROBABILITIES]  # Eq. 10
     assert all(loss <= bound + 1e-12 for loss, bound in zip(found, bounds, strict=True))
     if clicks == "perfect":
         assert found == pytest.approx(bounds)

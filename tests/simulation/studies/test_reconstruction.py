@@ -15,15 +15,15 @@ from foltr.federated.method import Model
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
-from simulation.cell import Cell, expand
-from simulation.cell_parts import fold_of
-from simulation.checks import check_method
+from simulation.cells.cell import Cell, expand
+from simulation.cells.parts import fold_of
+from simulation.cells.preset import decode_preset
+from simulation.cells.trial import Trial, cell_events
 from simulation.engines import Reported
 from simulation.errors import PresetError
-from simulation.preset import decode_preset
-from simulation.results import Row
+from simulation.experiment import check_method
+from simulation.run_folder import Row
 from simulation.studies.reconstruction import pages_of, proven_mu
-from simulation.trial import Trial, cell_events
 
 CAPS = {"longest_step": 0.15, "longest_query": 0.15}
 USERS, N_ROUNDS, N_PAGES = 30, 2, 8

@@ -9,13 +9,12 @@ import numpy as np
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
 from simulation.attacks.opposed import Opposed
-from simulation.batched.rounds import fast_play
-from simulation.click_models import make_users
 from simulation.data.datasets import load_fold
-from simulation.federation import Population
-from simulation.streams import make_streams
-from simulation.unlearning.past import Past, learn_together
-from simulation.unlearning.settings import UnlearningSettings
+from simulation.rounds.click_models import make_users
+from simulation.rounds.federation import Population
+from simulation.rounds.playing import fast_play
+from simulation.rounds.streams import make_streams
+from simulation.unlearning.past import Past, UnlearningSettings, learn_together
 
 TRAIN = load_fold("sample").train
 TRAIN = replace(TRAIN, features=TRAIN.features.astype(np.float64))  # scored in 64 bits by both paths

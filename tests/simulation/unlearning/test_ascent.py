@@ -8,9 +8,9 @@ import pytest
 from foltr.federated.method import Model
 from foltr.online import pdgd
 from foltr.ranking.interaction import Interaction
-from simulation import federation
-from simulation.batched.fpdgd import reported_thetas
-from simulation.streams import make_streams
+from simulation.batched.fpdgd_rounds import reported_thetas
+from simulation.rounds import federation
+from simulation.rounds.streams import make_streams
 from simulation.unlearning.ascent import AscendingFPDGD, GradientAscent
 from simulation.unlearning.past import fields_of, only_last, without_last
 from tests.simulation.unlearning.lived_past import METHOD, POISONED, TRAIN, lived

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from simulation.cell import Cell
-from simulation.checks import check_method
+from simulation.cells.cell import Cell
+from simulation.cells.parts import length
+from simulation.cells.preset import Preset
 from simulation.engines import CellFailed, InProcess, Processes
 from simulation.errors import PresetError
-from simulation.experiment import prepare, work_with
-from simulation.leavers import length
-from simulation.preset import Preset
-from simulation.results import CELLS, ROWS, Row
+from simulation.experiment import check_method, prepare, work_with
+from simulation.run_folder import CELLS, ROWS, Row
 from simulation.unlearning.registry import UNLEARNING
 from tests.simulation.small_study import cells_of, preset, rows_of
 

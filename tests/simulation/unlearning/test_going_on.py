@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulation.batched.fpdgd import run_round
-from simulation.streams import make_streams
+from simulation.batched.fpdgd_rounds import run_round
+from simulation.rounds.streams import make_streams
 from simulation.unlearning.going_on import FineTuning, GoingOn, Retraining, Rollback
 from simulation.unlearning.past import without_last
 from tests.simulation.unlearning.lived_past import METHOD, N_ROUNDS, POISONED, lived

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from simulation.attacks.opposed import Opposed, oppose
-from simulation.batched.fpdgd import reported_thetas, run_round
-from simulation.streams import make_streams
+from simulation.batched.fpdgd_rounds import reported_thetas, run_round
+from simulation.rounds.streams import make_streams
+from simulation.unlearning.federaser import FedEraser
 from simulation.unlearning.past import only_last, without_last
-from simulation.unlearning.replay import FedEraser
 from simulation.unlearning.stored import Reaggregation
 from tests.simulation.unlearning.lived_past import HONEST, METHOD, N_ROUNDS, POISONED, lived
 

@@ -29,6 +29,15 @@ def test_no_step_from_the_geometric_median_shortens_the_way(seed: int) -> None:
     assert np.abs(pull).max() < 1e-9
 
 
+def test_small_updates_have_a_median_of_their_own() -> None:
+    """Of eight updates of length .06 and two far ones: what scales all rows scales it, no distance is a floor."""
+    updates = sample(0, n_clients=8)
+    rows = np.vstack([0.06 * updates / np.linalg.norm(updates, axis=1)[:, None], np.full((2, 4), 3.0)])
+    v = geometric_median(rows)
+    np.testing.assert_allclose(v, geometric_median(1000.0 * rows) / 1000.0, rtol=1e-9)
+    assert objective(rows, v) < min(objective(rows, v + 1e-3 * step) for step in np.vstack([np.eye(4), -np.eye(4)]))
+
+
 def test_the_fermat_point() -> None:
     """Of an equilateral triangle it is the centre; of one with an angle above 120 degrees that corner, exactly."""
     triangle = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt(3) / 2]])

@@ -1,0 +1,73 @@
+"""Updates that go backwards, as far as they like or as clients who test a ranker still take over.
+
+Flip: the opposite of one's own (the attack of RankGuard, arXiv 2606.12246). IPM, inner product manipulation: the mean
+update of the honest, backwards (Xie, Koyejo and Gupta, UAI 2019). Noisy reversal: the program published with Tao et al.
+(SIGIR 2025) puts -2 gamma g + mu in the place of every page's gradient g, gamma uniform in [1, 2] and each number of mu
+normal, with the mean and standard deviation of the numbers of g. Here it is done once to a round's update, because
+attacks stand between report and aggregate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foltr.arrays import FloatMatrix
+from simulation.attacks.settings import AttackedRound, AttackSettings
+
+
+class Flip(AttackSettings, frozen=True, tag="flip"):
+    """start - scale * (what was learned - start)."""
+
+    scale: float = 1.0
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """Each its own; unlike "opposed" the common ranker itself is left as it is."""
+        return scene.start - self.scale * (scene.own - scene.start)
+
+
+class InnerProductManipulation(AttackSettings, frozen=True, tag="ipm"):
+    """start - scale * mean of the honest updates, the same from all."""
+
+    scale: float = 0.5
+    """below 1 rules that compare distances hardly see it; above, the mean of all goes backwards the sooner"""
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """The attackers know what the honest send."""
+        backwards = scene.start - self.scale * (scene.benign.mean(axis=0) - scene.start)
+        return np.tile(backwards, (scene.n_malicious, 1))
+
+
+class NoisyReversal(AttackSettings, frozen=True, tag="noisy-reversal"):
+    """-2 gamma times the update, and noise like it."""
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """Every attacker has its own gamma and noise."""
+        updates = scene.own - scene.start
+        gamma = scene.rng.uniform(1.0, 2.0, size=(len(updates), 1))
+        mean, spread = updates.mean(axis=1, keepdims=True), updates.std(axis=1, keepdims=True)
+        return scene.start - 2.0 * gamma * updates + scene.rng.normal(mean, spread, size=updates.shape)
+
+
+HALVINGS = 8
+
+
+class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
+    """mean - lambda * (mean - start) of the honest, lambda halved until enough of the honest accept it.
+
+    RankGuard has an adaptive attack; how it is made could not be read. This one is our own and knows everything: what
+    the honest learned, and whether each of them would accept a ranker.
+    """
+
+    first: float = 4.0
+    """the lambda that is tried first; from 1 on the ranker is no better than the last one, from 2 on it is reversed"""
+    share: float = 0.5
+    """of the honest clients who must accept"""
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """The same from all; the first lambda where nobody tests, the mean itself where none is accepted."""
+        mean = scene.benign.mean(axis=0)
+        for step in self.first * 0.5 ** np.arange(HALVINGS):
+            crafted = mean - step * (mean - scene.start)
+            if scene.accepts is None or scene.accepts(crafted) >= self.share:
+                return np.tile(crafted, (scene.n_malicious, 1))
+        return np.tile(mean, (scene.n_malicious, 1))

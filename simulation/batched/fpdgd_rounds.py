@@ -1,0 +1,317 @@
+"""Rounds of FPDGD, compiled: the same theta as the four verbs on the same streams.
+
+Features of 32 bits are scored in 32 bits; theta stays in 64. Features of 64 bits give what the four verbs give, up to
+the order in which products are added.
+
+Where everything between two rounds is compiled too (`between_rounds`: which of foltr's noise, attacks and rules have a
+compiled twin), many go by in one call, so that what it costs to enter compiled code is paid once for all of them; else
+the clients' pages are compiled, and foltr's own functions add noise and join.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
+from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated.aggregation.averaging import Mean
+from foltr.federated.aggregation.krum import Krum, MultiKrum
+from foltr.federated.aggregation.rows import check_rows, shares
+from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import Joining, weights
+from foltr.federated.method import Model
+from foltr.federated.optimizers import SGD
+from foltr.privacy.mechanisms import FpdgdPaper, Mechanism, NoPrivacy
+from foltr.ranking.rankers import Linear, Neural, Ranker
+from simulation.attacks.fang_krum import FangKrum
+from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks.lie import LittleIsEnough
+from simulation.attacks.opposed import Opposed
+from simulation.attacks.settings import AttackSettings
+from simulation.batched import kernel
+from simulation.batched.attacks import (
+    FANG_KRUM,
+    FANG_TRIMMED,
+    FULL,
+    LIE,
+    NONE,
+    OPPOSED,
+    OWN_EXTREMES,
+    PARTIAL,
+    Attack,
+    send,
+)
+from simulation.batched.gamma_noise import Noise, add_noise
+from simulation.batched.pages import Pages, pages_of, to_shown
+from simulation.batched.pdgd_linear import Steps, copy_to, linear_clients, linear_room, new_sheet
+from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
+from simulation.batched.rules import KRUM, MEAN, TRIMMED, Rule, join
+from simulation.rounds import federation
+from simulation.rounds.federation import Population, Shown
+from simulation.rounds.streams import Streams, keep_states, states_of
+
+TOO_FAR = "scores must be finite; the learning rate may be too high"
+
+
+def run_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
+    """One round of FPDGD; see `play`."""
+    model, (shown,) = play(method, model, population, streams, 1)
+    return model, shown
+
+
+def play(
+    method: FPDGD, model: Model, population: Population, streams: Streams, n_rounds: int
+) -> tuple[Model, list[Shown]]:
+    """So many rounds of FPDGD; by the four verbs for what is not compiled: see `is_compiled`.
+
+    ShapeError for a theta or features that do not fit the ranker; ValueRangeError when scores stop being finite.
+    """
+    if not is_compiled(method):
+        return federation.repeated(federation.run_round)(method, model, population, streams, n_rounds)
+    _check(method, model, population)
+    between = between_rounds(method, model, population, _places(method))
+    if between is None:
+        return federation.repeated(_learn_and_join)(method, model, population, streams, n_rounds)
+    return _whole_rounds(method, between, model, population, streams, n_rounds)
+
+
+def is_compiled(method: FPDGD) -> bool:
+    """Whether there is a kernel for it: a Linear or Neural ranker, learned whole, no step capped."""
+    own = type(method).learn is FPDGD.learn and type(method).report is FPDGD.report
+    capped = method.longest_step is not None or method.longest_query is not None
+    hidden = method.personal and not isinstance(method.privacy, NoPrivacy)
+    return own and isinstance(method.ranker, (Linear, Neural)) and not (method.shared or capped or hidden)
+
+
+def _whole_rounds(
+    method: FPDGD, between: Between, model: Model, population: Population, streams: Streams, n_rounds: int
+) -> tuple[Model, list[Shown]]:
+    """Rounds from end to end in one call."""
+    pages, sums, theta = pages_of(population), np.zeros((n_rounds, 4)), _laid_out(method.ranker, model.theta[None])[0]
+    thetas = _begin(method, model, population)
+    ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
+    devices = streams.devices if between.noise.n_shares else ()
+    states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
+    rounds = neural_rounds if isinstance(method.ranker, Neural) else linear_rounds
+    done, how = rounds(
+        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
+    )
+    if how == NOT_FINITE:
+        raise ValueRangeError(TOO_FAR)
+    if how == NOT_JOINED:
+        check_rows(_as_sent(method.ranker, thetas))
+    keep_states((*devices, streams.attacker), (*states[1], states[2]))
+    if population.personal is not None:
+        population.personal[:] = _as_sent(method.ranker, ended)
+    after = replace(model, theta=_as_sent(method.ranker, theta[None])[0], round=model.round + done)
+    n_pages = int(population.local.sum())
+    return after, [to_shown(row, n_pages) for row in sums]
+
+
+def _learn_and_join(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
+    """A round of compiled pages, joined by foltr."""
+    thetas, seen = reported_thetas(method, model, population, streams)
+    thetas = federation.attacked_thetas(method, model, thetas, population, streams)
+    return federation.joined_thetas(method, model, thetas, population), seen
+
+
+def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
+    """What every client of a round reports `[n_clients, n_sent]`, before the server joins it.
+
+    The messages of the four verbs, with the errors of `run_round`; ValueRangeError for what is not compiled.
+    """
+    if not is_compiled(method):
+        raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
+    _check(method, model, population)
+    thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
+    clients = neural_clients if isinstance(method.ranker, Neural) else linear_clients
+    if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
+        raise ValueRangeError(TOO_FAR)
+    thetas = _as_sent(method.ranker, thetas)
+    if population.personal is not None:
+        population.personal[:] = thetas
+    if not isinstance(method.privacy, NoPrivacy):
+        released = zip(thetas, streams.devices, strict=True)
+        thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
+    return thetas[:, : method.n_sent], to_shown(sums, int(population.local.sum()))
+
+
+def _check(method: FPDGD, model: Model, population: Population) -> None:
+    n_params, n_features = method.ranker.n_params, method.ranker.n_features
+    if model.theta.shape != (n_params,):
+        raise ShapeError(f"theta must be [{n_params}], not {list(model.theta.shape)}")
+    if population.data.n_features != n_features:
+        raise ShapeError(f"features must be [n_docs, {n_features}], not {list(population.data.features.shape)}")
+
+
+def _begin(method: FPDGD, model: Model, population: Population) -> FloatMatrix:
+    """What every client begins with, laid out for learning: the common ranker, and its own part where it keeps one."""
+    if population.personal is None:
+        return _laid_out(method.ranker, np.repeat(model.theta[None, :], population.n_clients, axis=0))
+    return _laid_out(method.ranker, np.array([method.with_personal(model.theta, own) for own in population.personal]))
+
+
+def _desk(method: FPDGD, pages: Pages, population: Population) -> tuple[Any, Any, Steps]:
+    """Room for a page and for a client, and how clients learn."""
+    sheet = new_sheet(pages.longest, len(pages.discounts))
+    room = neural_room(pages, method.ranker.n_hidden) if isinstance(method.ranker, Neural) else linear_room(pages)
+    bound = method.privacy.local_bound
+    radius = np.inf if bound is None else bound
+    each, scale = method.update == "each", 1.0 / method.temperature
+    return sheet, room, Steps(population.local, method.learning_rate, scale, each, radius, method.proximal)
+
+
+def _laid_out(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
+    """foltr's thetas `[n_clients, n_params]` as they are learned; what is sent comes first in both."""
+    return feature_by_feature(thetas, ranker.n_hidden) if isinstance(ranker, Neural) else thetas.copy()
+
+
+def _as_sent(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
+    """The inverse of `_laid_out`."""
+    return unit_by_unit(thetas, ranker.n_hidden) if isinstance(ranker, Neural) else thetas
+
+
+def _places(method: FPDGD) -> Int64Vector:
+    """The column that each weight that is sent `[n_sent]` has where it is learned."""
+    numbered: FloatVector = _laid_out(method.ranker, np.arange(float(method.ranker.n_params))[None])[0]
+    return np.argsort(numbered)[: method.n_sent]
+
+
+DONE, NOT_FINITE, NOT_JOINED = range(3)
+"""How a call ends: all rounds are over; scores stopped being finite; or the rule met a number it cannot use."""
+
+
+@kernel()
+def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+    """A round for each row of `sums` `[n_rounds, 4]`, in which the metrics of its pages are added up.
+
+    `theta` `[n_sent]` is moved on; `thetas` `[n_clients, n_params]` are lost but for what is not sent. What each client
+    ends its last round with is in `ended`, `[n_clients, n_params]`, or empty where nobody asks. `streams` are states:
+    those of users and of devices, each `[n_clients, 4]`, and of attackers `[4]`. Returns how many rounds are over, and
+    how it ends.
+    """
+    for done in range(len(sums)):
+        begin(theta, thetas)
+        if not linear_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
+            return done, NOT_FINITE
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
+            return done, NOT_JOINED
+    return len(sums), DONE
+
+
+@kernel()
+def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+    """As `linear_rounds`, with thetas laid out by `simulation.batched.pdgd_neural.feature_by_feature`."""
+    for done in range(len(sums)):
+        begin(theta, thetas)
+        if not neural_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
+            return done, NOT_FINITE
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
+            return done, NOT_JOINED
+    return len(sums), DONE
+
+
+@kernel()
+def begin(theta, thetas):  # type: ignore[no-untyped-def]
+    """Every client takes the common weights `theta` `[n_sent]`, which come first in its row of `thetas`."""
+    for client in range(len(thetas)):
+        for f in range(len(theta)):
+            thetas[client, f] = theta[f]
+
+
+@kernel()
+def close(noise, attack, rule, theta, thetas, ended, streams):  # type: ignore[no-untyped-def]
+    """What is between the pages of a round and the next: kept, noised, attacked, joined; or False."""
+    _, devices, attacker = streams
+    for client in range(len(ended)):
+        copy_to(ended[client], thetas[client])
+    release(noise, thetas, devices)
+    if attack is not None:  # so that nobody compiles it who has none
+        send(attack, theta, thetas, attacker)
+    return join(rule, theta, thetas)
+
+
+@kernel()
+def release(noise, thetas, devices):  # type: ignore[no-untyped-def]
+    """What leaves the devices in the place of what they learned; they have held it within the mechanism's bound."""
+    if noise.n_shares > 0:
+        for client in range(len(thetas)):
+            add_noise(noise, thetas[client], devices[client])
+
+
+MOST_ROWS = 128
+"""rows beyond which foltr's own rules are faster"""
+_KNOWLEDGE = {"full": FULL, "partial": PARTIAL, "own-extremes": OWN_EXTREMES}
+
+
+class Between(NamedTuple):
+    """What happens between two rounds, where it is compiled."""
+
+    noise: Noise
+    attack: Attack | None
+    rule: Rule
+
+
+def between_rounds(method: FPDGD, model: Model, population: Population, places: Int64Vector) -> Between | None:
+    """None where foltr's own functions are needed: for their noise, guard, rule, memory or errors, or for an attack."""
+    if type(method) is not FPDGD or model.moments or method.guard:
+        return None
+    counts = weights(method.joining, population.local, equal=method.weighs_alike)
+    noise = noise_of(method.privacy, places)
+    attack = attack_of(population.attack, population.n_clients, population.n_malicious, places)
+    rule = rule_of(method.joining, shares(counts, len(counts)))
+    if noise is None or attack is None or rule is None:
+        return None
+    return Between(noise, attack if attack.n_malicious else None, rule)
+
+
+def noise_of(privacy: Mechanism, places: Int64Vector) -> Noise | None:
+    """The compiled noise; None for a mechanism that only foltr has."""
+    if isinstance(privacy, NoPrivacy):
+        return Noise(0, 0.0, places)
+    if isinstance(privacy, FpdgdPaper):
+        return Noise(privacy.n_clients, privacy.sensitivity / privacy.epsilon, places)
+    return None
+
+
+def attack_of(attack: AttackSettings | None, n_clients: int, n_malicious: int, places: Int64Vector) -> Attack | None:
+    """The compiled attack; None for one that is not."""
+    kind, z, ddof, knowledge, squared = NONE, 0.0, 0, FULL, False
+    if attack is None or not n_malicious or type(attack).send is AttackSettings.send:
+        n_malicious = 0
+    elif isinstance(attack, Opposed):
+        kind, z = OPPOSED, attack.z
+    elif isinstance(attack, LittleIsEnough):
+        kind, z, ddof = LIE, attack.shift(n_clients, n_malicious), attack.ddof
+    elif isinstance(attack, FangKrum):
+        kind, knowledge, squared = FANG_KRUM, _KNOWLEDGE[attack.knowledge], attack.distance == "squared"
+    elif isinstance(attack, FangTrimmed):
+        kind, knowledge = FANG_TRIMMED, _KNOWLEDGE[attack.knowledge]
+    else:
+        return None
+    n_between, n_params = n_clients + 1 if kind == FANG_KRUM else 0, len(places)
+    room = np.empty(n_params), np.empty(n_params), np.empty(n_params), np.empty((n_between, n_between))
+    return Attack(kind, n_malicious, z, ddof, knowledge, squared, places, *room, np.empty(2 * n_clients + 1))
+
+
+def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:
+    """The compiled rule for clients of those `shares` `[n_clients]`; None for what only foltr has, or refuses."""
+    n, rule = len(shares), joining.rule
+    refused = n < rule.least_rows or getattr(rule, "n_malicious", 0) < 0 or (getattr(rule, "n_kept", 1) or 1) < 1
+    if joining.optimizer != SGD() or n > MOST_ROWS or refused:
+        return None
+    room = np.empty((n, n) if isinstance(rule, Krum | MultiKrum) else (0, 0)), np.empty(n), np.arange(n)
+    if isinstance(rule, Mean):
+        return Rule(MEAN, shares, 0, 0, 0, False, *room)
+    if isinstance(rule, Median):
+        return Rule(TRIMMED, shares, (n - 1) // 2, 0, 0, False, *room)
+    if isinstance(rule, TrimmedMean):
+        return Rule(TRIMMED, shares, rule.n_malicious, 0, 0, False, *room)
+    if isinstance(rule, Krum | MultiKrum):
+        kept = 1 if isinstance(rule, Krum) else n - rule.n_malicious if rule.n_kept is None else rule.n_kept
+        return Rule(KRUM, shares, 0, n - rule.n_malicious - 2, kept, rule.distance == "squared", *room)
+    return None

@@ -1,0 +1,165 @@
+"""Rows of results of one cell: what its ranker is worth after a round, and what its users saw since the last row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.ranking.rankers import Ranker
+from simulation.cells.cell import Cell
+from simulation.cells.evaluation import Evaluation, Judged
+from simulation.cells.parts import method_of
+from simulation.labels.label_rankers import Scorer
+from simulation.rounds.federation import Population, Shown, Sightings
+from simulation.run_folder import DISCOUNT, Row
+
+_NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
+
+
+class Means(NamedTuple):
+    """Over the interactions since the last row."""
+
+    ndcg: float
+    mrr: float
+    max_rr: float
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds up rounds."""
+
+    interactions: int = 0
+    cumulative_ndcg: float = 0.0
+    """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1) (thesis Eq. 2.1)"""
+    _weight: float = 1.0
+    _shown: Shown = field(default=_NOTHING)
+
+    def add(self, shown: Shown) -> None:
+        """One more round."""
+        before = self._shown
+        self._shown = Shown(
+            before.interactions + shown.interactions,
+            before.ndcg + shown.ndcg,
+            before.reciprocal_rank + shown.reciprocal_rank,
+            before.max_rr + shown.max_rr,
+            before.clicks + shown.clicks,
+        )
+        self.interactions += shown.interactions
+        self.cumulative_ndcg += self._weight * shown.ndcg / max(shown.interactions, 1)
+        self._weight *= DISCOUNT
+
+    def means_since_last_row(self) -> Means | None:
+        """The means since this was last asked; None when nobody saw anything."""
+        shown, self._shown = self._shown, _NOTHING
+        n = shown.interactions
+        return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowMaker:
+    """Makes the rows of a cell."""
+
+    cell: Cell
+    ranker: Ranker
+    population: Population
+    judged: Judged
+    """the held-out queries, or those that [data] evaluate_on names"""
+    judged_by_clients: tuple[Judged, ...] = ()
+    """the same as every client sees them, where [data] evaluate_clients_on says how"""
+
+    def of_ranker(
+        self,
+        theta: FloatVector,
+        tally: Tally,
+        *,
+        round_number: int,
+        seconds: float,
+        personal: FloatMatrix | None = None,
+        sightings: Sightings | None = None,
+        epsilon: float | None = None,
+        last: bool = False,
+    ) -> Row:
+        """The state of the cell after a round: its common ranker `[n_params]`, the devices' `[n_clients, n_params]`.
+
+        The last one has the values of single queries. What stays on the devices is in the common ranker as the mean of
+        theirs, which no server would know.
+        """
+        if personal is not None and self.cell.preset.federation.tested is None:
+            theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
+        guard = sightings.since_last_row() if sightings else None
+        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
+        return self.of_ranking(
+            offline,
+            tally,
+            round_number=round_number,
+            seconds=seconds,
+            last=last,
+            offline_ndcg_clients=self._on_shares([theta] * len(self.judged_by_clients)),
+            offline_ndcg_personal=None if personal is None else self._personal_ndcg(personal),
+            guard_alert=guard.alert if guard else None,
+            suspected_malicious=guard.malicious if guard else None,
+            suspected_honest=guard.honest if guard else None,
+            epsilon=epsilon,
+        )
+
+    def of_scores(self, scorer: Scorer, **measured: Any) -> Row:
+        """The only row of a ranker that was learned from labels."""
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
+        shares = mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
+        return self.of_ranking(offline, Tally(), offline_ndcg_clients=shares, last=True, **measured)
+
+    def of_ranking(
+        self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: Any
+    ) -> Row:
+        """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
+        online = tally.means_since_last_row()
+        return self.of(
+            round=round_number,
+            interactions=tally.interactions,
+            offline_ndcg=offline.ndcg,
+            offline_mrr=offline.mrr,
+            offline_map=offline.map,
+            offline_max_rr=offline.max_rr,
+            online_ndcg=online.ndcg if online else None,
+            online_mrr=online.mrr if online else None,
+            online_max_rr=online.max_rr if online else None,
+            cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
+            query_ndcg=offline.query_ndcg if last and self._judged_once else None,
+            **measured,
+        )
+
+    def of(self, **measured: Any) -> Row:
+        """A row of the cell with these values, by the names that a row has for them."""
+        cell = self.cell
+        return Row(cell=cell.id, settings=cell.settings, fold=cell.fold, seed=cell.seed, **measured)
+
+    def _on_shares(self, thetas: Iterable[FloatVector]) -> float | None:
+        """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
+        pairs = zip(self.judged_by_clients, thetas, strict=False)
+        return mean_ndcg([one.evaluate(self.ranker, theta) for one, theta in pairs])
+
+    def _personal_ndcg(self, personal: FloatMatrix) -> float | None:
+        """What the clients' own rankers `[n_clients, n_params]` are worth; of the honest ones where they test others'.
+
+        Where nobody's share is judged, those who keep a whole ranker are judged by the held-out queries of all.
+        """
+        if self.cell.preset.federation.tested is None or self.judged_by_clients:
+            return self._on_shares(personal)
+        honest = personal[: self.population.n_clients - self.population.n_malicious]
+        return mean_ndcg([self.judged.evaluate(self.ranker, theta) for theta in honest])
+
+    @property
+    def _judged_once(self) -> bool:
+        """Whether no other fold of the study judges the same queries: they may be counted as so many."""
+        data = self.cell.preset.data
+        return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:
+    """The mean nDCG of several rankings; None of none."""
+    return float(np.mean([each.ndcg for each in evaluations])) if evaluations else None

@@ -1,0 +1,1 @@
+"""Rankers that learn from relevance labels, which no online method sees."""

@@ -1,0 +1,86 @@
+"""FedEraser: the others replay every delta_t-th round with fewer pages, at the lengths of then.
+
+Liu et al. 2021; thesis Section 6.1.2; foltr.federated.unlearning has the equations. The program published with the
+study of 2025 (Tao et al., SIGIR) does something else, which `lengths` and `between` repeat: the length is that of the
+clients' mean update, and the rounds between two kept ones are learned as well, so that no work is saved.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import Joined
+from foltr.federated.method import Model
+from foltr.federated.unlearning import calibrate_lengths
+from simulation.unlearning.past import Count, KeptRound, Past, Step, UnlearningSettings, fields_of, without_last
+
+
+class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
+    """Replay at the old lengths (Eq. 6.1, 6.2)."""
+
+    every: Count = 10
+    """delta_t: of every so many rounds, beginning with the leavers' first, updates are kept"""
+    local: Count = 3
+    """n': pages of a client in a replayed round"""
+    lengths: Literal["each", "mean"] = "each"
+    """whose: those of each client's own update (Eq. 6.2), or that of their mean, given to the new mean"""
+    between: bool = False
+    """whether the rounds between two kept ones are learned too, as they come"""
+
+    def kept(self, together: range) -> range:
+        """The first of them, and every delta_t-th after it."""
+        return together[:: self.every]
+
+    def rounds(self, together: range) -> int:
+        """One for each kept round, or for each round."""
+        return len(together if self.between else self.kept(together))
+
+    def forget(self, past: Past) -> Iterator[Step]:
+        """From the ranker before the leavers' first round."""
+        staying = without_last(past.everyone, past.n_leaving, n_local=self.local)
+        model, streams = past.before.model, copy.deepcopy(past.fresh)
+        yield Step(model)
+        for number in range(self.rounds(past.together)):
+            kept, plain = divmod(number, self.every) if self.between else (number, 0)
+            if plain:
+                model, (shown,) = past.play(past.method, model, staying, streams, 1)
+                yield Step(model, (shown,))
+                continue
+            lengths = self._lengths(past.kept[kept], past.n_staying)
+            server = CalibratingServer(**fields_of(past.method), lengths=lengths)
+            model, (shown,) = past.play(server, model, staying, streams, 1)
+            yield Step(model, (shown,), server.stretch[-1])
+
+    def _lengths(self, then: KeptRound, n_staying: int) -> FloatVector:
+        """How long the updates of those who stay were `[n_staying]`; or their mean `[1]`."""
+        updates = then.thetas[:n_staying] - then.model.theta
+        if self.lengths == "mean":
+            updates = updates.mean(axis=0, keepdims=True)
+        return np.asarray(np.linalg.norm(updates, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class CalibratingServer(FPDGD):
+    """FPDGD whose server gives updates the lengths of then."""
+
+    lengths: FloatVector = field(default_factory=lambda: np.empty(0))
+    """[n_clients]; or [1], that of the mean"""
+    stretch: list[float] = field(default_factory=list)
+    """how many times longer the updates of each round became"""
+
+    def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
+        """As FPDGD joins what is as long as then."""
+        fresh = thetas - model.theta
+        if len(self.lengths) < len(fresh):
+            fresh = fresh.mean(axis=0, keepdims=True)
+        now = float(np.linalg.norm(fresh, axis=1).sum())
+        self.stretch.append(float(self.lengths.sum()) / now if now else 1.0)
+        moved = model.theta + calibrate_lengths(fresh, self.lengths)
+        return FPDGD.joined(self, model, np.broadcast_to(moved, thetas.shape), n_interactions)

@@ -1,0 +1,20 @@
+"""What users saw, added up."""
+
+from __future__ import annotations
+
+import math
+
+from simulation.cells.row_making import Tally
+from simulation.rounds.federation import Shown
+from simulation.run_folder import DISCOUNT
+
+
+def test_a_tally_discounts_rounds_and_averages_between_rows() -> None:
+    """Cumulative: mean nDCG of the round times gamma^(t - 1); the means begin anew after each row."""
+    tally = Tally()
+    tally.add(Shown(2, ndcg=1.0, reciprocal_rank=2.0, max_rr=0.5, clicks=1))
+    tally.add(Shown(2, ndcg=2.0, reciprocal_rank=1.0, max_rr=1.5, clicks=3))
+    assert tally.means_since_last_row() == (3.0 / 4, 3.0 / 4, 2.0 / 4)
+    assert tally.means_since_last_row() is None
+    assert math.isclose(tally.cumulative_ndcg, 1.0 / 2 + DISCOUNT * 2.0 / 2)
+    assert tally.interactions == 4

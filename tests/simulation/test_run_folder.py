@@ -1,0 +1,172 @@
+"""What a run leaves behind: rows that outlive a killed process, folders that are never overwritten."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from simulation.errors import SimulationError
+from simulation.run_folder import METRICS, Row, RowWriter, begin_run, read_run, replace_file, resume_run, write_csv
+
+PRESET = {"data": {"dataset": "synthetic"}, "method": {"name": "fpdgd", "learning_rate": 0.1}}
+
+WRITE_FOR_EVER = """
+import sys
+from pathlib import Path
+from simulation.run_folder import Row, RowWriter
+
+with RowWriter(Path(sys.argv[1])) as writer:
+    for number in range(10**9):
+        cell = f"cell-{number // 5}"
+        text = {"text": "x" * 3000}
+        writer.write(Row(cell=cell, settings=text, fold=1, seed=1, round=number % 5, interactions=number))
+        if number % 5 == 4:
+            writer.finish(cell)
+        if number == 100:
+            print("writing", flush=True)
+"""
+
+
+def row(cell: str = "a", *, number: int = 0, **values: float) -> Row:
+    return Row(cell=cell, settings={"users.clicks": "perfect"}, fold=1, seed=2, round=number, interactions=5, **values)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    begin_run(tmp_path / "run", PRESET)
+    return tmp_path / "run"
+
+
+def test_what_is_written_is_read_back(folder: Path) -> None:
+    """Rows come back in their order and equal to what was written, with the cells that were finished."""
+    rows = [row(number=0, offline_ndcg=0.1 + 0.2), row(number=1), row("b")]
+    with RowWriter(folder) as writer:
+        for one in rows:
+            writer.write(one)
+        writer.finish("a", seconds=1.5)
+    stored = read_run(folder)
+    assert stored.rows == tuple(rows)
+    assert stored.finished == {"a"}
+    assert stored.complete == tuple(rows[:2])
+    assert stored.notes == ()
+
+
+def test_a_row_is_on_disk_before_the_writer_is_closed(folder: Path) -> None:
+    """Whoever looks while the run goes on sees every row that was written."""
+    with RowWriter(folder) as writer:
+        writer.write(row())
+        assert len(read_run(folder).rows) == 1
+
+
+def test_a_killed_writer_loses_at_most_the_line_it_was_writing(folder: Path) -> None:
+    """After kill -9 everything but a cut last line is read, and the run goes on without a glued line."""
+    child = subprocess.Popen([sys.executable, "-c", WRITE_FOR_EVER, str(folder)], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"writing\n"
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdout.close()
+    stored = read_run(folder)
+    assert len(stored.rows) > 100
+    assert [r.interactions for r in stored.rows] == list(range(len(stored.rows)))
+    assert len(stored.finished) in (len(stored.rows) // 5, len(stored.rows) // 5 - 1)
+
+    kept = resume_run(folder)
+    assert len(kept.rows) == 5 * len(kept.finished)
+    with RowWriter(folder) as writer:
+        writer.write(row("new"))
+    assert read_run(folder).rows == (*kept.rows, row("new"))
+
+
+@pytest.mark.parametrize("cut", [1, 10, 50])
+def test_a_cut_last_line_is_passed_over_and_noted(folder: Path, cut: int) -> None:
+    """A line without its end is no row, and the reader says that it was there."""
+    with RowWriter(folder) as writer:
+        writer.write(row(number=0))
+        writer.write(row(number=1))
+    path = folder / "rows.jsonl"
+    path.write_bytes(path.read_bytes()[:-cut])
+    stored = read_run(folder)
+    assert [r.round for r in stored.rows] == [0]
+    assert "rows.jsonl: the last line was cut off" in stored.notes[0]
+    with RowWriter(folder) as writer:
+        writer.write(row(number=2))
+    assert [r.round for r in read_run(folder).rows] == [0, 2]
+
+
+def test_a_damaged_line_in_the_middle_is_an_error_with_its_place(folder: Path) -> None:
+    """Only the end of a file may be broken by a kill; anything else names file and line."""
+    (folder / "rows.jsonl").write_bytes(b'{"cell": 3}\n')
+    with pytest.raises(SimulationError, match=r"rows\.jsonl, line 1: wanted a Row"):
+        read_run(folder)
+
+
+def test_going_on_takes_out_the_rows_of_unfinished_cells(folder: Path) -> None:
+    """A cell that was not finished begins again, so its rows would be there twice."""
+    with RowWriter(folder) as writer:
+        writer.write(row("a"))
+        writer.write(row("b"))
+        writer.finish("a")
+        writer.write(row("b", number=1))
+    assert resume_run(folder).rows == (row("a"),)
+    assert read_run(folder).rows == (row("a"),)
+
+
+def test_a_folder_with_a_run_is_refused_and_left_alone(folder: Path) -> None:
+    """Without --resume nothing in a used folder is touched."""
+    with RowWriter(folder) as writer:
+        writer.write(row())
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(SimulationError, match="holds a run already: --resume goes on"):
+        begin_run(folder, PRESET)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
+    """A run does not mix with somebody's other files."""
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(SimulationError, match="is not empty"):
+        begin_run(tmp_path, PRESET)
+    with pytest.raises(SimulationError, match="this is a file"):
+        begin_run(tmp_path / "thesis.tex", PRESET)
+
+
+def test_an_empty_folder_is_taken_and_the_preset_is_in_it(tmp_path: Path) -> None:
+    """The resolved preset can be read back as TOML."""
+    begin_run(tmp_path, PRESET)
+    assert tomllib.loads((tmp_path / "preset.toml").read_text()) == PRESET
+    assert resume_run(tmp_path).rows == ()
+
+
+def test_a_folder_without_a_run_cannot_be_gone_on_with(tmp_path: Path) -> None:
+    """--resume on the wrong folder says so."""
+    with pytest.raises(SimulationError, match=r"there is no preset\.toml"):
+        resume_run(tmp_path)
+
+
+def test_the_table_has_the_settings_as_columns(folder: Path) -> None:
+    """Every number can be read back exactly; what was not measured, or not swept for a row, is empty."""
+    other = Row(cell="b", settings={"method.epsilon": 2.5}, fold=1, seed=2, round=3, interactions=4)
+    with write_csv(folder, [row(offline_ndcg=0.1 + 0.2), other]).open(newline="") as file:
+        first, second = csv.DictReader(file)
+    assert list(first)[:4] == ["cell", "users.clicks", "method.epsilon", "fold"]
+    assert float(first["offline_ndcg"]) == 0.1 + 0.2
+    assert (first["method.epsilon"], second["users.clicks"], second["offline_ndcg"]) == ("", "", "")
+    assert set(METRICS) < set(first)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    """A write that fails leaves the old content and no name for readers to trip over."""
+    path = tmp_path / "summary.json"
+    replace_file(path, b"old")
+    with pytest.raises(TypeError):
+        replace_file(path, "not bytes")  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    replace_file(path, b"new")
+    assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]

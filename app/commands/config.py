@@ -75,12 +75,11 @@ def edit(ctx: click.Context) -> int:
     """Open config.toml in your editor, made from the default where there is none, and check it after."""
     from app.opener import plan, run
     from app.settings import SCHEME, Paths, examine
-    from indexer.storage.durable import replace_durably
 
     paths = Paths.from_environment()
     paths.config_dir.mkdir(parents=True, exist_ok=True)
     if not paths.config_file.exists():
-        replace_durably(paths.config_file, SCHEME.default_file().encode())
+        paths.config_file.write_text(SCHEME.default_file(), encoding="utf-8")
     settings = examine(paths, os.environ, flags=flags(ctx))[0].settings  # a broken file is what may need editing
     run(plan(str(paths.config_file), "editor", settings=settings))
     result: int = ctx.invoke(check)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from foltr.federated.known_noise import KnownNoise
 
 from benchmarks.hostile_members import (
     Attack,
@@ -19,7 +20,6 @@ from benchmarks.hostile_members import (
     steady,
 )
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.known_noise import KnownNoise
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.rounds.click_models import make_users

@@ -26,16 +26,19 @@ def open_missing() -> None:
 def show_everything() -> None:
     """Have stdout write all that is printed: what its encoding does not have is written as its number.
 
-    Names of files that are not UTF-8 leave as the bytes that they are.
+    Names of files that are not UTF-8 leave as the bytes that they are. ASCII, which stands for no encoding at all, is
+    taken for UTF-8, as click takes it: it would wrap the stream once and use that for what comes later, too.
     """
-    out = sys.stdout
-    if not isinstance(out, io.TextIOWrapper):
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
+    if not isinstance(sys.stdout, io.TextIOWrapper):
         return
     if os.name == "nt":
-        out.reconfigure(encoding="utf-8", errors="surrogatepass")
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogatepass")
     else:
         codecs.register_error(NUMBERED, _numbered)
-        out.reconfigure(errors=NUMBERED)
+        sys.stdout.reconfigure(errors=NUMBERED)
 
 
 def _numbered(error: UnicodeError) -> tuple[str | bytes, int]:

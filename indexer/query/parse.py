@@ -180,6 +180,8 @@ MAX_CHARACTERS = 10_000
 """The rest of a longer query is not read."""
 MAX_TERMS = 100
 """Words, phrases and filters beyond are not searched for."""
+MAX_BEGINNINGS = 50
+"""Words with a star beyond are not searched for: each stands for many, and costs as many words."""
 MAX_PROBLEMS = 5
 
 _ENDING = re.compile(r"\*((?:\.\w+)+)")
@@ -230,6 +232,7 @@ class _Parser:
     as_you_type: bool
     at: int = 0
     n_terms: int = 0
+    n_beginnings: int = 0
     explicit_and: bool = field(default=False)
     """an AND was written out, and joined something"""
 
@@ -365,6 +368,12 @@ class _Parser:
             self._misspelt_field(token)
         self.n_terms += 1
         starred = text != token.text
+        self.n_beginnings += starred
+        if starred and self.n_beginnings > MAX_BEGINNINGS:
+            if self.n_beginnings == MAX_BEGINNINGS + 1:
+                message = f"only the first {MAX_BEGINNINGS} words with a star are searched for"
+                self.problems.append(Problem(token.start, token.end - token.start, message))
+            return None
         unfinished = self._is_being_typed(token) and not negated and not starred
         return Word(text, tied, unfinished or starred, token.exact, unfinished, token.inner, len(text))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import random
@@ -47,6 +48,13 @@ def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_pa
     assert [kind for kind, _ in parts] == [messages.ERR, messages.CODE]
     assert b"caf\xe9" in parts[0][1]
     assert parts[1][1] == b"2"
+
+
+def test_no_encoding_is_left_over_for_the_next(tmp_path: Path) -> None:
+    """Whoever asks after whom; ASCII stands for none, and is UTF-8."""
+    for encoding, wanted in (("ascii", "utf-8"), ("latin-1", "latin-1"), ("utf-8", "utf-8"), ("ascii", "utf-8")):
+        asked = dataclasses.replace(question(tmp_path, "search", "--café", "x"), encodings=(f"{encoding} strict",) * 2)
+        assert "café".encode(wanted) in next(messages.parts(answer(asked)))[1]
 
 
 def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None:

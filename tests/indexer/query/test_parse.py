@@ -260,3 +260,11 @@ def test_too_long() -> None:
     query = parse("a" * 10_000 + " b", now=NOW)
     assert query.root == Word("a" * 10_000)
     assert [(problem.position, problem.length) for problem in query.problems] == [(10_000, 2)]
+
+
+def test_words_with_a_star_beyond_fifty_are_passed_over() -> None:
+    """Each costs as much as many words; the rest of the query holds, and it is said once."""
+    query = parse(" ".join(f"w{i}*" for i in range(60)) + " heron", now=NOW)
+    assert isinstance(query.root, And)
+    assert len(query.root.children) == 50 + 1
+    assert [problem.message for problem in query.problems] == ["only the first 50 words with a star are searched for"]

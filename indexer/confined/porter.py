@@ -34,7 +34,7 @@ from indexer.confined.given import (
     receive,
     send,
 )
-from indexer.extract.programs import PROGRAMS, Running, installed
+from indexer.extract.programs import PROGRAMS, RunningProgram, installed
 from indexer.extract.recognised import recalled
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Porter:
     def __init__(self, line: socket, requests: Connection, files_of: FilesOf, recognised: Path) -> None:
         self._line, self._requests, self._files_of, self._recognised = line, requests, files_of, recognised
         self._waiting: deque[str] = deque()
-        self._running: list[Running] = []
+        self._running: list[RunningProgram] = []
         self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * MAX_FILES
 
     def work(self) -> None:
@@ -150,7 +150,7 @@ class Porter:
         """Run one of the `PROGRAMS`; whoever asks for another is no reader of ours any more."""
         if wanted.name not in PROGRAMS:
             raise EOFError
-        running = Running([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
+        running = RunningProgram([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
         self._running.append(running)
         send(self._line, b"1", [running.output.fileno()])
 

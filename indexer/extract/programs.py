@@ -55,7 +55,7 @@ def output_of(
     and the program failed.
     """
     with _input(given) as descriptor:
-        running = (_AtPorter if is_confined() else Running)(arguments, seconds, descriptor)
+        running = (_AtPorter if is_confined() else RunningProgram)(arguments, seconds, descriptor)
     is_over = False
     try:
         yield running.output
@@ -82,7 +82,7 @@ def _input(given: Source | bytes) -> Iterator[int]:
             yield stream.fileno()
 
 
-class Running:
+class RunningProgram:
     """A program that was started by this process."""
 
     def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int) -> None:

@@ -23,7 +23,8 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
-from indexer.prepare import PreparedFile, prepare_file
+from indexer.extract.source import Limits
+from indexer.prepare import prepare_file
 from indexer.update import Updater
 from simulation.cli import main as simulate
 from tests.app.federation.groups import Group, Person, serving
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(
     f"{ROOT / house}/" for house in ("app", "console", "federation_server", "foltr", "indexer", "simulation")
 )
-QUERY, FILE, SYNC, SERVER, STUDY = 35, 37, 43, 28, 42
+QUERY, FILE, SYNC, SERVER, STUDY = 36, 41, 44, 28, 43
 """files on each journey, at most"""
 
 
@@ -87,16 +88,6 @@ def walked(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, journey: Cal
     return max((walk.files for walk in walks), key=len)
 
 
-def prepared(path: str, *arguments: object) -> PreparedFile:
-    """`prepare_file` in a worker; the files on its way are left beside the data."""
-    walk = Walk()
-    prepare_file(path, *arguments)  # type: ignore[arg-type]
-    with walk.here():
-        done = prepare_file(path, *arguments)  # type: ignore[arg-type]
-    (Path(path).parents[1] / "in the worker").write_text("\n".join(sorted(walk.files)), encoding="utf-8")
-    return done
-
-
 @pytest.fixture
 def device(tmp_path: Path) -> Path:
     """A folder with one text file; its data will lie beside it."""
@@ -130,11 +121,12 @@ def test_the_way_of_a_query(device: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_the_way_of_a_text_file(device: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From `Updater.scan` to the commit, with the worker that reads it."""
-    monkeypatch.setattr("app.indexing.prepare_file", prepared)
-    names = iter("ab")
+    names, worker, path = iter("ab"), Walk(), str(device / "notes" / "heron.txt")
     files = walked(monkeypatch, Updater, "scan", lambda: indexed(device, next(names)))
-    in_the_worker = set((device / "in the worker").read_text(encoding="utf-8").splitlines())
-    assert_at_most(files | in_the_worker, FILE)
+    prepare_file(path, Limits())
+    with worker.here():
+        prepare_file(path, Limits())
+    assert_at_most(files | worker.files, FILE)
 
 
 @pytest.fixture

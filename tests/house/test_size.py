@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (167, 23_400),
     "console": (5, 700),
-    "indexer": (115, 18_500),
+    "indexer": (115, 18_900),
     "simulation": (99, 14_150),
     "federation_server": (66, 7_640),
     "foltr": (64, 7_040),

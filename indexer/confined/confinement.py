@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import os
 import platform
-import signal
 import site
 import subprocess
 import sys
@@ -115,11 +114,11 @@ def close_all_but(kept: set[int]) -> None:
                 os.close(descriptor)
 
 
-_PR_SET_PDEATHSIG = 1
-"""as Linux's prctl(2) calls it"""
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+"""as Linux's prctl(2) and kill(2) call them"""
 
 
 def end_with_parent() -> None:
     """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)

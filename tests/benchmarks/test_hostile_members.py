@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from foltr.federated.known_noise import KnownNoise
 
 from benchmarks.hostile_members import (
     Attack,
@@ -20,6 +19,7 @@ from benchmarks.hostile_members import (
     steady,
 )
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.guard.known_noise import KnownNoise
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.rounds.click_models import make_users

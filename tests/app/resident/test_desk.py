@@ -164,15 +164,15 @@ def test_an_interrupt_ends_the_work_early_and_keeps_what_is_done(device: Device,
     device.index()
     one = {"FOLTR_INDEX__WORKERS": "1"}
     with following(device, **UNSEEN, **one):
-        for i in range(60):
-            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 200_000, encoding="ascii")
+        for i in range(30):
+            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 100_000, encoding="ascii")
         with command(device, **one) as caller:
             until_it_works(caller)
             caller.send_signal(signal.SIGKILL if is_killed else signal.SIGINT)
             assert caller.wait(PATIENCE) == (-signal.SIGKILL if is_killed else 130)
             assert is_killed or "stopped early" in caller.stderr.read()  # type: ignore[union-attr]
         assert handed(device, **UNSEEN, **one)[0] == "0"
-    assert n_files(device) == 6 + 60
+    assert n_files(device) == 6 + 30
 
 
 def test_other_settings_are_the_commands_own_and_other_folders_are_not(device: Device) -> None:

@@ -28,9 +28,9 @@ from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.remembered import FILE as SCREEN
+from console.durable import UNFINISHED, create_durably, sync, write_beside
 from console.wording import iso_minute
 from foltr.errors import FoltrError
-from indexer.storage.durable import UNFINISHED, create_durably, sync, write_beside
 
 ABOUT = "backup.json"
 STATE = "state.sqlite"

@@ -16,8 +16,8 @@ from pathlib import Path
 from app.loose_mail import FOLDER
 from app.paths import COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, Paths
 from app.resident.line import socket_path
+from console.durable import UNFINISHED
 from foltr.errors import FoltrError
-from indexer.storage.durable import UNFINISHED
 from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from console.durable import sync
 from console.printable import display_path
 from indexer.extract.sources import source_of
-from indexer.storage.durable import sync
 
 
 @dataclass(frozen=True, slots=True)

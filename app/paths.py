@@ -20,7 +20,7 @@ from typing import Literal
 import msgspec
 
 from app.standard_folders import standard_folder
-from indexer.storage.durable import replace_durably
+from console.durable import replace_durably
 
 MARKER = "made-by-foltr-search"
 """the name of the file that says whose the data folder is"""

@@ -1,1 +1,1 @@
-"""What a terminal's person reads and sets, alike in both programs."""
+"""What both programs do alike: what a person reads and sets, standard streams, files that outlast a power cut."""

@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
+from console.durable import sync
 from federation_server.database import known_revisions, of_another, reading, writing
-from federation_server.durable import take_name
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
@@ -80,9 +80,9 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
                     digest.update(block)
                     file.write(len(block).to_bytes(4, "big") + block)
             file.write((0).to_bytes(4, "big") + digest.digest())
-        with open(fresh, "rb") as whole:
-            os.fsync(whole.fileno())
-        take_name(fresh, path)
+        sync([fresh])
+        os.replace(fresh, path)
+        sync([path.parent])
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return BackupContents(now, header.counts)

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
+from console.durable import replace_durably
 from federation_server import tls
 from federation_server.database import writing
-from federation_server.durable import replace_durably
 from federation_server.group import group
 from federation_server.group.enrolment import invite
 from federation_server.running.serve import Installation, open_installation, reached_at

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from federation_server.durable import replace_durably
+from console.durable import replace_durably
 from foltr.errors import FoltrError
 
 YEARS = 10

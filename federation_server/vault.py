@@ -14,7 +14,7 @@ import nacl.exceptions
 import nacl.utils
 from nacl.secret import SecretBox
 
-from federation_server.durable import replace_durably
+from console.durable import replace_durably
 from foltr.errors import FoltrError
 from foltr.federated.envelope import KEY_BYTES, Identity
 

@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 
 from app.store import Store, decode_record
+from console.durable import replace_durably
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ModelError
 from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
-from indexer.storage.durable import replace_durably
 
 KEPT_DAYS = 31
 LARGEST_WEIGHT = 1e6

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.store import StateError, Store
-from indexer.storage.durable import create_durably, replace_durably
+from console.durable import create_durably, replace_durably
 
 KEY_BYTES = 32
 TERM_BYTES = 8

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from console.durable import replace_durably
 from foltr.errors import FoltrError
 from indexer.query.nodes import Problem
 from indexer.query.parse import tokens
-from indexer.storage.durable import replace_durably
 from indexer.text.spelling import nearest
 
 _NAME = re.compile(r"[^\W\d_][\w-]*")

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from indexer.storage.durable import replace_durably
+from console.durable import replace_durably
 
 FILE = "screen.json"
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
-from federation_server.durable import sync_folder
+from console.durable import sync
 from federation_server.tables import tombstones
 from foltr.errors import FoltrError
 
@@ -85,7 +85,7 @@ class TombstoneFile:
                 file.write(msgspec.json.encode(line) + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
-            sync_folder(self.path.parent)
+            sync([self.path.parent])
         except OSError as error:
             raise TombstoneError(f"{self.path} cannot be written: {error.strerror}") from error
 

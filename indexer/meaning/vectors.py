@@ -19,10 +19,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from console.durable import replace_durably
 from indexer.errors import LockedError
 from indexer.meaning.passages import VERSION, Passage
 from indexer.postings import Ints, Mask, Rows, Vectors
-from indexer.storage.durable import replace_durably
 from indexer.storage.file_lock import FileLock
 
 FILE = "meaning.vectors"

@@ -23,9 +23,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from console.durable import replace_durably
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION
-from indexer.storage.durable import replace_durably
 
 INDEX_NAME = f"v{VERSION}"
 """Whoosh's index name; holds the schema's version, so that another version is never misread"""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from console.durable import sync
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged, LockedError
 from indexer.meaning import vectors
@@ -33,7 +34,6 @@ from indexer.storage.contents import (
     replace_contents,
     tidy,
 )
-from indexer.storage.durable import sync
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot

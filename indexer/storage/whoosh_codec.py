@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from console.durable import sync
 from indexer.postings import Ints, encode
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.codec import SegmentFiles, private
 from indexer.storage.contents import INDEX_NAME
-from indexer.storage.durable import sync
 from indexer.whoosh_schema import whoosh_schema
 
 with warnings.catch_warnings():

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from indexer.storage import durable
-from indexer.storage.durable import UNFINISHED, create_durably, replace_durably, sync, write_beside
+from console import durable
+from console.durable import UNFINISHED, create_durably, replace_durably, sync, write_beside
 
 
 def names(folder: Path) -> list[str]:
@@ -115,3 +115,18 @@ def test_a_file_that_cannot_be_synchronised_is_an_error(tmp_path: Path, monkeypa
     fail(errno.EIO)
     with pytest.raises(OSError, match="Input/output"):
         sync([tmp_path])
+
+
+def test_content_then_name_then_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this order: else a power cut leaves an empty key, or takes its name back. For the owner alone."""
+    seen: list[tuple[bool, bytes]] = []
+
+    def fsync(handle: int) -> None:
+        seen.append((stat.S_ISDIR(os.fstat(handle).st_mode), (tmp_path / "a").read_bytes()))
+
+    monkeypatch.setattr(durable.os, "fsync", fsync)
+    (tmp_path / "a").write_bytes(b"old")
+    replace_durably(tmp_path / "a", b"new")
+    assert seen == [(False, b"old"), (True, b"new")]
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

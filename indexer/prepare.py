@@ -18,7 +18,6 @@ import msgspec
 from indexer.confined.given import is_other_than_file
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract import extract_file
 from indexer.extract.kinds import type_by_name
 from indexer.extract.recognised import with_recognised
 from indexer.extract.source import TIME_IS_UP, Limits
@@ -82,7 +81,12 @@ def _analyzer() -> Analyzer:
 
 
 def prepare_file(path: str, limits: Limits) -> PreparedFile:
-    """Read, extract, analyse and compress one file; raises ExtractionError."""
+    """Read, extract, analyse and compress one file; raises ExtractionError.
+
+    The extractors are loaded at the first call, so that a process that only crawls stays small.
+    """
+    from indexer.extract.registry import extract_file
+
     began = time.process_time()
     digest = fingerprint(path)
     if not digest and is_other_than_file(path):

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract import extract_file
 from indexer.extract.archives import _zstd
 from indexer.extract.programs import installed
+from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 
 

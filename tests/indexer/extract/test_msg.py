@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
-from indexer.extract import extract_file
 from indexer.extract.msg import unpacked
+from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 from tests.indexer.extract.compound_parts import message
 

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract import extract_file
 from indexer.extract.pool import WorkerPool
-from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_source, load
+from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_file, extract_source, load
 from indexer.extract.source import Limits, Source
 from indexer.files.changes import PASSING
 
@@ -93,7 +92,7 @@ def test_a_file_loads_its_own_reader_alone(tmp_path: Path) -> None:
     """A text is read without what reads mail, archives and tables."""
     (tmp_path / "a.txt").write_text("heron")
     code = (
-        "import sys; from indexer.extract import extract_file; from indexer.extract.source import Limits; "
+        "import sys; from indexer.extract.registry import extract_file; from indexer.extract.source import Limits; "
         "print(extract_file(sys.argv[1], Limits()).documents[0].text, "
         "*(name for name in ('texts', 'mail', 'archives', 'xlsx') if 'indexer.extract.' + name in sys.modules))"
     )

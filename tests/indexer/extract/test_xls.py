@@ -9,7 +9,7 @@ import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract import extract_file
+from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 from tests.indexer.extract.compound_parts import workbook
 

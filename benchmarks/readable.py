@@ -21,8 +21,8 @@ from benchmarks.collections import shared_folder
 from benchmarks.tables import Table, machine
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.registry import extract_file
 from indexer.extract.pool import WorkerPool
+from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 
 _WORD = re.compile(r"\w\w+")

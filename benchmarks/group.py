@@ -7,8 +7,9 @@ asked, in percent; the noise is the mechanism's own.
 
     python -m benchmarks.group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
 
-open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4). absent: the same, times
-sqrt(n / n_honest) for a third who stay away and a fifth of the others who collude.
+open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4), as the server of a sealed group
+closes a round; each device adds as much as if a third stayed away and a fifth of the others colluded. absent: in each
+round a third, by lot, do stay away; what they searched waits for the next.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ from federation_server.group import group
 from federation_server.settings import OPEN_PRIVACY, SUM_PRIVACY, ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatVector
+from foltr.federated.fpdgd import FPDGD
+from foltr.federated.joining import join_sums
 from foltr.federated.method import Model
+from foltr.federated.sealed.committee import honest_arrivals, least_arrivals
 from foltr.privacy.mechanisms import Gaussian
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from simulation.rounds.click_models import make_users
@@ -117,16 +121,23 @@ class World:
         return Member(found, self.learner.rehearsal(), make_users("navigational", top_grade=top))
 
 
-def n_honest(n: int) -> int:
-    """Who is counted on: two thirds arrive, four of five of them are honest."""
-    return math.floor(0.8 * math.ceil(2 * n / 3))
-
-
 def mechanism(mode: str, n: int) -> Gaussian:
     """What each device does to its update."""
     if mode == "open":
         return OPEN_PRIVACY
-    return msgspec.structs.replace(SUM_PRIVACY, n_clients=n if mode == "sealed" else n_honest(n))
+    return msgspec.structs.replace(SUM_PRIVACY, n_clients=honest_arrivals(least_arrivals(n)))
+
+
+def closed(mode: str, method: FPDGD, model: Model, members: Sequence[Member], rng: np.random.Generator) -> Model:
+    """A round as the group's server closes it."""
+    if mode == "open":
+        return method.aggregate(model, [one.answers(method, model, rng) for one in members])
+    n = least_arrivals(len(members)) if mode == "absent" else len(members)
+    arrived = [members[place] for place in sorted(rng.permutation(len(members))[:n].tolist())]
+    assert isinstance(method.privacy, Gaussian)
+    steps = np.sum([one.steps(method, model, rng) for one in arrived], axis=0)
+    joined = join_sums(method.joining, method.privacy, method.shared_part(model), [steps], [n])
+    return method.whole(model, joined.model)
 
 
 def lived(world: World, scene: str, mode: str, n: int, draw: int) -> Worth:
@@ -145,7 +156,7 @@ def lived(world: World, scene: str, mode: str, n: int, draw: int) -> Worth:
     for _ in range(terms.n_rounds):
         for one in members:
             one.searches(terms.n_local, rng)
-        model = method.aggregate(model, [one.answers(method, model, rng) for one in members])
+        model = closed(mode, method, model, members, rng)
         for one in members:
             one.considers(model.theta, shipped)
     alone, together = np.mean([one.served() for one in members], axis=0)

@@ -14,9 +14,10 @@ import numpy as np
 from app.federation import adoption
 from app.learning.learner import Rehearsal
 from benchmarks.group_pages import AskedQuery, Files, gains
-from foltr.arrays import BoolVector, FloatMatrix, FloatVector
-from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector, Int64Vector
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
+from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from simulation.rounds.click_models import Users
 
@@ -115,11 +116,19 @@ class Member:
 
     def answers(self, method: FPDGD, model: Model, rng: np.random.Generator) -> FPDGDMessage:
         """What the device sends of the pages that it has not sent yet, by the method's own verbs."""
+        return method.report(self._learned(method, model, rng), rng)
+
+    def steps(self, method: FPDGD, model: Model, rng: np.random.Generator) -> Int64Vector:
+        """The same in a sealed group, in steps of the noise's grid `[n_sent]`."""
+        assert isinstance(method.privacy, Gaussian)
+        return method.privacy.release_steps(method.hidden(self._learned(method, model, rng)), rng)
+
+    def _learned(self, method: FPDGD, model: Model, rng: np.random.Generator) -> FPDGDLocal:
         local = method.begin(model, rng)
         for page, query in zip(self.pages[self.n_sent :], self.queries[self.n_sent :], strict=True):
             local = method.learn(local, page, query)
         self.n_sent = len(self.pages)
-        return method.report(local, rng)
+        return local
 
     def considers(self, theta: FloatVector, shipped: FloatVector) -> None:
         """Test the group's ranker `[n_features]` on the device's own pages and blend it, as app.federation does."""

@@ -3,18 +3,17 @@
     collect   until every active member of the cohort has answered, or the deadline with enough of them (or the operator
               asks). Then the list is signed and stored; only after that transaction anybody is told of it.
     sum       until two more answers than the threshold are there (all of a small committee), so that one false answer
-              is named; from the deadline on the threshold suffices. The sum's mean, cut to the clip, moves the ranker.
-    void      too few can answer any more, a listed member was forgotten, or the committee does not answer (or
-              contradicts itself) in three times its time: the ranker stays, the round counts as spent.
+              is named; from the deadline on the threshold suffices. The sum's mean moves the ranker.
+    void      too few can answer any more, a listed member was forgotten, the committee does not answer (or
+              contradicts itself) in three times its time, or the mean is longer than honest members can make it: the
+              ranker stays, the round counts as spent.
 
-Each step is a part of the caller's one transaction under the group's lock: a crash leaves the step before it. What a
-round had of single members is deleted with its end.
+How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
+group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,14 +28,12 @@ from federation_server.sealed.inbox import SealedRounds
 from federation_server.tables import lists
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
-from foltr.arrays import FloatVector
 from foltr.federated.envelope import sign_document
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.joining import Joining, join_what_is_left, take_step
-from foltr.federated.method import Model
+from foltr.federated.joining import ImpossibleMean, join_sums
 from foltr.federated.sealed.committee import Cohort, CohortError
 from foltr.federated.sealed.secret_sharing import SharingError
-from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mean_change, mechanism_of
+from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mechanism_of
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
 from foltr.privacy.mechanisms import Gaussian
 
@@ -199,34 +196,14 @@ def _close(
         raise group.GroupError("a sealed group needs Gaussian noise")
     start, devices = method.shared_part(before), sorted(inbox.message_hashes(connection, here))
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
-    parts = zip(found.steps, counts, strict=True)
-    changes = [mean_change(privacy, where.cohort, steps, count) for steps, count in parts]
-    after, delta, rule = _joined(policy, agreed, start, changes)
-    noise = math.hypot(before.noise, noise_in_means(mechanism_of(privacy, where.cohort), counts))
-    group.publish(connection, agreed, here.lineage, replace(method.whole(before, after), noise=noise), now=now)
     liars = f"{len(found.liars)} of the committee answered falsely: {', '.join(found.liars)}" if found.liars else ""
-    summary = "; ".join(filter(None, ("not judged: the server learns sums alone", liars)))
-    return _ended(connection, here, devices, rule, summary, float(np.linalg.norm(delta)), now=now)
-
-
-def _joined(policy: Policy, agreed: Terms, start: Model, changes: list[FloatVector]) -> tuple[Model, FloatVector, str]:
-    """The next ranker, the change `[n_sent]` and the rule: one sum as it is, several by the group's rule.
-
-    Nobody can judge single updates, so that there is no guard.
-    """
-    if agreed.mode == "sealed":
-        (change,) = changes
-        return take_step(policy.joining.optimizer, start, change), change, "sum"
-    joining = Joining(rule=policy.joining.rule, optimizer=policy.joining.optimizer)
-    joined = join_what_is_left(joining, start, start.theta + np.array(changes), np.ones(len(changes)))
-    return joined.model, joined.delta, joined.rule
-
-
-def noise_in_means(mechanism: Gaussian, counts: Sequence[int]) -> float:
-    """Standard deviation in each weight of the mean of the means of so many devices, each with its share of noise."""
-    shares = mechanism.n_clients if mechanism.distributed else 1
-    one = mechanism.noise_multiplier * mechanism.clip / math.sqrt(shares)
-    return one * math.sqrt(sum(1.0 / count for count in counts if count)) / len(counts)
+    try:
+        joined = join_sums(policy.joining, mechanism_of(privacy, where.cohort), start, found.steps, counts)
+    except ImpossibleMean as error:
+        return _void(connection, here, "; ".join(filter(None, (str(error), liars))), now=now)
+    group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
+    summary = "; ".join(filter(None, (joined.verdict.summary, liars)))
+    return _ended(connection, here, devices, joined.rule, summary, float(np.linalg.norm(joined.delta)), now=now)
 
 
 def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:

@@ -4,8 +4,8 @@
     delta = rule(theta_c - theta_t; w_c) over the devices c;    theta_{t+1} = optimiser(theta_t, delta)
 
 This is FedOpt (Reddi et al., Adaptive Federated Optimization, Algorithm 2) with a robust rule in the place of the mean.
-The guard may leave devices out, or join the round by a rule of its own. With the rule "mean" and SGD of rate 1 it is
-FedAvg,
+The guard may leave devices out, or join the round by a rule of its own. Where nobody sees single updates (`join_sums`)
+the means of sums take their place. With the rule "mean" and SGD of rate 1 it is FedAvg,
 
     theta_{t+1} = sum of w_c theta_c / sum of w_c              (McMahan et al. 2017; thesis Eq. 3.16 and 6.1)
 
@@ -15,14 +15,15 @@ and without the guard it is computed so, because theta_t + (mean - theta_t) is r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector
-from foltr.errors import ShapeError, ValueRangeError
+from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
+from foltr.errors import FoltrError, ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
@@ -31,7 +32,11 @@ from foltr.federated.guard.known_noise import KnownNoise, join_known
 from foltr.federated.guard.verdict import GuardState, GuardVerdict, not_judged
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
+from foltr.privacy.clipping import l2_norm
 from foltr.privacy.mechanisms import Gaussian, Mechanism
+
+BEYOND_CHANCE = 6.0
+"""standard deviations: noise `[d]` of deviation s is longer than s (sqrt d + 6) once in 65 million means"""
 
 
 class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -85,8 +90,7 @@ def noise_of(privacy: Mechanism) -> KnownNoise | None:
     """What a guard may count on in each single update; None for a mechanism whose bounds it does not know."""
     if not isinstance(privacy, Gaussian):
         return None
-    shares = privacy.n_clients if privacy.distributed else 1
-    return KnownNoise(clip=privacy.clip, deviation=privacy.noise_multiplier * privacy.clip / math.sqrt(shares))
+    return KnownNoise(clip=privacy.clip, deviation=privacy.deviation)
 
 
 def malicious(joining: Joining, n_updates: int) -> int:
@@ -125,6 +129,49 @@ def noise_after(noise: KnownNoise | None, before: float, counts: FloatVector) ->
     `before` is that of the model which devices began from; `counts` `[n_clients]` is above 0 where one had an update.
     """
     return math.hypot(before, noise.deviation / math.sqrt(np.count_nonzero(counts))) if noise else before
+
+
+class ImpossibleMean(FoltrError):
+    """The mean of a round is longer than honest devices can make it; the message says how long."""
+
+
+def join_sums(
+    joining: Joining, privacy: Gaussian, model: Model, sums: Sequence[Int64Vector], counts: Sequence[int]
+) -> Joined:
+    """The round after `model` from sums of which nobody sees a part: of all devices, or of several parts of them.
+
+    `sums` are of the devices' noised changes, each `[n_params]` in steps of the grid of `privacy`, which every device
+    used; `counts` says how many devices are in each. The mean of one sum moves the model as it is, those of several are
+    joined by the rule, alike. A mean longer than `longest_mean` does not count; ImpossibleMean when none is left.
+    Nobody can judge single updates, so there is no guard.
+    """
+    if min(counts) < 1:
+        raise ValueRangeError("a mean of no update")
+    means = np.array(sums) * (privacy.grid_step / np.array(counts))[:, None]
+    bounds = [longest_mean(privacy, means.shape[1], n) for n in counts]
+    held = [row for row, bound in enumerate(bounds) if l2_norm(means[row]) <= bound]
+    if not held:
+        length = max(map(l2_norm, means))
+        raise ImpossibleMean(f"the mean is {length:.3g} long, and honest members' at most {max(bounds):.3g}")
+    plain = Joining(rule=joining.rule if len(means) > 1 else Mean(), optimizer=joining.optimizer)
+    joined = join_what_is_left(plain, model, model.theta + means[held], np.ones(len(held)))
+    noise = privacy.deviation * math.sqrt(math.fsum(1.0 / counts[row] for row in held)) / len(held)
+    left_out = len(means) - len(held)
+    note = f"; {left_out} of {len(means)} means are longer than honest members' and do not count" if left_out else ""
+    return replace(
+        joined,
+        model=replace(joined.model, noise=math.hypot(model.noise, noise)),
+        rule="sum" if len(means) == 1 else joined.rule,
+        verdict=not_judged(f"the server learns sums alone{note}"),
+    )
+
+
+def longest_mean(privacy: Gaussian, n_params: int, n_devices: int) -> float:
+    """How long the mean of so many honest devices' noised changes `[n_params]` can be, but for a chance of 1e-8.
+
+    The changes' own mean is within the clip; on the noise see `BEYOND_CHANCE`.
+    """
+    return privacy.clip + privacy.deviation / math.sqrt(n_devices) * (math.sqrt(n_params) + BEYOND_CHANCE)
 
 
 OFF = "the guard is off"

@@ -61,9 +61,7 @@ def largest_update(method: Method[Any, Any], start: FloatVector) -> float:
     if isinstance(privacy, NoPrivacy):
         return LARGEST_WITHOUT_PRIVACY
     if isinstance(privacy, Gaussian):
-        shares = privacy.n_clients if privacy.distributed else 1
-        deviation = privacy.noise_multiplier * privacy.clip / math.sqrt(shares)
-        return privacy.clip + deviation * (math.sqrt(d) + math.sqrt(2.0 * t))
+        return privacy.clip + privacy.deviation * (math.sqrt(d) + math.sqrt(2.0 * t))
     if isinstance(privacy, Laplace):
         return privacy.clip + privacy.clip / privacy.epsilon * (d + math.sqrt(2.0 * d * t) + t)
     if isinstance(privacy, FpdgdPaper):

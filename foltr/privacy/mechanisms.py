@@ -187,10 +187,14 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
         return start + self.grid_step * self.release_steps(end - start, rng)
 
     @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise that one device adds to each number."""
+        return self.noise_multiplier * self.clip / math.sqrt(self.n_clients if self.distributed else 1)
+
+    @property
     def grid_step(self) -> float:
         """The unit of `release_steps`: the same on every device, so that steps can be added up."""
-        shares = self.n_clients if self.distributed else 1
-        return self.noise_multiplier * self.clip / math.sqrt(shares) / STEPS
+        return self.deviation / STEPS
 
     def release_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
         """The clipped and noised change `[n]` in whole steps of the grid."""

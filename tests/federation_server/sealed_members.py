@@ -9,13 +9,13 @@ import numpy as np
 import requests
 
 from federation_server.running.serve import Installation
-from foltr.arrays import Int64Vector
+from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import cohort_of
 from foltr.federated.sealed.roster import INVITE, LEAVE, VOUCH, Roster
-from foltr.federated.sealed.sums import Occasion, answer, shared
+from foltr.federated.sealed.sums import Occasion, answer, mechanism_of, shared
 from foltr.federated.wire import (
     Announcement,
     CommitteeAnswer,
@@ -37,6 +37,13 @@ from tests.federation_server.client import Client, invite, make_server, opened
 def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed") -> Installation:
     """A sealed group of the default terms in a folder, not served yet."""
     return make_server(folder, quorum=0, floor=3, mode=mode, privacy="", database=database)
+
+
+def moved(client: Client, told: Announcement, theta: FloatVector, total: Int64Vector, n: int) -> FloatVector:
+    """The ranker after a round from `theta` whose `n` members' steps add up to `total`: their mean, nothing else."""
+    method = method_of(told)
+    step = mechanism_of(privacy_of(told), occasion_of(client, told).cohort).grid_step / n
+    return method.placed(theta, method.sent(theta) + total * step)
 
 
 def roster_of(client: Client, number: int | None = None) -> Roster:

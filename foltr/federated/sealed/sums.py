@@ -3,14 +3,15 @@
     device      noised steps -> shares, one box for each member of the committee, one signature      `shared`
     server      takes messages (`check_shared`), fixes one list, signs it                            `make_list`
     committee   opens its boxes of the listed messages, adds up, signs                               `answer`
-    server      any t answers give the sum (`combined`), whose mean moves the ranker                 `mean_change`
+    server      any t answers give the sum (`combined`), whose mean moves the ranker         foltr.federated.joining
 
 Each device adds discrete Gaussian noise of variance (z clip)^2 / n_honest in whole steps of one grid, so the sum holds
 at least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
 its committee twice: in each box, and under its signature. What it costs: a member of the committee sees who answered,
 and t of them with the server, or t with the boxes, could open what single devices sent (their share of the noise
 remains). What it makes impossible: looking at one update, so no rule on single updates, no guard, no FedEraser; and a
-member can send numbers of any size. All the server can do about that is to bound the mean (`mean_change`).
+member can send numbers of any size. All the server can do about that is to refuse a mean that is longer than honest
+members can make it (`foltr.federated.joining.longest_mean`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,6 @@ from foltr.federated.wire import (
     digest,
     encode,
 )
-from foltr.privacy.clipping import clip_l2
 from foltr.privacy.mechanisms import Gaussian
 
 SHARES, ANSWER = b"foltr shares 1", b"foltr answer 1"
@@ -230,19 +230,6 @@ def combined(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> Combined
         tuple(values.reshape(len(cohort.parts), occasion.n_numbers)),
         tuple(cohort.committee[point - 1].device for point in found.liars),
     )
-
-
-def mean_change(privacy: Gaussian, cohort: Cohort, steps: Int64Vector, n_arrived: int) -> FloatVector:
-    """The mean of a part's changes `[n_numbers]`, cut to the clip: no honest mean is longer but for the noise.
-
-    Members may have sent numbers of any size; so long as they are fewer than the honest ones' noise hides, they move
-    the ranker by no more than an honest group could.
-    """
-    if n_arrived < 1:
-        raise ValueRangeError("a mean of no update")
-    mechanism = mechanism_of(privacy, cohort)
-    mean = steps.astype(np.float64) * (mechanism.grid_step / n_arrived)
-    return clip_l2(mean, mechanism.clip)
 
 
 def _opened(occasion: Occasion, box: ListedBox, listed: ShareList, point: int, box_private: bytes) -> Elements:

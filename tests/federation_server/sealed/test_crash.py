@@ -17,15 +17,12 @@ from sqlalchemy import func, select
 from federation_server.database import reading
 from federation_server.running.serve import Installation
 from federation_server.tables import models, rounds
-from foltr.federated.sealed.sums import mean_change
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, reason, running
 from tests.federation_server.sealed_members import (
     make_sealed,
     members,
-    method_of,
-    occasion_of,
-    privacy_of,
+    moved,
     send_answer,
     share,
 )
@@ -103,9 +100,7 @@ def test_killed_in_every_phase_of_a_sealed_round(tmp_path: Path, database_url: s
             answer = send_answer(people[4], listed)
             assert answer.ok or reason(answer) == "stale-round"
         assert people[0].announcement().round == 2
-        mean = mean_change(privacy_of(told), occasion_of(people[0], told).cohort, sum(STEPS), 5)
-        method = method_of(told)
-        np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+        np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, sum(STEPS), 5))
     assert counted(made) == (1, 5, 2)
     made.engine.dispose()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from federation_server.sealed.summing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.roster import LEAVE, leave_text
-from foltr.federated.sealed.sums import ANSWER, Occasion, mean_change, mechanism_of
+from foltr.federated.sealed.sums import ANSWER, Occasion, mechanism_of
 from foltr.federated.wire import (
     Accepted,
     CommitteeAnswer,
@@ -39,7 +40,7 @@ from tests.federation_server.sealed_members import (
     make_sealed,
     members,
     message,
-    method_of,
+    moved,
     occasion_of,
     offer,
     privacy_of,
@@ -98,9 +99,7 @@ def test_a_round_from_shares_to_the_sum(served: Running) -> None:
         assert send_answer(one, told).ok
     after = people[1].announcement()
     assert (after.round, after.phase, after.roster_number) == (2, "collect", 6)
-    occasion, method = occasion_of(people[0], told), method_of(told)
-    mean = mean_change(privacy_of(told), occasion.cohort, sum(STEPS[:4]), 4)
-    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+    np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, sum(STEPS[:4]), 4))
     assert [kept(served, table) for table in (shares, lists, answers)] == [0, 0, 0]
     assert [one.announcement().answered for one in people] == [1, 1, 1, 1, 0]
 
@@ -141,9 +140,7 @@ def test_the_threshold_suffices_at_the_deadline(sqlite: Running) -> None:
     assert people[0].announcement().round == 1
     after_deadline(sqlite)
     assert people[0].announcement().round == 2
-    mean = mean_change(privacy_of(told), occasion_of(people[0], told).cohort, sum(STEPS[:5]), 5)
-    method = method_of(told)
-    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+    np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, sum(STEPS[:5]), 5))
 
 
 def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> None:
@@ -213,10 +210,8 @@ def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     with reading(sqlite.made.engine) as connection:
         told_of = connection.execute(select(rounds.c.guard).where(rounds.c.round == 1)).scalar_one()
     assert f"1 of the committee answered falsely: {people[3].device}" in told_of
-    method = method_of(told)
     total = sum(STEPS[place % 6] for place in range(7))
-    mean = mean_change(privacy_of(told), occasion.cohort, total, 7)
-    np.testing.assert_array_equal(people[0].theta(), method.placed(first, method.sent(first) + mean))
+    np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, total, 7))
 
 
 def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
@@ -389,13 +384,24 @@ def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:
     assert mechanism.grid_step * 2**20 == pytest.approx(2.17 * 0.8 / 3**0.5)
 
 
-def test_numbers_of_any_size_move_the_ranker_by_the_clip_at_most(sqlite: Running) -> None:
-    """A member that sends 2^50 steps turns the ranker by .8, no more."""
+@pytest.mark.parametrize(("times", "counts"), [(0.999, True), (1.001, False)])
+def test_a_mean_that_honest_members_cannot_make_is_void(sqlite: Running, times: float, counts: bool) -> None:
+    """Five members of n_honest 3: a mean of ten numbers is at most .8 + 2.17 * .8 / sqrt(3 * 5) * (sqrt(10) + 6) long.
+    A liar that takes it just below moves the ranker so far, one beyond it moves nothing, and the report says why."""
     people = members(sqlite.made, 5)
     told, first = people[0].announcement(), people[0].theta()
+    longest = 0.8 + 2.17 * 0.8 / math.sqrt(15) * (math.sqrt(10) + 6)
+    grid = mechanism_of(privacy_of(told), occasion_of(people[0], told).cohort).grid_step
+    lie = np.array([round(times * longest * 5 / grid), *[0] * 9])
     for place, one in enumerate(people):
-        assert share(one, told, STEPS[place] if place else np.full(10, 2**50)).ok
+        assert share(one, told, lie if place == 3 else np.zeros(10, dtype=np.int64)).ok
     told = people[0].announcement()
     for one in people:
         assert send_answer(one, told).ok
-    assert l2_norm(people[0].theta() - first) == pytest.approx(0.8)
+    after = people[0].announcement()
+    assert after.round == 2
+    assert l2_norm(people[0].theta() - first) == pytest.approx(times * longest if counts else 0.0)
+    with reading(sqlite.made.engine) as connection:
+        row = connection.execute(select(rounds).where(rounds.c.round == 1)).one()
+    assert row.rule == ("sum" if counts else "void")
+    assert ("the mean is 4.91 long, and honest members' at most 4.91" in row.guard) is not counts

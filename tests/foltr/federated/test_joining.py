@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import numpy as np
 import pytest
@@ -17,7 +19,17 @@ from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.guard.verdict import GuardState, not_judged
-from foltr.federated.joining import Joining, join, join_what_is_left, malicious, take_step, weights
+from foltr.federated.joining import (
+    ImpossibleMean,
+    Joining,
+    join,
+    join_sums,
+    join_what_is_left,
+    longest_mean,
+    malicious,
+    take_step,
+    weights,
+)
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
 from foltr.privacy.mechanisms import Gaussian
@@ -225,3 +237,47 @@ def test_a_step_alone() -> None:
     after = take_step(Momentum(learning_rate=0.1, momentum=0.5), model, np.array([1.0, 1.0]))
     assert (after.theta.tolist(), after.moments[0].tolist()) == ([0.1 * 2.0, 0.1 * 1.0], [2.0, 1.0])
     assert (after.round, after.guard) == (4, model.guard)
+
+
+SHARE = Gaussian(clip=0.8, noise_multiplier=2.0, distributed=True, n_clients=4)
+"""each device's deviation is .8"""
+
+
+def test_a_sum_by_hand() -> None:
+    """Steps of .8 / 2^20: a sum of 2^20 steps over 4 devices moves the weight by .2; the noise is that of the mean."""
+    start = Model(np.array([1.0, 2.0]), 6, noise=0.3)
+    joined = join_sums(Joining(), SHARE, start, [np.array([2**20, 0])], [4])
+    np.testing.assert_array_equal(joined.model.theta, [1.0 + 0.8 / 4, 2.0])
+    assert (joined.model.round, joined.rule, joined.verdict.judged) == (7, "sum", False)
+    assert joined.model.noise == pytest.approx(math.hypot(0.3, 0.8 / math.sqrt(4)))
+
+
+def test_a_sum_is_what_adding_up_in_the_clear_is() -> None:
+    """Noised changes of six devices, joined from their sum and one by one: the same ranker, and the same noise."""
+    rng, start = np.random.default_rng(8), Model(np.arange(5.0), 2, noise=0.1)
+    steps = [SHARE.release_steps(rng.normal(size=5), rng) for _ in range(6)]
+    summed = join_sums(Joining(), SHARE, start, [np.sum(steps, axis=0)], [6]).model
+    method = FPDGD(Linear(5), privacy=SHARE)
+    clear = method.aggregate(start, [FPDGDMessage(start.theta + one * SHARE.grid_step, 1) for one in steps])
+    np.testing.assert_allclose(summed.theta, clear.theta, rtol=1e-12)
+    assert (summed.round, summed.noise) == (clear.round, pytest.approx(clear.noise))
+
+
+def test_honest_noise_is_never_cut_and_what_it_cannot_reach_does_not_count() -> None:
+    """Means of five with the noise alone, ten thousand times: none reaches the bound; a mean beyond it is refused, and
+    of several parts left out, with a word and without its share of the noise."""
+    rng = np.random.default_rng(1)
+    noise = rng.normal(scale=SHARE.deviation / math.sqrt(5), size=(10_000, 10))
+    most = longest_mean(SHARE, 10, 5)
+    assert most == pytest.approx(0.8 + 0.8 / math.sqrt(5) * (math.sqrt(10) + 6))
+    assert 0.8 + np.linalg.norm(noise, axis=1).max() < most
+    start, long = Model(np.zeros(1)), np.array([2**40])
+    with pytest.raises(ImpossibleMean, match=r"the mean is 1.68e\+05 long, and honest members' at most 3.3"):
+        join_sums(Joining(), SHARE, start, [long], [5])
+    parts = [np.array([2**20]), long, np.array([2**20])]
+    joined = join_sums(Joining(rule=Median()), SHARE, start, parts, [4, 4, 4])
+    assert joined.model.theta.tolist() == [0.2]
+    assert joined.model.noise == pytest.approx(0.8 * math.sqrt(2 / 4) / 2)
+    assert "1 of 3 means are longer" in joined.verdict.summary
+    with pytest.raises(ValueRangeError, match="a mean of no update"):
+        join_sums(Joining(), SHARE, start, parts, [4, 0, 4])

@@ -19,7 +19,7 @@ from indexer.confined.given import is_other_than_file
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import type_by_name
-from indexer.extract.recognised import with_recognised
+from indexer.extract.media.recognised import with_recognised
 from indexer.extract.source import TIME_IS_UP, Limits
 from indexer.files.fingerprint import fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings

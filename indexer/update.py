@@ -24,7 +24,7 @@ import msgspec
 from console.printable import display_path
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.away import OutOfSight, said_of
 from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below

@@ -42,11 +42,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_depth: int = 2
     """how deep archives and attachments may sit in one another"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.sources` whose readers are to be used"""
+    """names of `indexer.extract.sources.known` whose readers are to be used"""
     secrets: tuple[str, ...] = ()
     """patterns of members of archives and mails that are not read (indexer.files.secrets)"""
     recognised: str = ""
-    """path of the texts recognised in pictures (indexer.extract.recognised); "" for none"""
+    """path of the texts recognised in pictures (indexer.extract.media.recognised); "" for none"""
     cpu_ends: float = math.inf
     """the `time.process_time()` at which a reader stops and gives what it has"""
 

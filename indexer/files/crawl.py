@@ -32,7 +32,7 @@ from indexer.extract.kinds import (
     type_by_name,
 )
 from indexer.extract.source import shown_size
-from indexer.extract.sources import is_mail_folder, not_named, source_of
+from indexer.extract.sources.known import is_mail_folder, not_named, source_of
 from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, IgnoreRules, Scope
 from indexer.files.secrets import SECRETS, pattern_of, why_unread
 
@@ -84,7 +84,7 @@ class CrawlRules:
     secrets: tuple[str, ...] = SECRETS
     """patterns of files that are found by their names alone (indexer.files.secrets)"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.sources` that are read"""
+    """names of `indexer.extract.sources.known` that are read"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
 

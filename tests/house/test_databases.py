@@ -72,8 +72,8 @@ def test_what_knows_databases_opens_no_other_file() -> None:
         if re.search(r"^(import sqlite3|from indexer.storage.database)", path.read_text(), re.MULTILINE)
     }
     assert {"app/store.py", "indexer/storage/catalogue.py"} <= knowing
-    others = {"indexer/storage/file_lock.py", "indexer/extract/sqlite_file.py", "app/cli.py", "app/checkup.py"}
-    given = ("indexer/extract/recognised.py", "open(answer, 'rb')")  # a descriptor that the porter sent
+    others = {"indexer/storage/file_lock.py", "indexer/extract/sources/sqlite_file.py", "app/cli.py", "app/checkup.py"}
+    given = ("indexer/extract/media/recognised.py", "open(answer, 'rb')")  # a descriptor that the porter sent
     assert [(file, source) for file, source, _ in opening() if file in knowing - others] == [given]
 
 

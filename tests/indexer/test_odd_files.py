@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indexer.documents import FileEntry, Skipped
-from indexer.extract.pool import WorkerPool
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import Crawl, CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file

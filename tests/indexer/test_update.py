@@ -20,7 +20,7 @@ import pytest
 
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document

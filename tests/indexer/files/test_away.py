@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.away import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
@@ -50,7 +50,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "--propagation",
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import prepare_file
 sys.path.insert(0, {tests!r})
 from test_away import Disks

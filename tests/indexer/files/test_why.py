@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.why import Why, why
 from indexer.prepare import PreparedFile

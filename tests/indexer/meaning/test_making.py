@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from indexer.errors import LockedError
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.meaning.encoder import Encoder, kind_of, load
 from indexer.meaning.making import VectorMaker, n_with_vectors

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import FileEntry, Listing
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile

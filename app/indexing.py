@@ -26,8 +26,8 @@ from indexer.extract.workers.programs import installed
 from indexer.extract.workers.worker import give_way, return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
-from indexer.files.why import Why
-from indexer.files.why import why as why_path
+from indexer.files.left_out import Why
+from indexer.files.left_out import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue

@@ -19,9 +19,8 @@ from console.printable import display_path
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media import recognised
-from indexer.extract.media.ocr_engines import choose
 from indexer.extract.media.recognised import Unrecognised, remember, seconds_since, tried
-from indexer.extract.media.recognition import Recognised, RecognitionOrder, recognise_file
+from indexer.extract.media.recognition import Recognised, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress

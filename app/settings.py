@@ -57,7 +57,7 @@ def default_caps() -> dict[str, float]:
 
 def default_secrets() -> list[str]:
     """The names of files that nobody wants to be read aloud."""
-    from indexer.files.secrets import SECRETS
+    from indexer.files.ignore import SECRETS
 
     return list(SECRETS)
 

@@ -24,13 +24,12 @@ import msgspec
 from console.printable import display_path
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
+from indexer.extract.source import fingerprint
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.away import OutOfSight, said_of
-from indexer.files.changes import ChangePlan, FileComparison, is_settled, reader_of
+from indexer.files.changes import ChangePlan, FileComparison, FilesRead, Readings, is_settled, reader_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
-from indexer.files.fingerprint import fingerprint
 from indexer.files.ignore import IGNORE_FILES
-from indexer.files.readings import FilesRead, Readings
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import (

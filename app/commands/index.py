@@ -91,7 +91,7 @@ def command(
 
 
 def _why_no_engine(context: Context) -> str:
-    from indexer.extract.media.ocr_engines import choose
+    from indexer.extract.media.recognition import choose
 
     return choose(context.settings.ocr.engine, context.settings.ocr.languages)[1]
 

@@ -13,7 +13,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
 from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources.known import not_named, source_of
-from indexer.files.secrets import pattern_of, why_unread
+from indexer.files.ignore import pattern_of, why_unread
 
 EXTRACTORS: dict[str, str] = {
     "text": "markup.texts:extract_text",

@@ -23,11 +23,10 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.errors import IndexDamaged, IndexerError
-from indexer.storage import database, threads
-from indexer.storage.database import Connection, use_write_ahead_log
+from indexer.storage import sqlite_files, threads
 from indexer.storage.settled import TABLE as SETTLED
 from indexer.storage.settled import SettledFolders, skipped_rows, unsettle, unsettle_all
-from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
+from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
@@ -129,7 +128,7 @@ def connect(path: Path) -> Connection:
 
 def _connect_to_write(path: Path) -> Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    connection = database.connect(path)
+    connection = sqlite_files.connect(path)
     try:
         use_write_ahead_log(connection, path)
     except sqlite3.Error:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from indexer.storage.database import connect
+from indexer.storage.sqlite_files import connect
 
 try:
     import fcntl

@@ -37,7 +37,7 @@ from indexer.storage.contents import (
 from indexer.storage.file_lock import FileLock
 from indexer.storage.lists import FieldBuffer, merged_lists, renumber
 from indexer.storage.snapshot import CommitName, Snapshot
-from indexer.storage.unwritable import is_unwritable
+from indexer.storage.sqlite_files import is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument

@@ -2,7 +2,7 @@
 
     ocr.sqlite: recognised(digest, engine, pages as JSON, reason, seconds, made)
 
-`digest` is that of the file (indexer.files.fingerprint), `engine` what read it and in which languages, `reason` what
+`digest` is that of the file (indexer.extract.source), `engine` what read it and in which languages, `reason` what
 went wrong or was left out, `seconds` the processor time that it took, `made` when that was. A row is durable before
 anything is made of it; a kill costs the file that was being read.
 """
@@ -22,8 +22,7 @@ import msgspec
 from indexer.confined.given import RecallText, ask, is_confined
 from indexer.documents import ExtractedDocument, storable
 from indexer.extract.source import Limits, cut
-from indexer.storage.database import connect
-from indexer.storage.unwritable import connect_to_read
+from indexer.storage.sqlite_files import connect, connect_to_read
 
 FILE = "ocr.sqlite"
 TYPES_WITH_PICTURES = ("pdf", "image")

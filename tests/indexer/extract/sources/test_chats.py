@@ -14,8 +14,7 @@ import pytest
 from indexer.documents import Extraction
 from indexer.extract.registry import extract_source
 from indexer.extract.source import Limits, Source
-from indexer.extract.sources.chats import read_discord, read_imessage, read_slack, read_telegram, read_whatsapp
-from indexer.extract.sources.json_stream import CHUNK
+from indexer.extract.sources.chats import CHUNK, read_discord, read_imessage, read_slack, read_telegram, read_whatsapp
 
 
 def of(name: str, text: str | bytes) -> Source:

@@ -9,7 +9,7 @@ import pytest
 
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
-from indexer.files.why import Why, why
+from indexer.files.left_out import Why, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.update import Job, Updater, open_catalogue

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexer.codec import segment_writing
+from indexer.codec.segment_writing import FieldBuffer, group_lists, merged_lists, renumber, write_segment
+from indexer.codec.segments import SegmentFiles
 from indexer.postings import decode
 from indexer.schema import DOCUMENT
-from indexer.storage import lists
-from indexer.storage.codec import SegmentFiles, write_segment
-from indexer.storage.lists import FieldBuffer, group_lists, merged_lists, renumber
 from indexer.text.analysis import Analyzer, raw_terms, raw_tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d", "é", "x-y"]), max_size=6).map(" ".join), max_size=8)
@@ -60,7 +60,7 @@ def test_lists_are_grouped_in_blocks_as_at_once(monkeypatch: pytest.MonkeyPatch)
     """The bound on memory changes nothing."""
     texts = ["a b c a", "b b", "c a d", "d"]
     whole = buffer_of(texts).lists()
-    monkeypatch.setattr(lists, "_BLOCK", 2)
+    monkeypatch.setattr(segment_writing, "_BLOCK", 2)
     in_blocks = buffer_of(texts).lists()
     assert in_blocks.positions.tolist() == whole.positions.tolist()
     assert in_blocks.docs.tolist() == whole.docs.tolist()
@@ -102,7 +102,7 @@ def test_merged_segments_are_byte_for_byte_one_written_at_once(
     living = [text for part, gone in zip(parts, dead, strict=True) for i, text in enumerate(part) if i not in gone]
     assert n == len(living)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lists, "_RUN_BYTES", run * 20)
+        patch.setattr(segment_writing, "_RUN_BYTES", run * 20)
         runs = list(merged_lists("body", segments, maps))
     write_segment(merge_folder, "merged", documents=np.zeros(n, dtype=DOCUMENT), fields={"body": runs})
     segment(merge_folder, "whole", living)

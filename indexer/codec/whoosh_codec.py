@@ -1,29 +1,30 @@
-"""Our segments as Whoosh sees them, through its own extension point for codecs, and the first table of contents.
+"""The codec as Whoosh knows it, by its own extension point: its readers and searchers run over these classes.
 
-Whoosh's readers and searchers run over these classes, so a plain Whoosh query over the index answers as over any other
-(the tests and the benchmarks rely on that).
+So a plain Whoosh query over the index answers as over any other (the tests and the benchmarks rely on that), and Whoosh
+deletes documents from it. Each commit is a table of contents that Whoosh writes.
 """
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from console.durable import sync
-from indexer.postings import Ints, encode
-from indexer.schema import TEXT_FIELDS
-from indexer.storage.codec import SegmentFiles, private
-from indexer.storage.contents import INDEX_NAME
-from indexer.whoosh_schema import whoosh_schema
+from console.durable import replace_durably
+from indexer.codec.contents import INDEX_NAME, ListedSegment, table_of
+from indexer.codec.segments import SegmentFiles
+from indexer.postings import Ints, decode, encode
+from indexer.schema import FIELDS, TEXT_FIELDS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from whoosh import fields, formats
     from whoosh.codec import base, whoosh3
+    from whoosh.filedb.filestore import RamStorage
+    from whoosh.index import TOC
     from whoosh.matching import ListMatcher
     from whoosh.reading import TermInfo, TermNotFound
 
@@ -33,11 +34,6 @@ class Segment(whoosh3.W3Segment):  # type: ignore[misc]
 
     def codec(self, **_: Any) -> ArrayCodec:
         return ArrayCodec()
-
-
-# Every table of contents on disk names the class by this path, whatever file it stands in.
-Segment.__module__ = "indexer.whoosh_codec"
-sys.modules[Segment.__module__] = sys.modules[__name__]
 
 
 class ArrayCodec(base.Codec):  # type: ignore[misc]
@@ -152,29 +148,55 @@ def position_value(positions: Ints) -> bytes:
     return encode(np.diff(positions, prepend=0))[0].tobytes()
 
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    from whoosh.filedb.filestore import FileStorage
-    from whoosh.filedb.structfile import StructFile
-    from whoosh.index import TOC
+class PositionGaps(formats.Format):  # type: ignore[misc]
+    """Whoosh's view of our positions: the byte code of `indexer.postings`."""
+
+    def __init__(self, field_boost: float = 1.0, **options: Any) -> None:
+        super().__init__(field_boost=field_boost, **options)
+
+    def decode_positions(self, value: bytes) -> list[int]:
+        """The positions behind one posting's value."""
+        positions: list[int] = np.cumsum(decode(np.frombuffer(value, dtype=np.uint8))).tolist()
+        return positions
+
+    def decode_frequency(self, value: bytes) -> int:
+        """How many positions one posting's value holds."""
+        return sum(1 for byte in value if byte < 0x80)
+
+    def decode_weight(self, value: bytes) -> float:
+        """The same as the frequency."""
+        return float(self.decode_frequency(value))
 
 
-class Storage(FileStorage):  # type: ignore[misc]
-    """A folder whose files are for their owner only, and durable before they get their name."""
+class AnalysedTerms(fields.FieldType):  # type: ignore[misc]
+    """A field whose terms arrive analysed; Whoosh reads it like any other."""
 
-    def create_file(self, name: str, excl: bool = False, mode: str = "wb", **options: Any) -> StructFile:
-        """Open a new or emptied file for writing."""
-        return StructFile(open(self._fpath(name), mode, opener=private), name=name, **options)
+    analyzer = None
+    stored = False
+    vector = None
+    unique = False
+    scorable = True
+    column_type = None
 
-    def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
-        """Make the file durable, then rename it."""
-        sync([Path(self._fpath(oldname))])
-        super().rename_file(oldname, newname, safe=safe)
+    def __init__(self) -> None:
+        self.format = PositionGaps()
+
+    def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> None:
+        """Queries are parsed by indexer.query.parse, never by Whoosh."""
 
 
-def create_contents(storage: Storage) -> None:
-    """Write the table of an empty index; another process may be doing the same."""
-    try:
-        TOC(whoosh_schema(), [], 0).write(storage, INDEX_NAME)
-    except (NameError, FileNotFoundError):
-        return  # Whoosh's way to say that the table is already there, and ours when a writer has tidied up
+def whoosh_schema() -> fields.Schema:
+    """The Whoosh schema: one analysed field for each of FIELDS."""
+    return fields.Schema(**{name: AnalysedTerms() for name in FIELDS})
+
+
+def write_contents(folder: Path, number: int, segments: Sequence[ListedSegment]) -> None:
+    """Have Whoosh write the table that makes `segments` the commit `number`, and put it in its place durably."""
+    made = [
+        Segment(None, INDEX_NAME, doccount=one.n_documents, segid=one.name.rpartition("_")[2],
+                deleted=set(one.deleted) or None)
+        for one in segments
+    ]  # fmt: skip
+    storage, table = RamStorage(), table_of(number)
+    TOC(whoosh_schema(), made, number).write(storage, INDEX_NAME)
+    replace_durably(folder / table, storage.files[table])

@@ -1,45 +1,85 @@
-"""How a segment lies on disk, made for reading whole posting lists into arrays.
-
-Whoosh keeps the segments, the table of contents, deletions and generations; its own codec pickles postings in
-blocks of 128, which costs most of the time of indexing and of scoring. Here a segment is three files:
-
-.doc   the columns of `schema.DOCUMENT`, one number for each document; see `indexer.storage.columns`
-.trm   a msgpack header, then for each field arrays over its sorted terms: where the term's text ends, document
-       frequency, collection frequency, and where its postings end
-.pst   for each term: one byte that names the widths of three arrays (gaps between document numbers; occurrences;
-       bytes of positions), the three arrays, and the positions in the byte code of `indexer.postings`
-
-All numbers are little-endian. `indexer.storage.whoosh_codec` shows it to Whoosh.
-"""
+"""A segment, read: whole posting lists into arrays, columns as they are mapped. Its format: `indexer.codec`."""
 
 from __future__ import annotations
 
 import bisect
-import itertools
 import mmap
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Ints, Mask, Rows, decode_runs, run_places
-from indexer.schema import TEXT_FIELDS
-from indexer.storage.columns import Chosen, mapped_columns, pieces_of, write_columns
+from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, run_places
+from indexer.schema import DOCUMENT
 from indexer.text.spelling import TermList
 
 EXTENSIONS = (".doc", ".trm", ".pst")
 WIDTHS = ("", "<u1", "<u2", "<u4")
 """the array types that the byte before a posting list names, two bits each; the first is an array of ones or none"""
-_N_BYTES = np.array([0, 1, 2, 4])
+N_BYTES = np.array([0, 1, 2, 4])
 """of a number of each of these types"""
 _TERM_BYTES = 16
 """that a term counts for beside its posting list when runs are cut"""
+NAMES: tuple[str, ...] = tuple(
+    sorted(DOCUMENT.names or (), key=lambda name: (-DOCUMENT[name].base.itemsize, DOCUMENT[name].itemsize))
+)
+"""in the order in which they stand on disk"""
+
+
+class Columns:
+    """The columns of one or of several segments, one after the other; safe to share between threads."""
+
+    def __init__(self, parts: Sequence[Mapping[str, Column] | Columns], sizes: Sequence[int]) -> None:
+        """`parts` [n_parts] of `sizes` [n_parts] documents."""
+        self._parts, self._sizes = parts, sizes
+        self.size = sum(sizes)
+        self._joined: dict[str, Column] = {}
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, name: str) -> Column:
+        found = self._joined.get(name)
+        if found is None:
+            columns = [part[name] for part in self._parts]
+            empty = np.zeros(0, dtype=DOCUMENT[name])
+            found = columns[0] if len(columns) == 1 else np.concatenate(columns) if columns else empty
+            self._joined[name] = found
+        return found
+
+    def take(self, name: str, numbers: Ints) -> Column:
+        """One column of the documents `numbers` [n]; the rest of it is not read."""
+        if name in self._joined or len(self._parts) < 2:
+            taken: Column = self[name][numbers]
+            return taken
+        found = np.empty((numbers.size, *DOCUMENT[name].shape), dtype=DOCUMENT[name].base)
+        order, ends = numbers.argsort(), np.cumsum(self._sizes)
+        ascending, start, first = numbers[order], 0, 0
+        for part, end, bound in zip(self._parts, ends.tolist(), ascending.searchsorted(ends).tolist(), strict=True):
+            if start < bound:
+                found[order[start:bound]] = part[name][ascending[start:bound] - first]
+            start, first = bound, end
+        return found
+
+
+def mapped_columns(data: Any) -> Columns:
+    """The columns in the bytes of a .doc file; ValueError when these are no whole number of documents."""
+    n, rest = divmod(len(data), DOCUMENT.itemsize)
+    if rest:
+        raise ValueError(f"{len(data)} bytes are no whole number of documents of {DOCUMENT.itemsize}")
+    columns: dict[str, Column] = {}
+    at = 0
+    for name in NAMES:
+        kind = DOCUMENT[name]
+        column = np.frombuffer(data, dtype=kind.base, count=n * kind.itemsize // kind.base.itemsize, offset=at)
+        columns[name] = column.reshape(n, *kind.shape)
+        at += n * kind.itemsize
+    return Columns([columns], [n])
 
 
 class FieldLists(msgspec.Struct, frozen=True):
@@ -260,7 +300,7 @@ class SegmentFiles:
         with damage_named(self.name):
             code = self._code[offsets[0] : offsets[-1]]
             flags = code[offsets[:-1] - offsets[0]]
-            widths = [_N_BYTES[flags >> shift & 3] for shift in (0, 2, 4)]
+            widths = [N_BYTES[flags >> shift & 3] for shift in (0, 2, 4)]
             starts = [offsets[:-1] - offsets[0] + 1]
             for width in widths:
                 starts.append(starts[-1] + width * df)
@@ -305,99 +345,7 @@ def _mapped(path: Path) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def write_segment(
-    folder: Path, name: str, *, documents: Rows | Chosen, fields: Mapping[str, Iterable[FieldLists]]
-) -> None:
-    """Write the three files of segment `name`: documents in number order, each field's lists in runs of terms."""
-    lengths = {field: pieces_of(documents, f"n_{field}") for field in TEXT_FIELDS}
-    header = Header({}, {field: sum(int(n.sum(dtype=np.int64)) for n in own) for field, own in lengths.items()})
-    tables: list[bytes] = []
-    with open(folder / f"{name}.pst", "wb", opener=private) as postings:
-        for field, runs in fields.items():
-            header.fields[field], table = _write_field(postings, runs)
-            tables.append(table)
-    head = msgspec.msgpack.encode(header)
-    with open(folder / f"{name}.trm", "wb", opener=private) as terms:
-        terms.write(len(head).to_bytes(4, "little") + head)
-        terms.writelines(tables)
-    with open(folder / f"{name}.doc", "wb", opener=private) as rows:
-        write_columns(rows, documents)
-
-
-def private(path: str, flags: int) -> int:
-    """The opener of files that only their owner may read."""
-    return os.open(path, flags, 0o600)
-
-
-def _write_field(postings: BinaryIO, runs: Iterable[FieldLists]) -> tuple[FieldTable, bytes]:
-    nothing = np.zeros(0, dtype="<u4")
-    lengths, df, cf = [nothing], [nothing], [nothing]
-    texts: list[bytes] = []
-    offsets = [np.array([postings.tell()])]
-    for lists in itertools.chain.from_iterable(map(_parts, runs)):
-        code, ends = _posting_bytes(lists)
-        offsets.append(postings.tell() + ends)
-        postings.write(code.data)
-        lengths.append(np.fromiter(map(len, lists.terms), dtype="<u4", count=len(lists.terms)))
-        df.append(lists.df.astype("<u4"))
-        cf.append(np.add.reduceat(lists.tf, lists.df.cumsum() - lists.df, dtype=np.int64).astype("<u4"))
-        texts.append(b"".join(lists.terms))
-    text_ends, text = np.concatenate(lengths).cumsum(dtype="<u4"), b"".join(texts)
-    columns = b"".join(column.tobytes() for column in (text_ends, np.concatenate(df), np.concatenate(cf)))
-    return FieldTable(text_ends.size, len(text)), columns + np.concatenate(offsets).astype("<u8").tobytes() + text
-
-
-_PART = 100_000
-"""postings whose bytes are made at a time, terms with more aside"""
-
-
-def _parts(lists: FieldLists) -> Iterator[FieldLists]:
-    """The same lists in parts that bound the memory of the index arrays; none where there are no terms."""
-    ends, bytes_ends = lists.df.cumsum(), lists.position_lengths.cumsum(dtype=np.int64)
-    n_terms = len(lists.terms)
-    cuts = np.searchsorted(ends, np.arange(_PART, int(ends[-1]), _PART)).tolist() if n_terms else []
-    start = first = first_byte = 0
-    for stop in sorted({*cuts, n_terms} - {0}):
-        last = int(ends[stop - 1])
-        last_byte = int(bytes_ends[last - 1])
-        yield FieldLists(
-            lists.terms[start:stop], lists.df[start:stop], lists.docs[first:last], lists.tf[first:last],
-            lists.position_lengths[first:last], lists.positions[first_byte:last_byte],
-        )  # fmt: skip
-        start, first, first_byte = stop, last, last_byte
-
-
-def _posting_bytes(lists: FieldLists) -> tuple[Bytes, Ints]:
-    """The posting lists of all terms, one after the other, and where each ends among them [n_terms]."""
-    df = lists.df
-    firsts = df.cumsum() - df
-    gaps = np.diff(lists.docs, prepend=0)
-    gaps[firsts] = lists.docs[firsts]
-    n_positions = np.add.reduceat(lists.position_lengths, firsts, dtype=np.int64)
-    kinds = [_kinds(gaps, firsts), _kinds(lists.tf, firsts), _kinds(lists.position_lengths, firsts)]
-    kinds[1][np.maximum.reduceat(lists.tf, firsts) == 1] = 0
-    kinds[2][n_positions == 0] = 0
-    widths = [_N_BYTES[kind] for kind in kinds]
-    ends = (1 + df * (widths[0] + widths[1] + widths[2]) + n_positions).cumsum()
-    code: Bytes = np.empty(int(ends[-1]), dtype=np.uint8)
-    at = np.concatenate(([0], ends[:-1]))
-    code[at] = kinds[0] | kinds[1] << 2 | kinds[2] << 4
-    at += 1
-    for values, width in zip((gaps, lists.tf, lists.position_lengths), widths, strict=True):
-        _write_numbers(code, at, width, df, values)
-        at += width * df
-    shifts = at - (n_positions.cumsum() - n_positions)
-    code[shifts.repeat(n_positions) + np.arange(lists.positions.size)] = lists.positions
-    return code, ends
-
-
-def _kinds(values: Ints, firsts: Ints) -> Ints:
-    """For each run of `values` that begins at one of `firsts` the index in WIDTHS of the narrowest array for it."""
-    top = np.maximum.reduceat(values, firsts)
-    return 1 + (top >= 1 << 8).astype(np.int64) + (top >= 1 << 16)
-
-
-def _places(at: Ints, widths: Ints, counts: Ints) -> Iterator[tuple[int, Mask, Ints]]:
+def places_of(at: Ints, widths: Ints, counts: Ints) -> Iterator[tuple[int, Mask, Ints]]:
     """Where the numbers of runs of `counts` numbers, each of `widths` bytes and stored from `at` on, begin: for each
     width that there is, which of all numbers have it and where these begin."""
     for width in (1, 2, 4):
@@ -409,19 +357,11 @@ def _places(at: Ints, widths: Ints, counts: Ints) -> Iterator[tuple[int, Mask, I
 
 
 def _read_numbers(code: Bytes, at: Ints, widths: Ints, counts: Ints) -> Ints:
-    """The numbers of all runs (see `_places`), 0 where a run has no width."""
+    """The numbers of all runs (see `places_of`), 0 where a run has no width."""
     values: Ints = np.zeros(int(counts.sum()), dtype=np.int64)
-    for width, own, places in _places(at, widths, counts):
+    for width, own, places in places_of(at, widths, counts):
         found = code[places].astype(np.int64)
         for i in range(1, width):
             found |= code[places + i].astype(np.int64) << 8 * i
         values[own] = found
     return values
-
-
-def _write_numbers(code: Bytes, at: Ints, widths: Ints, counts: Ints, values: Ints) -> None:
-    """Put `values` where `_read_numbers` reads them."""
-    for width, own, places in _places(at, widths, counts):
-        parts = values[own].astype(f"<u{width}").view(np.uint8).reshape(-1, width)
-        for i in range(width):
-            code[places + i] = parts[:, i]

@@ -1,12 +1,12 @@
-"""Whoosh's table of contents, read and replaced without Whoosh: which segments make the newest commit.
+"""Whoosh's table of contents, read without Whoosh: which segments make the newest commit.
 
-The file `_v3_17.toc` is Whoosh's own: sizes of C types, a byte-order mark, versions and the pickled schema (its head,
-which goes from each table to the next), the commit's number, and the pickled segments. Whoosh writes the first one and
-its readers open all; here nothing of it is loaded, for that takes as long as twenty queries or a tenth of an update. Of
-the pickle nothing is made but segments and sets, whatever it names.
+The file `_v3_17.toc` is Whoosh's own, and Whoosh writes it (`whoosh_codec.write_contents`): sizes of C types, a
+byte-order mark, versions and the pickled schema (its head), the commit's number, and the pickled segments. Who only
+reads loads nothing of Whoosh, for that takes as long as twenty queries. Of the pickle nothing is made but segments and
+sets, whatever it names.
 
-A commit writes the table under a passing name, makes it durable and renames it; only then is the former one removed.
-Readers that list the folder in between may find a name that is gone a moment later, and look again.
+Readers that list the folder while a commit replaces the table may find a name that is gone a moment later, and look
+again.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import os
 import pickle
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
-from console.durable import replace_durably
 from indexer.errors import IndexDamaged
 from indexer.schema import VERSION
 
@@ -31,8 +30,8 @@ INDEX_NAME = f"v{VERSION}"
 """Whoosh's index name; holds the schema's version, so that another version is never misread"""
 ATTEMPTS = 5
 """how often a reader looks again while commits replace what it wants to read"""
-SEGMENT = ("indexer.whoosh_codec", "Segment")
-"""the class that the pickle names"""
+_SEGMENT = {("indexer.codec.whoosh_codec", "Segment"), ("indexer.whoosh_codec", "Segment")}
+"""the class that the pickle names; the second in a table that no commit of this version has replaced yet"""
 _NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
 _SEGMENT_FILE = re.compile(rf"({INDEX_NAME}_[0-9a-z]+)\.\w+")
 _SIZES = 3
@@ -54,11 +53,16 @@ class _Pickled:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == SEGMENT:
+        if (module, name) in _SEGMENT:
             return _Pickled
         if module in ("builtins", "__builtin__") and name == "set":
             return set
         raise pickle.UnpicklingError(f"wanted segments, got {module}.{name}")
+
+
+def table_of(number: int) -> str:
+    """The name of the file that is the table of commit `number`."""
+    return f"_{INDEX_NAME}_{number}.toc"
 
 
 def newest(folder: Path) -> int:
@@ -72,24 +76,13 @@ def read_contents(folder: Path) -> tuple[int, list[ListedSegment]]:
     for attempt in range(ATTEMPTS):
         try:
             number = newest(folder)
-            content = (folder / f"_{INDEX_NAME}_{number}.toc").read_bytes()
-            return number, _segments(content, number)
+            return number, _segments((folder / table_of(number)).read_bytes(), number)
         except FileNotFoundError as error:
             problem = error
             time.sleep(0.01 * attempt)
         except Exception as error:  # unpickling raises anything
             raise IndexDamaged(f"the index in {folder} cannot be read: {error}") from error
     raise IndexDamaged(f"the index in {folder} cannot be read: {problem}") from problem
-
-
-def replace_contents(folder: Path, number: int, segments: Sequence[ListedSegment]) -> None:
-    """Make `segments` the commit after the newest one, `number`, durably, and remove what it no longer names."""
-    table = folder / f"_{INDEX_NAME}_{number}.toc"
-    former = io.BytesIO((folder / f"_{INDEX_NAME}_{number - 1}.toc").read_bytes())
-    _pass_head(former)
-    head = former.getvalue()[: former.tell()] + number.to_bytes(4, "big", signed=True) + bytes(4)
-    replace_durably(table, head + _pickled(segments))
-    tidy(folder, number, segments)
 
 
 def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
@@ -100,25 +93,6 @@ def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
         if (table and (int(table[1]) != number or table.end() < len(name))) or (file and file[1] not in kept):
             with contextlib.suppress(OSError):  # Windows keeps what a reader has mapped
                 os.unlink(folder / name)
-
-
-def _pickled(segments: Sequence[ListedSegment]) -> bytes:
-    """What `pickle.dumps` of protocol 2 gives of Whoosh's segments, whose class is not loaded."""
-    made = (
-        pickle.GLOBAL + "\n".join((*SEGMENT, "")).encode() + pickle.EMPTY_TUPLE + pickle.NEWOBJ
-        + pickle.dumps(_state(segment), 2)[len(pickle.PROTO) + 1 : -len(pickle.STOP)] + pickle.BUILD
-        for segment in segments
-    )  # fmt: skip
-    return pickle.PROTO + b"\2" + pickle.EMPTY_LIST + pickle.MARK + b"".join(made) + pickle.APPENDS + pickle.STOP
-
-
-def _state(segment: ListedSegment) -> dict[str, Any]:
-    """The attributes of Whoosh's segment."""
-    indexname, _, segid = segment.name.rpartition("_")
-    return {
-        "indexname": indexname, "segid": segid, "_codec": None, "_doccount": segment.n_documents,
-        "_deleted": set(segment.deleted) or None, "compound": False,
-    }  # fmt: skip
 
 
 def _pass_head(stream: io.BytesIO) -> None:

@@ -1,4 +1,4 @@
-"""The table of contents, read and replaced without Whoosh."""
+"""The table of contents: written by Whoosh, read without it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import whoosh.index
 
+from indexer.codec.contents import INDEX_NAME, newest, read_contents
+from indexer.codec.whoosh_codec import whoosh_schema
 from indexer.errors import IndexDamaged
-from indexer.storage.contents import INDEX_NAME, newest, read_contents
 from indexer.storage.index import Index
-from indexer.whoosh_schema import whoosh_schema
 
 
 def test_it_reads_what_whoosh_reads(make_index: Callable[..., Index]) -> None:
@@ -30,19 +30,43 @@ def test_it_reads_what_whoosh_reads(make_index: Callable[..., Index]) -> None:
     assert read_contents(make_index([]).folder) == (0, [])
 
 
-def test_only_the_first_commit_of_an_index_loads_whoosh(make_index: Callable[..., Index]) -> None:
-    """What adds, removes and merges later writes tables that Whoosh reads, and does without it."""
+def test_who_reads_does_not_load_whoosh(make_index: Callable[..., Index]) -> None:
+    """Nor does a writer that changes nothing; a commit does, for Whoosh writes its table."""
     folder = make_index(["heron", "stork", "crane"], sizes=[2]).folder
     code = (
         "import sys; from pathlib import Path; from indexer.storage.index import Index\n"
-        "with Index.open(Path(sys.argv[1])).writer('the test') as writer:\n"
-        "    writer.remove([1]); print(writer.commit(merge=False), writer.optimize(), 'whoosh' in sys.modules)"
+        "index = Index.open(Path(sys.argv[1])); print(len(index.snapshot().documents), 'whoosh' in sys.modules)\n"
+        "with index.writer('the test') as writer: print(writer.wipe(), 'whoosh' in sys.modules)\n"
+        "with index.writer('the test') as writer: print(writer.commit(), 'whoosh' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True).stdout
-    number, segments = read_contents(folder)
-    assert told == f"{number - 1} {number} False\n"
-    theirs = whoosh.index.open_dir(str(folder), indexname=INDEX_NAME, schema=whoosh_schema())
-    assert [one.doc_count_all() for one in theirs._segments()] == [one.n_documents for one in segments] == [2]
+    number, _ = read_contents(folder)
+    assert told == f"3 False\n{number - 1} False\n{number} True\n"
+
+
+def test_a_table_of_before_is_read_until_the_next_commit(make_index: Callable[..., Index]) -> None:
+    """Older tables name the segments by another path; the next commit names them by theirs."""
+    index = make_index(["heron", "stork", "crane"], sizes=[2])
+    (table,) = index.folder.glob("_*.toc")
+    content = table.read_bytes()
+    head = content[: content.rindex(b"\x80")]
+    segments = [vars(one) for one in pickle.loads(content[len(head) :])]
+    pickled = pickle.dumps([_Former(state) for state in segments], 2)
+    table.write_bytes(head + pickled.replace(f"{__name__}\n_Former".encode(), b"indexer.whoosh_codec\nSegment"))
+    assert b"indexer.codec" not in table.read_bytes()[len(head) :]
+    before = read_contents(index.folder)
+    assert [one.n_documents for one in before[1]] == [2, 1]
+    with index.writer("the test") as writer:
+        writer.commit(merge=False)
+    theirs = whoosh.index.open_dir(str(index.folder), indexname=INDEX_NAME)
+    assert [one.segment_id() for one in theirs._segments()] == [one.name for one in before[1]]
+
+
+class _Former:
+    """Pickled as a segment was."""
+
+    def __init__(self, state: dict[str, object]) -> None:
+        vars(self).update(state)
 
 
 def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:

@@ -32,7 +32,8 @@ from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
-from indexer.update import Job, Moves, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job, Moves
 
 if TYPE_CHECKING:
     from indexer.watch import Follower

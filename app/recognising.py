@@ -24,7 +24,8 @@ from indexer.extract.media.recognition import Recognised, RecognitionOrder, choo
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress
-from indexer.storage.catalogue import Catalogue, read_anew
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.catalogue_writing import read_anew
 
 MEMORY_MB = 4_096
 """of address space that a file may add; rapidocr uses up to 1.2 GB of it"""

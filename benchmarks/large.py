@@ -37,7 +37,8 @@ from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.storage.catalogue import Catalogue
-from indexer.update import Job, Updater
+from indexer.update import Updater
+from indexer.update_session import Job
 
 WORDS = 150
 """words of each short file, about a long paragraph"""

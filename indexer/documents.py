@@ -51,7 +51,7 @@ class Listing(msgspec.Struct, frozen=True):
 
     folder: str
     digest: bytes
-    """of what the rules know of its files, see indexer.storage.settled"""
+    """of what the rules know of its files, see indexer.storage.unchanged"""
     n_files: int
     """of which there is a `FileEntry`"""
     skipped: tuple[Skipped, ...]

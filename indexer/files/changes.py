@@ -17,7 +17,7 @@ from typing import Any
 from indexer.documents import FileEntry
 from indexer.files.away import OutOfSight
 from indexer.storage.catalogue import AS_SOURCE, UNREAD, KnownFile, plain_errors
-from indexer.storage.stamps import BY_NAME, Stamp
+from indexer.storage.unchanged import BY_NAME, Stamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from indexer.extract.sources.known import is_mail_folder, not_named, source_of
 from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, SECRETS, IgnoreRules, Scope, pattern_of, why_unread
 
 if TYPE_CHECKING:
-    from indexer.storage.settled import SettledFolders
+    from indexer.storage.unchanged import SettledFolders
 
 
 def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:

@@ -22,19 +22,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
-from indexer.query.nodes import (
-    And,
-    Filter,
-    FilterValue,
-    Node,
-    Not,
-    Or,
-    Phrase,
-    Problem,
-    Query,
-    Word,
-    is_filter,
-)
+from indexer.query.nodes import And, Filter, FilterValue, Node, Not, Or, Phrase, Problem, Query, Word, is_filter
 from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
 from indexer.text.spelling import nearest
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,66 +18,21 @@ import msgspec
 import numpy as np
 
 from console.durable import sync
-from indexer.codec.contents import (
-    ATTEMPTS,
-    INDEX_NAME,
-    ListedSegment,
-    newest,
-    read_contents,
-    tidy,
-)
+from indexer.codec.contents import ATTEMPTS, INDEX_NAME, ListedSegment, newest, read_contents, tidy
 from indexer.codec.segment_writing import Chosen, FieldBuffer, merged_lists, renumber, write_segment
 from indexer.codec.segments import EXTENSIONS, SegmentFiles
 from indexer.documents import FileEntry
-from indexer.errors import IndexDamaged, LockedError
+from indexer.errors import IndexDamaged
 from indexer.meaning import vectors
 from indexer.schema import DOCUMENT, FIELDS
-from indexer.storage.file_lock import FileLock
+from indexer.storage.file_lock import LOCK_FILE, FileLock, lock_holder, take_lock
 from indexer.storage.snapshot import CommitName, Snapshot
-from indexer.storage.sqlite_files import is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
 
 
 __all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
-
-LOCK_FILE = "writer.lock"
-_ATTEMPTS = 10
-
-
-def lock_holder(folder: Path) -> str:
-    """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
-    path = folder / LOCK_FILE
-    if not path.exists():
-        return ""
-    try:
-        lock = FileLock(path)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        if not is_unwritable(error):  # else nobody can be writing there
-            raise
-        return ""
-    try:
-        return "" if lock.take() else lock.read() or "another process"
-    finally:
-        lock.close()
-
-
-def take_lock(folder: Path, holder: str) -> FileLock:
-    """Take the lock until it is closed; LockedError names who has it."""
-    lock = FileLock(folder / LOCK_FILE)
-    for attempt in range(1, _ATTEMPTS + 1):
-        if lock.take():
-            lock.write(f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})")
-            return lock
-        if attempt < _ATTEMPTS:
-            time.sleep(0.01)  # `lock_holder` holds it for a moment, too
-    name = lock.read() or "another process"
-    lock.close()
-    raise LockedError(f"the index is being written by {name}")
-
 
 MAX_SEGMENTS = 12
 """above this the small ones are merged even when they are of like size"""

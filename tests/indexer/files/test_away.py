@@ -17,8 +17,10 @@ from indexer.files.away import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import UpdateSummary
-from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
-from indexer.update import Job, Updater, open_catalogue
+from indexer.storage.catalogue import Catalogue, KnownFile
+from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 
 
 class Disks:

@@ -24,7 +24,8 @@ from indexer.postings import Vectors
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.update import Job, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 from tests.tiny_encoder import write_encoder
 
 pytest.importorskip("onnxruntime")

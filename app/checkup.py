@@ -136,7 +136,7 @@ def _index(patient: Patient) -> Findings:
 def _reading(patient: Patient) -> Findings:
     from indexer.confined.confinement import available, rights_left
     from indexer.documents import FileEntry
-    from indexer.extract.pool import WorkerPool
+    from indexer.extract.workers.pool import WorkerPool
 
     with WorkerPool(rights_left, n_workers=1, seconds=10, memory_mb=500) as pool:
         ((_, left),) = pool.run([FileEntry(str(Path.home()), 0, 0, 0, 0)])

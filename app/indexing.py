@@ -18,21 +18,22 @@ from app.recognising import Recognising, spent_today
 from app.settings import Paths, Settings, SettingsError, index_roots, index_sources, remember_root
 from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
-from indexer.extract import recognised
-from indexer.extract.pool import WorkerPool
-from indexer.extract.programs import installed
+from indexer.extract.media import recognised
 from indexer.extract.source import MEGABYTE, Limits
-from indexer.extract.sources import places
-from indexer.extract.worker import give_way, return_freed_memory
+from indexer.extract.sources.known import places
+from indexer.extract.workers.pool import WorkerPool
+from indexer.extract.workers.programs import installed
+from indexer.extract.workers.worker import give_way, return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
-from indexer.files.why import Why
-from indexer.files.why import why as why_path
+from indexer.files.left_out import Why
+from indexer.files.left_out import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, Progress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
-from indexer.update import Job, Moves, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job, Moves
 
 if TYPE_CHECKING:
     from indexer.watch import Follower

@@ -18,14 +18,14 @@ from app.settings import OcrSettings
 from console.printable import display_path
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract import recognised
-from indexer.extract.ocr_engines import choose
-from indexer.extract.pool import WorkerPool
-from indexer.extract.recognised import Unrecognised, remember, seconds_since, tried
-from indexer.extract.recognition import Recognised, RecognitionOrder, recognise_file
+from indexer.extract.media import recognised
+from indexer.extract.media.recognised import Unrecognised, remember, seconds_since, tried
+from indexer.extract.media.recognition import Recognised, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress
-from indexer.storage.catalogue import Catalogue, read_anew
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.catalogue_writing import read_anew
 
 MEMORY_MB = 4_096
 """of address space that a file may add; rapidocr uses up to 1.2 GB of it"""

@@ -57,7 +57,7 @@ def default_caps() -> dict[str, float]:
 
 def default_secrets() -> list[str]:
     """The names of files that nobody wants to be read aloud."""
-    from indexer.files.secrets import SECRETS
+    from indexer.files.ignore import SECRETS
 
     return list(SECRETS)
 
@@ -359,7 +359,7 @@ def _known_languages(languages: list[str]) -> list[str]:
 
 
 def _known_sources(sources: list[str]) -> list[str]:
-    from indexer.extract.sources import SOURCES
+    from indexer.extract.sources.known import SOURCES
 
     for source in sources:
         if source not in SOURCES:

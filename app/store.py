@@ -27,9 +27,8 @@ import msgspec
 from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
-from indexer.storage import database
-from indexer.storage.database import Connection, use_write_ahead_log
-from indexer.storage.unwritable import cause, connect_to_read, is_unwritable
+from indexer.storage import sqlite_files
+from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
 
 R = TypeVar("R")
 
@@ -168,7 +167,7 @@ class Store:
 
     def _open(self) -> Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return database.connect(self.path)
+        return sqlite_files.connect(self.path)
 
     def _copied(self, content: bytes | None) -> Connection:
         copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, factory=Connection)

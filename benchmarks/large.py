@@ -33,11 +33,12 @@ from benchmarks import load
 from benchmarks.processes import PROGRAM, run, tree_cpu
 from benchmarks.speed import Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
-from indexer.extract.pool import WorkerPool
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.storage.catalogue import Catalogue
-from indexer.update import Job, Updater
+from indexer.update import Updater
+from indexer.update_session import Job
 
 WORDS = 150
 """words of each short file, about a long paragraph"""

@@ -37,13 +37,13 @@ from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import known_items
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.ranking.metrics import ndcg_at_k
+from indexer.codec.segments import Columns
 from indexer.meaning import vectors
 from indexer.meaning.encoder import SHIPPED
 from indexer.meaning.nearest import Nearest
 from indexer.meaning.vectors import VectorWriter
 from indexer.retrieval.features import NAMES
 from indexer.schema import DOCUMENT
-from indexer.storage.columns import Columns
 from indexer.storage.index import Index
 
 ALL = (*collections.NAMES, *collections.NEWER)

@@ -21,9 +21,9 @@ from benchmarks.collections import shared_folder
 from benchmarks.tables import Table, machine
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.pool import WorkerPool
 from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 
 _WORD = re.compile(r"\w\w+")
 

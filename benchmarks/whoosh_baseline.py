@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from indexer.codec.whoosh_codec import whoosh_schema
 from indexer.storage.index import INDEX_NAME
 from indexer.text.analysis import sequence
-from indexer.whoosh_schema import whoosh_schema
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -33,7 +33,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     failure: str = ""
     """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
     source: str = ""
-    """the named source whose reader reads it (indexer.extract.sources); "" for an ordinary file"""
+    """the named source whose reader reads it (indexer.extract.sources.known); "" for an ordinary file"""
 
 
 class Skipped(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class Listing(msgspec.Struct, frozen=True):
 
     folder: str
     digest: bytes
-    """of what the rules know of its files, see indexer.storage.settled"""
+    """of what the rules know of its files, see indexer.storage.unchanged"""
     n_files: int
     """of which there is a `FileEntry`"""
     skipped: tuple[Skipped, ...]

@@ -19,9 +19,8 @@ from indexer.confined.given import is_other_than_file
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import type_by_name
-from indexer.extract.recognised import with_recognised
-from indexer.extract.source import TIME_IS_UP, Limits
-from indexer.files.fingerprint import fingerprint
+from indexer.extract.media.recognised import with_recognised
+from indexer.extract.source import TIME_IS_UP, Limits, fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings
 from indexer.properties import (
     MAX_PROPERTIES,
@@ -72,7 +71,7 @@ class PreparedFile(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     """one line for each part that could not be read"""
     digest: bytes = b""
-    """of the file's content, taken before it was read; see indexer.files.fingerprint"""
+    """of the file's content, taken before it was read; see indexer.extract.source"""
 
 
 @lru_cache(maxsize=1)

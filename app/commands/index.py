@@ -52,7 +52,7 @@ def command(
 
     load_numpy()
     from app.indexing import make_vectors, update_index
-    from indexer.extract.worker import give_way
+    from indexer.extract.workers.worker import give_way
 
     context = load()
     from app.settings import anything_to_index
@@ -91,7 +91,7 @@ def command(
 
 
 def _why_no_engine(context: Context) -> str:
-    from indexer.extract.ocr_engines import choose
+    from indexer.extract.media.recognition import choose
 
     return choose(context.settings.ocr.engine, context.settings.ocr.languages)[1]
 
@@ -114,7 +114,7 @@ def _choose(
     """Remember and forget folders and sources, and give the folders that are indexed now."""
     from app.paths import forget_source, remember_source
     from app.settings import forget_root, index_roots, index_sources, remember_root
-    from indexer.extract.sources import SOURCES
+    from indexer.extract.sources.known import SOURCES
 
     for name in sources:
         if name not in SOURCES:

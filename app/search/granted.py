@@ -1,7 +1,7 @@
 """The part of the index that an agent may see: the documents in folders that a person has named, and nothing else.
 
 A document is in it when its path, links resolved, lies below one of the folders, and its name is not that of keys or
-passwords (indexer.files.secrets). Queries are narrowed before anything
+passwords (indexer.files.ignore). Queries are narrowed before anything
 is ranked or counted, so that no operator in them reaches further. What would tell of the rest is left out: corrections
 and nearest words (from the vocabulary of the whole index), numbers of matches, saved searches, and the order that this
 person's openings have taught. Nothing of what an agent asks or takes is remembered.
@@ -24,7 +24,7 @@ from app.search.search import Search
 from app.settings import Settings
 from console.printable import safe_line, safe_text
 from foltr.errors import FoltrError
-from indexer.files.secrets import SECRETS, pattern_of
+from indexer.files.ignore import SECRETS, pattern_of
 from indexer.storage.catalogue import Catalogue, DocumentRow
 
 MAX_RESULTS = 50

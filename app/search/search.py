@@ -70,11 +70,11 @@ from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
+from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.storage.threads import Thread
-from indexer.storage.unwritable import cause, is_unwritable
 
 if TYPE_CHECKING:
-    from indexer.extract.recognised import Coverage
+    from indexer.extract.media.recognised import Coverage
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
 MARKED = ("markdown", "text")
@@ -475,7 +475,7 @@ class Search:
         )  # fmt: skip
 
     def _recognition(self) -> Coverage:
-        from indexer.extract import recognised  # no query asks
+        from indexer.extract.media import recognised  # no query asks
 
         store = self._paths.data_dir / recognised.FILE
         return recognised.coverage(self._catalogue.connection, store, self._settings.ocr.max_bytes)

@@ -12,64 +12,64 @@ from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, kind_by_content, kind_of
 from indexer.extract.source import Limits, Source, some_of
-from indexer.extract.sources import not_named, source_of
-from indexer.files.secrets import pattern_of, why_unread
+from indexer.extract.sources.known import not_named, source_of
+from indexer.files.ignore import pattern_of, why_unread
 
 EXTRACTORS: dict[str, str] = {
-    "text": "texts:extract_text",
-    "manual": "texts:extract_manual",
-    "markdown": "notes:extract_markdown",
-    "rst": "texts:extract_rst",
-    "org": "notes:extract_org",
-    "latex": "texts:extract_latex",
-    "pod": "texts:extract_pod",
-    "asciidoc": "texts:extract_asciidoc",
-    "source": "texts:extract_source_code",
-    "delimited": "texts:extract_delimited",
-    "json": "texts:extract_json",
-    "html": "html:extract",
-    "mht": "mail:extract_mht",
-    "pdf": "pdf:extract",
-    "xml": "xml:extract",
-    "docx": "office:extract_docx",
-    "wordml": "office:extract_wordml",
-    "pptx": "office:extract_pptx",
-    "xlsx": "xlsx:extract",
-    "xls": "xls:extract",
-    "odt": "opendocument:extract_text",
-    "ods": "opendocument:extract_sheets",
-    "odp": "opendocument:extract_slides",
-    "rtf": "rtf:extract",
-    "epub": "epub:extract",
-    "mobi": "mobi:extract",
-    "djvu": "djvu:extract",
-    "notebook": "notebook:extract",
-    "calendar": "calendar:extract",
-    "picture": "media:extract_picture",
-    "recording": "media:extract_recording",
-    "film": "media:extract_film",
+    "text": "markup.texts:extract_text",
+    "manual": "markup.texts:extract_manual",
+    "markdown": "markup.notes:extract_markdown",
+    "rst": "markup.texts:extract_rst",
+    "org": "markup.notes:extract_org",
+    "latex": "markup.texts:extract_latex",
+    "pod": "markup.texts:extract_pod",
+    "asciidoc": "markup.texts:extract_asciidoc",
+    "source": "markup.texts:extract_source_code",
+    "delimited": "markup.texts:extract_delimited",
+    "json": "markup.texts:extract_json",
+    "html": "markup.html:extract",
+    "mht": "mail.mail:extract_mht",
+    "pdf": "books.pdf:extract",
+    "xml": "markup.xml:extract",
+    "docx": "office.open_xml:extract_docx",
+    "wordml": "office.open_xml:extract_wordml",
+    "pptx": "office.open_xml:extract_pptx",
+    "xlsx": "office.xlsx:extract",
+    "xls": "office.xls:extract",
+    "odt": "office.opendocument:extract_text",
+    "ods": "office.opendocument:extract_sheets",
+    "odp": "office.opendocument:extract_slides",
+    "rtf": "office.rtf:extract",
+    "epub": "books.epub:extract",
+    "mobi": "books.mobi:extract",
+    "djvu": "books.djvu:extract",
+    "notebook": "markup.notebook:extract",
+    "calendar": "mail.calendar:extract",
+    "picture": "media.media:extract_picture",
+    "recording": "media.media:extract_recording",
+    "film": "media.media:extract_film",
 }
 """Kinds that hold one document, or several without files inside: module and name of an `Extractor`."""
 
 NESTED: dict[str, str] = {
-    "eml": "mail:extract",
-    "mbox": "mail:extract_mbox",
+    "eml": "mail.mail:extract",
+    "mbox": "mail.mail:extract_mbox",
     "zip": "archives:extract_zip",
     "tar": "archives:extract_tar",
     "compressed": "archives:extract_packed",
     "libarchive": "archives:extract_by_bsdtar",
-    "ole": "ole:extract",
+    "ole": "office.ole:extract",
 }
 """Kinds that hold files, which are read through this registry in turn: each a `NestedExtractor`."""
 
 OF_SOURCES: dict[str, str] = {
-    "firefox": "browser:read_firefox",
-    "chromium": "browser:read_chromium",
-    "imessage": "chats:read_imessage",
-    "whatsapp": "chats:read_whatsapp",
-    "telegram": "chats:read_telegram",
-    "slack": "chats:read_slack",
-    "discord": "chats:read_discord",
+    "firefox": "sources.browser:read_firefox",
+    "chromium": "sources.browser:read_chromium",
+    "imessage": "sources.chats:read_imessage",
+    "whatsapp": "sources.chats:read_whatsapp",
+    "telegram": "sources.chats:read_telegram",
+    "slack": "sources.chats:read_slack",
+    "discord": "sources.chats:read_discord",
 }
 """Readers of what a user names; None from one says that the file is an ordinary one."""
 

@@ -1,14 +1,16 @@
 """What an extractor is given and gives back: a source, its limits, and a sink that keeps within them.
 
 A source is a file on disk or bytes that sat inside another file. `Sink` gathers the text of one document piece by
-piece, `Gathered` the documents of a container (archive, mailbox).
+piece, `Gathered` the documents of a container (archive, mailbox); `fingerprint` tells whether content has changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,11 +44,11 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_depth: int = 2
     """how deep archives and attachments may sit in one another"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.sources` whose readers are to be used"""
+    """names of `indexer.extract.sources.known` whose readers are to be used"""
     secrets: tuple[str, ...] = ()
-    """patterns of members of archives and mails that are not read (indexer.files.secrets)"""
+    """patterns of members of archives and mails that are not read (indexer.files.ignore)"""
     recognised: str = ""
-    """path of the texts recognised in pictures (indexer.extract.recognised); "" for none"""
+    """path of the texts recognised in pictures (indexer.extract.media.recognised); "" for none"""
     cpu_ends: float = math.inf
     """the `time.process_time()` at which a reader stops and gives what it has"""
 
@@ -248,3 +250,30 @@ class Gathered:
         """All that was gathered."""
         more = (f"and {self._n_more_notes} more",) if self._n_more_notes else ()
         return Extraction(documents=tuple(self._documents), notes=(*self._notes, *more))
+
+
+HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000
+"""of a larger file only its beginning and its end count"""
+
+
+def fingerprint(path: str) -> bytes:
+    """16 bytes over the size and the content of the file at `path`; b"" when it cannot be read, or is none."""
+    digest = hashlib.blake2b(digest_size=16)
+    try:
+        with open_unbuffered(path) as stream:
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                return b""
+            left = HEAD_BYTES
+            step = read_step(status.st_size, 1 << 20)
+            while left > 0 and (block := stream.read(min(left, step))):
+                digest.update(block)
+                left -= len(block)
+            size = stream.seek(0, 2)
+            if size > HEAD_BYTES:
+                stream.seek(max(HEAD_BYTES, size - TAIL_BYTES))
+                digest.update(stream.read(TAIL_BYTES))
+    except OSError:
+        return b""
+    digest.update(size.to_bytes(8, "little"))
+    return digest.digest()

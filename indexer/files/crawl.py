@@ -32,12 +32,11 @@ from indexer.extract.kinds import (
     type_by_name,
 )
 from indexer.extract.source import shown_size
-from indexer.extract.sources import is_mail_folder, not_named, source_of
-from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, IgnoreRules, Scope
-from indexer.files.secrets import SECRETS, pattern_of, why_unread
+from indexer.extract.sources.known import is_mail_folder, not_named, source_of
+from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, SECRETS, IgnoreRules, Scope, pattern_of, why_unread
 
 if TYPE_CHECKING:
-    from indexer.storage.settled import SettledFolders
+    from indexer.storage.unchanged import SettledFolders
 
 
 def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:
@@ -82,9 +81,9 @@ class CrawlRules:
     names: bool = True
     """files that are not read are found by their names"""
     secrets: tuple[str, ...] = SECRETS
-    """patterns of files that are found by their names alone (indexer.files.secrets)"""
+    """patterns of files that are found by their names alone (indexer.files.ignore)"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.sources` that are read"""
+    """names of `indexer.extract.sources.known` that are read"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
 

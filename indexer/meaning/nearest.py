@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 from msgspec import Struct
 
+from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
+from indexer.retrieval.adjacency import as_written
 from indexer.retrieval.candidates import best
-from indexer.retrieval.written import as_written
-from indexer.storage.columns import Columns
 from indexer.storage.snapshot import Snapshot
 
 DECIMALS = 5

@@ -1,13 +1,20 @@
-"""Words next to each other: where the pieces of a phrase or of a joined word stand in a row."""
+"""Words next to each other: where the pieces of a phrase or of a joined word stand in a row, or as they are written.
+
+As written are meant identifiers, options, versions, paths, addresses. The index holds no punctuation: `--no-ff`,
+`no_ff` and "no ff" are the same two pieces in a row. Which of the documents with these pieces hold the word as written,
+their stored texts tell.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from indexer.postings import Ints, Mask
+from indexer.postings import Floats, Ints, Mask
 from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import is_ideographic, is_marked
 
 Pieces = tuple[tuple[str, ...], ...]
 """of a phrase or a joined word: the terms that may stand at each of its positions"""
@@ -82,3 +89,96 @@ def _different(values: Ints) -> Ints:
     is_new[:1] = True
     np.not_equal(values[1:], values[:-1], out=is_new[1:])
     return values[is_new]
+
+
+Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]
+"""ids of documents -> the id and all that is written of each: its path, title and text"""
+Counts = Mapping[str, tuple[Ints, Floats]]
+"""field -> documents [n] (ascending) and occurrences in each [n]"""
+
+BATCH = 100
+"""documents whose texts are read at once"""
+ENOUGH = 100
+"""found as written, no more texts are read: that many results have a page"""
+MAX_DOCUMENTS, MAX_WORDS = 400, 1_000_000
+"""texts that one word of a query may have read, and their length together in words"""
+
+_AROUND = ",;:!?…'’"
+"""what stands before or behind a word in a sentence and is no part of it; behind it a full stop too"""
+_PLAIN = re.compile(
+    r"[^\W_]+"  # one token, digits or not
+    r"|[^\W\d_]+(?:[-–—/'’][^\W\d_]+)+"  # words of letters joined as in prose
+    r"|[^\W_]{1,2}(?:\+\+?|\#)",  # C++ and C#, which are terms of their own, and the beginning of the first
+)
+
+
+RARE = 300
+"""documents; a word of one piece in more of them is not looked up in their texts, whatever it looks like"""
+_CODE = re.compile(r"[a-z]+[A-Z]\w*|[A-Z][a-z]+[A-Z]\w*|[A-Z]{4,}|(?=\D*\d)(?=[\W\d_]*[^\W\d_])\w+")
+"""camelCase, CAPITALS, letters with digits"""
+
+
+def nothing_written(doc_ids: Sequence[int]) -> Iterable[tuple[int, str]]:
+    """The `Texts` of an index without stored texts."""
+    return ()
+
+
+def as_written(text: str) -> str:
+    """The word of a query in lower case, without what only stands around it; "" for a word of plain prose."""
+    word = text.lstrip(_AROUND).rstrip(_AROUND + ".")
+    if _PLAIN.fullmatch(word) or is_ideographic(word) or is_marked(word):
+        return ""
+    return word.lower()
+
+
+def is_code(word: str) -> bool:
+    """Whether a word without punctuation looks like an identifier: getFile, ENOENT, e1000e."""
+    return _CODE.fullmatch(word) is not None
+
+
+def holders(snapshot: Snapshot, found: Counts, texts: Texts, written: str, *, prefix: bool = False) -> Ints:
+    """Those of the documents `found` by their pieces that hold `written` with no letter, digit or _ beside it.
+
+    Ascending. With `prefix` anything may follow it. Of very many documents those are read that hold it as a term, then
+    those in which the pieces are densest.
+    """
+    numbers = _to_read(snapshot, found, written)
+    ids = snapshot.documents["doc_id"][numbers].tolist()
+    number_of = dict(zip(ids, numbers.tolist(), strict=True))
+    held: list[int] = []
+    for start in range(0, len(ids), BATCH):
+        for doc_id, text in texts(ids[start : start + BATCH]):
+            if _stands_in(text.lower(), written, prefix=prefix):
+                held.append(number_of[doc_id])
+        if len(held) >= ENOUGH:
+            break
+    return np.array(sorted(held), dtype=np.int64)
+
+
+def _stands_in(text: str, written: str, *, prefix: bool) -> bool:
+    """Whether a text holds `written` with no letter, digit or _ before it, nor behind it but for a `prefix`."""
+    at = text.find(written)
+    while at >= 0:
+        end = at + len(written)
+        if not (at and _in_word(text[at - 1])) and (prefix or end == len(text) or not _in_word(text[end])):
+            return True
+        at = text.find(written, at + 1)
+    return False
+
+
+def _in_word(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
+
+
+def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:
+    """The documents to read [n]: those with the term itself, then those with most occurrences for their length."""
+    numbers = union([docs for docs, _ in found.values()])
+    occurrences, as_term = np.zeros(numbers.size), np.zeros(numbers.size, dtype=bool)
+    for field, (docs, tf) in found.items():
+        occurrences[np.searchsorted(numbers, docs)] += tf
+        as_term |= among(numbers, snapshot.postings(field, written).docs)
+    lengths = snapshot.documents["n_body"][numbers].astype(np.int64)
+    density = occurrences / (1 + lengths / snapshot.average_length["body"])
+    order = np.lexsort((numbers, -density, ~as_term))[:MAX_DOCUMENTS]
+    chosen: Ints = numbers[order[np.cumsum(lengths[order]) - lengths[order] <= MAX_WORDS]]
+    return chosen

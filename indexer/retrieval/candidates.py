@@ -15,14 +15,13 @@ from functools import partial
 import numpy as np
 from msgspec import Struct
 
+from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.adjacency import among, phrase_starts
+from indexer.retrieval.adjacency import Counts, Texts, among, nothing_written, phrase_starts
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
-from indexer.retrieval.written import Counts, Texts, nothing_written
 from indexer.schema import TEXT_FIELDS
-from indexer.storage.columns import Columns
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
 

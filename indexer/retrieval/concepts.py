@@ -20,8 +20,18 @@ import numpy as np
 
 from indexer.postings import Floats, Ints
 from indexer.query.nodes import Phrase, Query, Word, positive_words
-from indexer.retrieval.adjacency import adjacent, among, union
-from indexer.retrieval.written import RARE, Counts, Texts, as_written, holders, is_code, nothing_written
+from indexer.retrieval.adjacency import (
+    RARE,
+    Counts,
+    Texts,
+    adjacent,
+    among,
+    as_written,
+    holders,
+    is_code,
+    nothing_written,
+    union,
+)
 from indexer.schema import TEXT_FIELDS, stored_field
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term

@@ -13,13 +13,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 from msgspec import Struct
 
+from indexer.codec.segments import Columns
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask
 from indexer.retrieval.adjacency import adjacent, among
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
-from indexer.storage.columns import Columns
 from indexer.storage.snapshot import NOTHING, PLACE_BITS, Snapshot
 from indexer.text.analysis import words_of
 

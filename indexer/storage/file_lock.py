@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from pathlib import Path
 
-from indexer.storage.database import connect
+from indexer.errors import LockedError
+from indexer.storage.sqlite_files import connect, is_unwritable
 
 try:
     import fcntl
@@ -67,3 +69,41 @@ class FileLock:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+LOCK_FILE = "writer.lock"
+"""in the folder of an index: who writes there"""
+_ATTEMPTS = 10
+
+
+def lock_holder(folder: Path) -> str:
+    """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
+    path = folder / LOCK_FILE
+    if not path.exists():
+        return ""
+    try:
+        lock = FileLock(path)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        if not is_unwritable(error):  # else nobody can be writing there
+            raise
+        return ""
+    try:
+        return "" if lock.take() else lock.read() or "another process"
+    finally:
+        lock.close()
+
+
+def take_lock(folder: Path, holder: str) -> FileLock:
+    """Take the lock until it is closed; LockedError names who has it."""
+    lock = FileLock(folder / LOCK_FILE)
+    for attempt in range(1, _ATTEMPTS + 1):
+        if lock.take():
+            lock.write(f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})")
+            return lock
+        if attempt < _ATTEMPTS:
+            time.sleep(0.01)  # `lock_holder` holds it for a moment, too
+    name = lock.read() or "another process"
+    lock.close()
+    raise LockedError(f"the index is being written by {name}")

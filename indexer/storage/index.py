@@ -1,4 +1,4 @@
-"""The index on disk: one small interface over Whoosh's table of contents and our segments.
+"""The index on disk: one small interface over Whoosh's table of contents and the segments of our codec.
 
 Readers never wait: they open a `Snapshot` of the newest commit and keep it. One writer at a time holds a lock
 that names it. A commit writes new segments, makes them durable, and then replaces the table of contents in one
@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,68 +18,21 @@ import msgspec
 import numpy as np
 
 from console.durable import sync
+from indexer.codec.contents import ATTEMPTS, INDEX_NAME, ListedSegment, newest, read_contents, tidy
+from indexer.codec.segment_writing import Chosen, FieldBuffer, merged_lists, renumber, write_segment
+from indexer.codec.segments import EXTENSIONS, SegmentFiles
 from indexer.documents import FileEntry
-from indexer.errors import IndexDamaged, LockedError
+from indexer.errors import IndexDamaged
 from indexer.meaning import vectors
 from indexer.schema import DOCUMENT, FIELDS
-from indexer.storage.codec import EXTENSIONS, SegmentFiles, write_segment
-from indexer.storage.columns import Chosen
-from indexer.storage.contents import (
-    ATTEMPTS,
-    INDEX_NAME,
-    ListedSegment,
-    newest,
-    read_contents,
-    replace_contents,
-    tidy,
-)
-from indexer.storage.file_lock import FileLock
-from indexer.storage.lists import FieldBuffer, merged_lists, renumber
+from indexer.storage.file_lock import LOCK_FILE, FileLock, lock_holder, take_lock
 from indexer.storage.snapshot import CommitName, Snapshot
-from indexer.storage.unwritable import is_unwritable
 
 if TYPE_CHECKING:
     from indexer.prepare import PreparedDocument
 
 
 __all__ = ["INDEX_NAME", "LOCK_FILE", "MAX_SEGMENTS", "Index", "IndexWriter", "lock_holder"]
-
-LOCK_FILE = "writer.lock"
-_ATTEMPTS = 10
-
-
-def lock_holder(folder: Path) -> str:
-    """Who holds the write lock: "foltr-search watch (process 4711, since 10:02)", or ""."""
-    path = folder / LOCK_FILE
-    if not path.exists():
-        return ""
-    try:
-        lock = FileLock(path)
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        if not is_unwritable(error):  # else nobody can be writing there
-            raise
-        return ""
-    try:
-        return "" if lock.take() else lock.read() or "another process"
-    finally:
-        lock.close()
-
-
-def take_lock(folder: Path, holder: str) -> FileLock:
-    """Take the lock until it is closed; LockedError names who has it."""
-    lock = FileLock(folder / LOCK_FILE)
-    for attempt in range(1, _ATTEMPTS + 1):
-        if lock.take():
-            lock.write(f"{holder} (process {os.getpid()}, since {time.strftime('%H:%M')})")
-            return lock
-        if attempt < _ATTEMPTS:
-            time.sleep(0.01)  # `lock_holder` holds it for a moment, too
-    name = lock.read() or "another process"
-    lock.close()
-    raise LockedError(f"the index is being written by {name}")
-
 
 MAX_SEGMENTS = 12
 """above this the small ones are merged even when they are of like size"""
@@ -106,9 +58,8 @@ class Index:
             raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
         index = cls(folder)
         if index.generation < 0:
-            from indexer.storage import whoosh_codec  # which Whoosh is loaded for, once in the life of an index
-
-            whoosh_codec.create_contents(whoosh_codec.Storage(str(folder)))
+            with contextlib.suppress(FileNotFoundError):  # another process made it meanwhile, and tidied up
+                _write_contents(folder, 0, [])
         read_contents(folder)
         return index
 
@@ -159,6 +110,12 @@ class Index:
     def writer(self, holder: str) -> IndexWriter:
         """Begin to write; LockedError names the process that already does."""
         return IndexWriter(self, take_lock(self.folder, holder))
+
+
+def _write_contents(folder: Path, number: int, segments: Sequence[ListedSegment]) -> None:
+    from indexer.codec.whoosh_codec import write_contents  # loads Whoosh, which who only reads does without
+
+    write_contents(folder, number, segments)
 
 
 def open_segment(folder: Path, name: str, n_documents: int) -> SegmentFiles:
@@ -326,7 +283,8 @@ class IndexWriter:
         folder = self._index.folder
         names = {segment.name for segment in self._segments}
         sync(folder / f"{name}{extension}" for name in names - self._durable for extension in EXTENSIONS)
-        replace_contents(folder, self.generation + 1, self._segments)
+        _write_contents(folder, self.generation + 1, self._segments)
+        tidy(folder, self.generation + 1, self._segments)
         self.generation += 1
         self._durable = names
         self._files = {name: files for name, files in self._files.items() if name in names}

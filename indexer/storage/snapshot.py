@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from msgspec import Struct
 
+from indexer.codec.segments import Columns, SegmentFiles, damage_named
 from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
 from indexer.schema import TEXT_FIELDS, stored_field, stored_term
-from indexer.storage.codec import SegmentFiles, damage_named
-from indexer.storage.columns import Columns
 from indexer.text.analysis import MAX_TERM_LENGTH
 from indexer.text.spelling import TermList
 

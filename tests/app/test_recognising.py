@@ -20,8 +20,8 @@ import pytest
 from app.indexing import update_index
 from app.recognising import Recognising, spent_today
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
-from indexer.extract.ocr_engines import choose
-from indexer.extract.recognised import Attempt, recalled, remember, seconds_since, tried
+from indexer.extract.media.recognised import Attempt, recalled, remember, seconds_since, tried
+from indexer.extract.media.recognition import choose
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 
@@ -88,7 +88,7 @@ def test_the_engine_cannot_reach_a_network() -> None:
     """In the process that recognises, a connection is refused before it leaves, and the engine works all the same."""
     code = """
 import socket, numpy
-from indexer.extract.ocr_engines import TextEngine
+from indexer.extract.media.recognition import TextEngine
 assert TextEngine("rapidocr").load()(numpy.full((200, 400, 3), 255, dtype=numpy.uint8), 60.0) == ""
 try:
     socket.create_connection(("127.0.0.1", 9))

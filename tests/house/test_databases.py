@@ -15,7 +15,7 @@ from tests.tiny_encoder import write_encoder
 from tests.whole.test_many_hands import EVERYTHING, OTHERS, SCREEN, SEARCHING, working
 
 ROOT = Path(__file__).resolve().parents[2]
-CONNECTING = {"indexer/storage/database.py", "indexer/storage/unwritable.py"}
+CONNECTING = {"indexer/storage/sqlite_files.py"}
 """where a file of our own is opened"""
 OPENING = {
     "open", "fdopen", "read_bytes", "write_bytes", "read_text", "write_text", "copyfile", "copy", "copy2",
@@ -69,11 +69,11 @@ def test_what_knows_databases_opens_no_other_file() -> None:
         str(path.relative_to(ROOT))
         for house in ("app", "indexer", "federation_server")
         for path in (ROOT / house).rglob("*.py")
-        if re.search(r"^(import sqlite3|from indexer.storage.database)", path.read_text(), re.MULTILINE)
+        if re.search(r"^(import sqlite3|from indexer.storage.sqlite_files)", path.read_text(), re.MULTILINE)
     }
     assert {"app/store.py", "indexer/storage/catalogue.py"} <= knowing
-    others = {"indexer/storage/file_lock.py", "indexer/extract/sqlite_file.py", "app/cli.py", "app/checkup.py"}
-    given = ("indexer/extract/recognised.py", "open(answer, 'rb')")  # a descriptor that the porter sent
+    others = {"indexer/storage/file_lock.py", "indexer/extract/sources/sqlite_file.py", "app/cli.py", "app/checkup.py"}
+    given = ("indexer/extract/media/recognised.py", "open(answer, 'rb')")  # a descriptor that the porter sent
     assert [(file, source) for file, source, _ in opening() if file in knowing - others] == [given]
 
 

@@ -96,7 +96,7 @@ def test_every_file_that_is_named_exists() -> None:
 
 
 def test_every_module_that_is_named_exists() -> None:
-    """`indexer.storage.codec` in backticks is a module, and what follows it is in it."""
+    """`indexer.codec.segments` in backticks is a module, and what follows it is in it."""
     pattern = re.compile(rf"`((?:{'|'.join(HOUSES)})(?:\.\w+)+)(?:\(\))?`")
     missing = {
         f"{path.relative_to(ROOT)}: {name}"

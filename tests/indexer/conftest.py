@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from indexer.documents import ExtractedDocument, FileEntry
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document, prepare_file
 from indexer.storage.index import Index
 

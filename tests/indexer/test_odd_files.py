@@ -17,15 +17,16 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from indexer.documents import FileEntry, Skipped
-from indexer.extract.pool import WorkerPool
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import Crawl, CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.update import Job, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 
 Pool = WorkerPool[PreparedFile]
 RULES = CrawlRules(ignore=IgnoreRules(hidden=True))

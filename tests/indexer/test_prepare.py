@@ -13,14 +13,7 @@ import pytest
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits
-from indexer.prepare import (
-    PreparedDocument,
-    document_row,
-    extension,
-    path_fields,
-    prepare_document,
-    prepare_file,
-)
+from indexer.prepare import PreparedDocument, document_row, extension, path_fields, prepare_document, prepare_file
 from indexer.schema import DOCUMENT, DOCUMENT_STRUCT, folder_key
 from indexer.storage.index import Index
 from indexer.text.language import LANGUAGES

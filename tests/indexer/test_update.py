@@ -20,15 +20,17 @@ import pytest
 
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document
 from indexer.progress import Progress
 from indexer.schema import VERSION
-from indexer.storage.catalogue import CHANGED_STAYS, Batch, Catalogue, CatalogueWriter
+from indexer.storage.catalogue import CHANGED_STAYS, Catalogue
+from indexer.storage.catalogue_writing import Batch, CatalogueWriter
 from indexer.storage.index import Index, IndexWriter
-from indexer.update import CommitPolicy, Job, Updater, disk_errors, open_catalogue, outermost
+from indexer.update import Updater, disk_errors, open_catalogue, outermost
+from indexer.update_session import CommitPolicy, Job
 
 Pool = WorkerPool[PreparedFile]
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[2].parent / "shared")

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index, IndexWriter
-from indexer.update import Job, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 from indexer.watch import Follower, Notifier
 
 PATIENCE = 180.0

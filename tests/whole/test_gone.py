@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from app.loose_mail import FOLDER, MAX_AGE
-from indexer.extract.recognised import FILE, remember
+from indexer.extract.media.recognised import FILE, remember
 from indexer.meaning.encoder import kind_of
 from indexer.meaning.vectors import FILE as VECTORS
 from indexer.meaning.vectors import read

@@ -22,10 +22,10 @@ CHILD = """
 import sys
 from pathlib import Path
 from indexer.files.crawl import CrawlRules
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import prepare_file
 from indexer.update import Updater, open_catalogue
-from indexer.update import CommitPolicy, Job
+from indexer.update_session import CommitPolicy, Job
 
 base = Path(sys.argv[1])
 catalogue, note = open_catalogue(base / "index", base / "catalogue.sqlite")

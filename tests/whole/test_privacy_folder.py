@@ -14,7 +14,7 @@ import pytest
 from app.loose_mail import FOLDER
 from app.resident.line import index_socket_path
 from app.tui.remembered import Remembered, keep_remembered
-from indexer.extract.recognised import FILE, remember
+from indexer.extract.media.recognised import FILE, remember
 from tests.app.conftest import make_device
 from tests.app.resident.conftest import PATIENCE, serving
 from tests.tiny_encoder import write_encoder

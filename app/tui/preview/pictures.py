@@ -27,7 +27,7 @@ from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 
 if TYPE_CHECKING:
-    from indexer.extract.pool import WorkerPool
+    from indexer.extract.workers.pool import WorkerPool
 
 Way = Literal["kitty", "tmux", "blocks", "off"]
 """by kitty's protocol, by the same through tmux, as half blocks, or not at all"""
@@ -157,7 +157,7 @@ def _make_pool() -> WorkerPool[Drawing]:
     """
     from multiprocessing import resource_tracker
 
-    from indexer.extract.pool import WorkerPool
+    from indexer.extract.workers.pool import WorkerPool
 
     if os.name == "posix":
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):

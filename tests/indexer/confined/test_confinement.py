@@ -22,7 +22,7 @@ from app.tui.preview.drawing import address_of
 from app.tui.preview.pictures import _make_pool
 from indexer.confined.confinement import available
 from indexer.documents import FileEntry
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 

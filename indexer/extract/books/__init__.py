@@ -1,0 +1,1 @@
+"""Books and papers that are laid out in pages, one file a format."""

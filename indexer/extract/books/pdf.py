@@ -1,0 +1,120 @@
+"""PDF through PDFium: the text of each page and the title and author of the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from indexer.confined.given import mapped
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
+from indexer.extract.office.facts import Facts, facts, pdf_date
+from indexer.extract.source import Limits, Source, cut, shown_size
+
+ACRO_FORM = 1
+"""PDFium's number for a fillable form; its values become text of the page"""
+
+
+def extract(source: Source, limits: Limits) -> Extraction:
+    """One document with the offset of each page; raises "encrypted" when it needs a password."""
+    import pypdfium2
+
+    data = source.data
+    try:
+        pdf = pypdfium2.PdfDocument(mapped(source.path) if data is None else data)
+    except pypdfium2.PdfiumError as error:
+        raise _reason(str(error)) from error
+    try:
+        if pdf.get_formtype() == ACRO_FORM:
+            pdf.init_forms()
+        text, pages, truncated, notes = _read_pages(pdf, limits)
+        about = _facts(pdf.get_metadata_dict(skip_empty=True))
+    finally:
+        pdf.close()
+    if notes and not text.strip("\f"):
+        raise ExtractionError("malformed", notes[0])
+    if not text.strip():
+        notes = ("no text in its pages, perhaps scanned pictures",)
+    document = ExtractedDocument(
+        text=text,
+        type="pdf",
+        title=about.title,
+        author=about.author,
+        properties=about.properties,
+        pages=pages,
+        truncated=truncated,
+    )
+    return Extraction(documents=(document,), notes=notes)
+
+
+def _facts(info: dict[str, str]) -> Facts:
+    return facts(
+        info.get("Title", ""), info.get("Author", ""), subject=info.get("Subject", ""),
+        keywords=(info.get("Keywords", ""),), created=pdf_date(info.get("CreationDate", "")),
+        producers=(info.get("Creator", ""), info.get("Producer", "")),
+    )  # fmt: skip
+
+
+def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tuple[str, ...]]:
+    """(text, offset of each page, what was kept, a note when pages could not be read)."""
+    parts: list[str] = []
+    offsets: list[int] = []
+    n_chars, n_bytes, broken = 0, 0, []
+    for number in range(len(pdf)):
+        try:
+            text = _page_text(pdf, number)
+        except (RuntimeError, UnicodeError) as error:
+            broken.append(f"page {number + 1}: {error}")
+            text = ""
+        except MemoryError:
+            if number == 0:
+                raise
+            return "\f".join(parts), tuple(offsets), f"{_first_pages(number, pdf)}, then memory ran out", _notes(broken)
+        text, truncated = cut(text, limits.max_text_bytes - n_bytes)
+        offsets.append(n_chars)
+        parts.append(text)
+        n_chars += len(text) + 1
+        n_bytes += len(text.encode()) + 1
+        if truncated or (n_bytes >= limits.max_text_bytes and number + 1 < len(pdf)):
+            kept = f"first {shown_size(limits.max_text_bytes)} ({number + 1} of {len(pdf)} pages)"
+            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
+        if number + 1 < len(pdf) and limits.is_late:
+            kept = f"{_first_pages(number + 1, pdf)}, then the time was up"
+            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
+    return "\f".join(parts), tuple(offsets), "", _notes(broken)
+
+
+def _first_pages(n_pages: int, pdf: Any) -> str:
+    return f"first {n_pages} of {len(pdf)} pages"
+
+
+def _notes(broken: list[str]) -> tuple[str, ...]:
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return (f"{broken[0]}{more}",) if broken else ()
+
+
+def _page_text(pdf: Any, number: int) -> str:
+    if pdf.formenv is not None:  # values become text of the page when it is loaded again
+        page = pdf[number]
+        page.flatten()
+        page.close()
+    page = pdf[number]
+    try:
+        text_page = page.get_textpage()
+        try:
+            return clean(_join_hyphens(text_page.get_text_range(errors="replace")))
+        finally:
+            text_page.close()
+    finally:
+        page.close()
+
+
+def _join_hyphens(text: str) -> str:
+    """`text` with words whole that were broken at a line end, where PDFium leaves U+FFFE."""
+    return text.replace("\ufffe", "")
+
+
+def _reason(message: str) -> ExtractionError:
+    if "assword" in message or "ecurity" in message:
+        return ExtractionError("encrypted", "the PDF needs a password")
+    return ExtractionError("malformed", "not a readable PDF (damaged or cut off)")

@@ -1,0 +1,117 @@
+"""iCalendar: each event, to-do and journal entry a document, dated by its start."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.markup.html import one_line
+from indexer.extract.markup.texts import read_text
+from indexer.extract.source import TIME_IS_UP, Limits, Source, cut
+
+_PARTS = {"VEVENT": "event", "VTODO": "to-do", "VJOURNAL": "entry"}
+_LINE = re.compile(r'^([A-Za-z0-9-]+)((?:;[^":;]*(?:"[^"]*"[^":;]*)*)*):(.*)$', re.S)
+_NAME = re.compile(r';CN="?([^";:]+)', re.IGNORECASE)
+_ZONE = re.compile(r';TZID="?([^";:]+)', re.IGNORECASE)
+_MAIL = re.compile(r"^mailto:", re.IGNORECASE)
+_ESCAPE = re.compile(r"\\([\\;,nN])")
+
+Property = tuple[str, str, str]
+"""(name in capitals, parameters as ";A=b", value with escapes undone)"""
+
+
+def extract(source: Source, limits: Limits) -> Extraction:
+    """One document per entry, titled by SUMMARY; raises "malformed" when there is no calendar in the file."""
+    text, truncated = read_text(source, limits)
+    if "BEGIN:VCALENDAR" not in text[:10_000].upper():
+        raise ExtractionError("malformed", "no calendar: BEGIN:VCALENDAR is missing")
+    documents: list[ExtractedDocument] = []
+    for kind, properties in _entries(text):
+        if len(documents) >= limits.max_messages:
+            return Extraction(documents=tuple(documents), notes=(f"only the first {limits.max_messages} events",))
+        if len(documents) % 64 == 63 and limits.is_late:
+            return Extraction(documents=tuple(documents), notes=(f"only the first {len(documents)}: {TIME_IS_UP}",))
+        documents.append(_document(kind, len(documents) + 1, properties, limits))
+    notes = (f"only the {truncated} of the calendar",) if truncated else ()
+    return Extraction(documents=tuple(documents), notes=notes)
+
+
+def _entries(text: str) -> Iterator[tuple[str, list[Property]]]:
+    """Each entry with its properties; those of alarms inside it are left out."""
+    kind, inside, found = "", 0, list[Property]()
+    for line in re.sub(r"\n[ \t]", "", text).split("\n"):
+        if not (match := _LINE.match(line)):
+            continue
+        name, value = match[1].upper(), match[3].strip()
+        if name == "BEGIN":
+            if kind:
+                inside += 1
+            elif value.upper() in _PARTS:
+                kind, found = value.upper(), []
+        elif name == "END":
+            if kind and not inside:
+                yield kind, found
+                kind = ""
+            inside = max(inside - 1, 0)
+        elif kind and not inside:
+            found.append((name, match[2], _ESCAPE.sub(_unescape, value)))
+    if kind and found:
+        yield kind, found
+
+
+def _document(kind: str, number: int, properties: list[Property], limits: Limits) -> ExtractedDocument:
+    first = {name: (parameters, value) for name, parameters, value in reversed(properties)}
+    lines = [first[name][1] for name in ("SUMMARY", "DESCRIPTION", "COMMENT", "URL") if name in first]
+    lines += [f"Location: {first['LOCATION'][1]}"] if "LOCATION" in first else []
+    lines += [f"Categories: {value}" for name, _, value in properties if name == "CATEGORIES"]
+    lines += [f"{name[2:].title()}: {_shown_date(first[name][1])}" for name in ("DTSTART", "DTEND") if name in first]
+    text, truncated = cut("\n".join(lines), limits.max_text_bytes)
+    return ExtractedDocument(
+        text=text,
+        type="calendar",
+        part=f"{_PARTS[kind]} {number}",
+        title=one_line(first.get("SUMMARY", ("", ""))[1]),
+        author="; ".join(_person(*rest) for name, *rest in properties if name == "ORGANIZER"),
+        recipients="; ".join(_person(*rest) for name, *rest in properties if name == "ATTENDEE"),
+        modified=next((_seconds(*first[name]) for name in ("DTSTART", "DUE", "DTSTAMP") if name in first), None),
+        truncated=truncated,
+    )
+
+
+def _person(parameters: str, value: str) -> str:
+    """ "Anna Berg <anna@example.org>" """
+    name = _NAME.search(parameters)
+    address = _MAIL.sub("", value)
+    return one_line(f"{name[1]} <{address}>" if name else address)
+
+
+def _shown_date(value: str) -> str:
+    """20240501T120000Z as 2024-05-01 12:00."""
+    found = re.match(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d))?", value)
+    if not found:
+        return value
+    return f"{found[1]}-{found[2]}-{found[3]}" + (f" {found[4]}:{found[5]}" if found[4] else "")
+
+
+def _seconds(parameters: str, value: str) -> float | None:
+    """Seconds since the epoch; a time without a zone counts as UTC."""
+    zone: tzinfo = UTC
+    if named := _ZONE.search(parameters):
+        try:
+            zone = ZoneInfo(named[1])
+        except (OSError, ValueError, KeyError):
+            zone = UTC
+    for form in ("%Y%m%dT%H%M%SZ", "%Y%m%dT%H%M%S", "%Y%m%d"):
+        try:
+            return datetime.strptime(value, form).replace(tzinfo=UTC if form.endswith("Z") else zone).timestamp()
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def _unescape(found: re.Match[str]) -> str:
+    return "\n" if found[1] in "nN" else found[1]

@@ -1,0 +1,1 @@
+"""Text as it is written, with or without marks: plain text, code, notes, HTML, XML."""

@@ -1,0 +1,158 @@
+"""XML of any kind: its character data, one line per element that holds some; <title> where it comes first.
+
+XML is read as a stream of events, without ever expanding an entity or loading anything from outside. A document that
+declares entities inside itself may be a bomb; office files never do, so there it is refused. Elsewhere such references
+are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Protocol
+from xml.parsers import expat
+
+from indexer.documents import ExtractedDocument, Extraction
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean, decode, is_binary
+from indexer.extract.markup.html import MAX_MARKUP, declared_charset, one_line, read_html, sane_lines
+from indexer.extract.markup.texts import HEAD
+from indexer.extract.source import Limits, Sink, Source, cut
+
+
+class Readable(Protocol):
+    """A file, or a member of an archive."""
+
+    def read(self, max_bytes: int, /) -> bytes:
+        """At most `max_bytes` more bytes, none at the end."""
+
+
+Start = Callable[[str, dict[str, str]], None]
+End = Callable[[str], None]
+Text = Callable[[str], None]
+
+CHUNK = 1 << 16
+"""bytes parsed between looks at whether the reader has enough"""
+
+
+def parse(
+    stream: Readable, start: Start, end: End, text: Text, *, is_done: Callable[[], bool], entities: bool = False
+) -> None:
+    """Call `start(name, attributes)`, `end(name)` and `text(characters)` for `stream` until `is_done()`.
+
+    Names come without their namespace prefix, attribute names too. `entities` allows a document to declare
+    some, which are then left out. Raises ExtractionError "malformed" with the line of the fault.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda name, attributes: start(local(name), attributes)
+    parser.EndElementHandler = lambda name: end(local(name))
+    parser.CharacterDataHandler = text
+    parser.EntityDeclHandler = None if entities else _refuse
+    if entities:
+        parser.UseForeignDTD(True)
+        parser.DefaultHandler = _pass_over
+    try:
+        while chunk := stream.read(CHUNK):
+            parser.Parse(chunk, False)
+            if is_done():
+                return
+        parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        reason = expat.errors.messages.get(error.code, "unknown fault")
+        raise ExtractionError("malformed", f"XML is not well-formed: {reason} at line {error.lineno}") from error
+    except (LookupError, ValueError) as error:
+        raise ExtractionError("malformed", f"XML in an encoding that is not known: {error}") from error
+
+
+def local(name: str) -> str:
+    """`name` without its namespace prefix."""
+    return name.rpartition(":")[2]
+
+
+def attribute(attributes: dict[str, str], name: str) -> str:
+    """The attribute called `name` under any prefix, "" when there is none."""
+    if name in attributes:
+        return attributes[name]
+    return next((value for key, value in attributes.items() if key.rpartition(":")[2] == name), "")
+
+
+def _refuse(*declaration: object) -> None:
+    raise ExtractionError("malformed", "the file declares XML entities, which office files never need")
+
+
+def _pass_over(data: str) -> None:
+    """An unexpanded entity reference, or markup nobody asked for."""
+
+
+_TAG = re.compile(r"<[^<>]*(?:>|\Z)")
+_XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
+_TITLES = frozenset({"title", "Title"})
+_HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl"})
+"""Outermost elements of feeds and business reports, which keep HTML as escaped text."""
+_ESCAPED_TAG = re.compile(r"</[a-zA-Z][a-zA-Z0-9]*>|<br ?/?>")
+
+
+def extract(source: Source, limits: Limits) -> Extraction:
+    """One document; what is not well-formed is read to the fault and beyond it without its tags, with a note."""
+    head = source.read(HEAD)
+    if is_binary(head):
+        raise ExtractionError("unsupported", "binary content without text")
+    if _XHTML.search(head[:1024]):
+        page = read_html(source.read(MAX_MARKUP))
+        return _extraction(page.text, page.title, page.author, limits, "")
+    reader = _Reader(Sink(limits))
+    try:
+        with source.open() as stream:
+            parse(stream, reader.start, reader.end, reader.text, is_done=lambda: reader.sink.full, entities=True)
+    except ExtractionError as error:
+        return _read_loosely(source, limits, note=str(error))
+    document = ExtractedDocument(
+        text=reader.sink.text, type="data", title=one_line(reader.title), truncated=reader.sink.truncated
+    )
+    return Extraction(documents=(document,))
+
+
+class _Reader:
+    """Handlers that keep the character data."""
+
+    def __init__(self, sink: Sink) -> None:
+        self.sink = sink
+        self.title = ""
+        self._line: list[str] = []
+        self._holds_pages: bool | None = None
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if self._holds_pages is None:
+            self._holds_pages = name in _HOLDS_PAGES
+        for key in ("text", "title", "label", "value", "content"):  # opml, property lists, metadata
+            if attributes.get(key, "").strip():
+                self._line.append(attributes[key] + " ")
+
+    def end(self, name: str) -> None:
+        line = sane_lines("".join(self._line))
+        self._line.clear()
+        if self._holds_pages and _ESCAPED_TAG.search(line):
+            line = read_html(line.encode()).text
+        if line:
+            if name in _TITLES and not self.title:
+                self.title = line
+            self.sink.add(clean(line) + "\n")
+
+    def text(self, characters: str) -> None:
+        self._line.append(characters)
+
+
+def _read_loosely(source: Source, limits: Limits, *, note: str) -> Extraction:
+    data = source.read(2 * limits.max_text_bytes)
+    text = decode(data, declared=declared_charset(data), is_cut=len(data) == 2 * limits.max_text_bytes)
+    text = sane_lines(_TAG.sub("\n", text))
+    if not text:
+        raise ExtractionError("malformed", note)
+    return _extraction(text, "", "", limits, note)
+
+
+def _extraction(text: str, title: str, author: str, limits: Limits, note: str) -> Extraction:
+    text, truncated = cut(text, limits.max_text_bytes)
+    document = ExtractedDocument(text=text, type="data", title=title, author=author, truncated=truncated)
+    return Extraction(documents=(document,), notes=(note,) if note else ())

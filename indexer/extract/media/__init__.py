@@ -1,0 +1,1 @@
+"""Pictures and recordings: what describes them, and the text that is recognised in them."""

@@ -1,0 +1,184 @@
+"""Text recognised in pictures: made once for each content, kept beside the index, and found again by a rebuilt one.
+
+    ocr.sqlite: recognised(digest, engine, pages as JSON, reason, seconds, made)
+
+`digest` is that of the file (indexer.extract.source), `engine` what read it and in which languages, `reason` what
+went wrong or was left out, `seconds` the processor time that it took, `made` when that was. A row is durable before
+anything is made of it; a kill costs the file that was being read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from indexer.confined.given import RecallText, ask, is_confined
+from indexer.documents import ExtractedDocument, storable
+from indexer.extract.source import Limits, cut
+from indexer.storage.sqlite_files import connect, connect_to_read
+
+FILE = "ocr.sqlite"
+TYPES_WITH_PICTURES = ("pdf", "image")
+NOTE = "text recognised in a picture"
+
+
+class Attempt(NamedTuple):
+    """What is kept of a content that was tried."""
+
+    engine: str
+    has_text: bool
+    reason: str
+
+
+def remember(
+    path: Path, digest: bytes, *, engine: str, pages: list[str], reason: str = "", seconds: float = 0.0
+) -> None:
+    """Keep what `engine` found; `reason` says why it found nothing, where that was a failure, or what it left out.
+
+    A store that is no database any more, of which nothing can be read, is begun anew.
+    """
+    row = (digest, engine, json.dumps(pages), storable(reason), seconds, time.time())
+    try:
+        _keep(path, row)
+    except sqlite3.DatabaseError as error:
+        if "not a database" not in str(error):
+            raise
+        path.unlink()
+        _keep(path, row)
+
+
+def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
+    with closing(_opened(path)) as store, store:
+        store.execute("INSERT OR REPLACE INTO recognised VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    store = connect(path, seconds=30)
+    try:
+        store.execute("PRAGMA secure_delete = ON")
+        store.execute(
+            "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
+            " seconds REAL, made REAL) WITHOUT ROWID"
+        )
+    except sqlite3.Error:
+        store.close()
+        raise
+    return store
+
+
+def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
+    """Remove what was recognised in contents that no file of the catalogue has any more; all, from a damaged store."""
+    tries = tried(path)
+    if not tries:
+        return
+    gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
+    try:
+        with closing(_opened(path)) as store, store:
+            store.executemany("DELETE FROM recognised WHERE digest = ?", ((digest,) for digest in gone))
+    except sqlite3.DatabaseError as error:
+        if "malformed" not in str(error):
+            raise
+        path.unlink()
+
+
+def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
+    """(engine, text of each page, what was left out) of a file with this content; None where nobody has tried."""
+    if is_confined():
+        _, (answer,) = ask(RecallText(digest))
+        with open(answer, "rb") as stream:
+            return msgspec.json.decode(stream.read(), type=tuple[str, list[str], str] | None)
+    query = "SELECT engine, pages, reason FROM recognised WHERE digest = ?"
+    rows = _rows(path, query, digest) if digest else []
+    return (rows[0][0], json.loads(rows[0][1]), rows[0][2]) if rows else None
+
+
+def tried(path: Path) -> dict[bytes, Attempt]:
+    """The digest of each content that was tried, and what came of it."""
+    has_text = "EXISTS (SELECT 1 FROM json_each(pages) WHERE value <> '')"  # so that no text has to be brought here
+    rows = _rows(path, f"SELECT digest, engine, {has_text}, reason FROM recognised")
+    return {bytes(digest): Attempt(engine, bool(held), reason) for digest, engine, held, reason in rows}
+
+
+def seconds_since(path: Path, moment: float) -> float:
+    """Processor seconds that were spent since `moment` (seconds since the epoch)."""
+    rows = _rows(path, "SELECT total(seconds) FROM recognised WHERE made >= ?", moment)
+    return float(rows[0][0]) if rows else 0.0
+
+
+class Unrecognised(NamedTuple):
+    """A PDF or picture in which the index has no text."""
+
+    path: str
+    digest: bytes
+
+
+def without_text(catalogue: sqlite3.Connection, max_bytes: int) -> list[Unrecognised]:
+    """The PDFs and pictures that hold no text, the newest first; those of more than `max_bytes` are left out."""
+    marks = ", ".join("?" * len(TYPES_WITH_PICTURES))
+    rows = catalogue.execute(
+        "SELECT f.path, f.digest FROM documents d JOIN files f USING (file_id)"
+        f" WHERE d.n_words = 0 AND d.part = '' AND d.type IN ({marks}) AND f.state = 'indexed' AND f.digest != x''"
+        " AND f.size <= ? ORDER BY f.modified_ns DESC",
+        (*TYPES_WITH_PICTURES, max_bytes),
+    ).fetchall()
+    return [Unrecognised(os.fsdecode(path), bytes(digest)) for path, digest in rows]
+
+
+class Coverage(NamedTuple):
+    """How far recognition is, in different contents."""
+
+    n_recognised: int
+    """with a text, whether their files are still there or not"""
+    n_waiting: int
+    """not tried yet"""
+    n_empty: int
+    """tried, and without text"""
+    n_failed: int
+    """tried, and could not be read"""
+
+
+def coverage(catalogue: sqlite3.Connection, path: Path, max_bytes: int) -> Coverage:
+    """How far it is with the store at `path`."""
+    attempts = tried(path)
+    n_failed = sum(1 for one in attempts.values() if not one.has_text and one.reason)
+    n_recognised = sum(1 for one in attempts.values() if one.has_text)
+    waiting = {one.digest for one in without_text(catalogue, max_bytes)} - attempts.keys()
+    return Coverage(n_recognised, len(waiting), len(attempts) - n_recognised - n_failed, n_failed)
+
+
+def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...]]:
+    if not path.exists():
+        return []
+    try:
+        with closing(connect_to_read(path)) as store:
+            return store.execute(query, values).fetchall()
+    except sqlite3.Error:
+        return []
+
+
+def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) -> ExtractedDocument:
+    """`document` with the text that was recognised in it, when it has none of its own."""
+    if not limits.recognised or document.type not in TYPES_WITH_PICTURES or document.text.strip() or document.part:
+        return document
+    found = recalled(Path(limits.recognised), digest)
+    if found is None or not any(found[1]):
+        return document
+    engine, pages, left_out = found
+    text, truncated = cut("\f".join(pages), limits.max_text_bytes)
+    starts = [0]
+    for page in pages[:-1]:
+        starts.append(starts[-1] + len(page) + 1)
+    return msgspec.structs.replace(
+        document,
+        text=text,
+        pages=tuple(start for start in starts if start <= len(text)) if document.type == "pdf" else (),
+        truncated=truncated or left_out or document.truncated,
+        properties=(*document.properties, ("recognised", f"{NOTE} by {engine}")),
+    )

@@ -1,0 +1,1 @@
+"""Files of office programs, one file a format, with what they share."""

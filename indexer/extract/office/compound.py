@@ -1,0 +1,86 @@
+"""The container of Office before 2007 (an "OLE file", [MS-CFB]), opened by olefile.
+
+A file of Word, Excel, PowerPoint or Outlook is a folder of streams in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from indexer.errors import ExtractionError
+from indexer.extract.decode import clean, decode, known_codec
+from indexer.extract.markup.html import one_line
+from indexer.extract.office.facts import real_title
+from indexer.extract.source import Limits, Source, shown_size
+
+TITLE, AUTHOR = 2, 4
+"""numbers of properties in a summary ([MS-OLEPS] 3.1.1)"""
+_CODE_PAGE = 1
+
+
+class Compound:
+    """The streams of one open file; names are matched without regard to case."""
+
+    def __init__(self, ole: Any, limits: Limits) -> None:
+        self._ole, self._limits = ole, limits
+        self.names: list[str] = ["/".join(path) for path in ole.listdir()]
+
+    def __contains__(self, name: str) -> bool:
+        return bool(self._ole.exists(name))
+
+    def read(self, name: str) -> bytes:
+        """The stream `name`, b"" when there is none; ExtractionError "too-large" for what cannot be."""
+        if name not in self:
+            return b""
+        size = self._ole.get_size(name)
+        if size > self._limits.max_member_bytes:
+            raise ExtractionError("too-large", f"{clean(name)} has {shown_size(size)}")
+        data: bytes = self._ole.openstream(name).read()
+        return data
+
+    def summary(self) -> tuple[str, str]:
+        """(title, author) as the program kept them; "" for what is missing, junk or damaged."""
+        try:
+            found = self._ole.getproperties("\x05SummaryInformation")
+        except Exception:  # the properties are a gift; olefile raises whatever the damage makes it
+            return "", ""
+        page = found.get(_CODE_PAGE, 1252)
+        title, author = (_text(found.get(number, b""), page) for number in (TITLE, AUTHOR))
+        return real_title(title), one_line(author)
+
+
+def _text(value: object, page: object) -> str:
+    """A property in the code page of its set; the code page is a signed number of 16 bits."""
+    if isinstance(value, str):
+        return clean(value.partition("\0")[0])
+    if not isinstance(value, bytes):
+        return ""
+    number = int(page) & 0xFFFF if isinstance(page, int) else 1252
+    return clean(decode_page(value, number).partition("\0")[0])
+
+
+def decode_page(data: bytes, number: int) -> str:
+    """`data` in the Windows code page `number`; an unknown one is guessed."""
+    if number in (65001, 1200):
+        return data.decode("utf-8" if number == 65001 else "utf-16-le", "replace")
+    codec = known_codec({20127: "cp1252", 28591: "cp1252", 10000: "mac_roman"}.get(number, f"cp{number}"))
+    return data.decode(codec, "replace") if codec else decode(data)
+
+
+@contextmanager
+def opened(source: Source, limits: Limits) -> Iterator[Compound]:
+    """The file as a Compound; ExtractionError "malformed" when it is none."""
+    import olefile
+
+    with source.open() as stream:
+        try:
+            ole = olefile.OleFileIO(stream)
+        except (OSError, ValueError, IndexError, RecursionError) as error:
+            reason = " ".join(str(error).split())
+            raise ExtractionError("malformed", f"not a readable Office file ({reason})") from error
+        try:
+            yield Compound(ole, limits)
+        finally:
+            ole.close()

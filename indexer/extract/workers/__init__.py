@@ -1,0 +1,1 @@
+"""The processes that read, and the programs of the system they may run."""

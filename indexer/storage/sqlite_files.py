@@ -1,0 +1,135 @@
+"""SQLite files of this program's own: opened by SQLite alone, readable by their owner alone.
+
+POSIX drops all locks that a process has on a file as soon as the process closes any handle of it
+(https://sqlite.org/howtocorrupt.html, 2.2). SQLite minds its own handles, any number of connections in any number of
+threads; of a handle that Python closes it learns nothing. The next process then believes to be the only one, removes
+the log at its end, and what is written after that goes into a file without a name. So nothing here opens, copies or
+reads such a file but by SQLite, not even to make it: SQLite makes it, and its mode is set by its name before
+anything is in it. The log and its shared memory get the file's mode from SQLite.
+
+What cannot be written now, on a full disk or in a read-only folder, is read all the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+Place = tuple[int, int] | None
+"""device and inode of what a name stands for; None for nothing"""
+_ATTEMPTS = 5
+
+
+class Connection(sqlite3.Connection):
+    """One that a WeakSet can hold, and that can tell whether its files still have their names."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.places: dict[str, Place] = {}
+        """what the names of its files stood for when they were opened"""
+
+    @property
+    def is_stranded(self) -> bool:
+        """Whether a file was removed or replaced since it was opened: what is written now is found by nobody."""
+        return any(_place(name) != place for name, place in self.places.items())
+
+    def close(self) -> None:
+        self.places.clear()
+        super().close()
+
+
+def connect(path: Path, *, seconds: float = 10.0) -> Connection:
+    """A connection in autocommit mode that waits for other writers; it takes other users' access away.
+
+    Raises sqlite3.Error, or OSError where the mode cannot be set.
+    """
+    for _ in range(_ATTEMPTS):
+        before = _place(path)
+        connection = sqlite3.connect(
+            path, timeout=seconds, isolation_level=None, check_same_thread=False, factory=Connection
+        )
+        try:
+            if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
+                os.chmod(path, 0o600)
+        except OSError:
+            connection.close()
+            raise
+        if before is not None and before == _place(path):
+            connection.places[str(path)] = before
+            return connection
+        connection.close()  # it is new: opened once more, what is open is what the name stands for
+    raise OSError(errno.ESTALE, "another program replaces it all the time", str(path))
+
+
+def use_write_ahead_log(connection: Connection, path: Path) -> None:
+    """Readers never wait for a writer. Changing the mode ignores SQLite's own waiting, so wait here.
+
+    sqlite3.OperationalError where the file cannot have a log, as on a network folder.
+    """
+    for _ in range(100):
+        try:
+            if connection.is_stranded:  # it would take the log of the file that has its name now for its own
+                raise sqlite3.OperationalError("it was removed or replaced while it was opened")
+            if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+                connection.execute("SELECT 1 FROM sqlite_master").fetchone()  # from here on there is a log
+                connection.places[f"{path}-wal"] = _place(f"{path}-wal")
+                return
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                raise
+        time.sleep(0.05)
+    raise sqlite3.OperationalError("it cannot be switched to a write-ahead log (is it on a network folder?)")
+
+
+def _place(path: str | Path) -> Place:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+_CODES = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR)
+_NUMBERS = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM)
+
+
+def is_unwritable(error: BaseException | None) -> bool:
+    """Whether an error says that a file cannot be written, though it may well be read."""
+    if isinstance(error, sqlite3.Error):
+        code: int | None = getattr(error, "sqlite_errorcode", None)
+        return code is not None and code & 0xFF in _CODES and code != sqlite3.SQLITE_READONLY_DBMOVED
+    return isinstance(error, OSError) and error.errno in _NUMBERS
+
+
+def cause(error: BaseException | None) -> str:
+    """In a few words why a file `is_unwritable`."""
+    if isinstance(error, OSError):
+        return os.strerror(error.errno).lower() if error.errno else str(error)
+    return {sqlite3.SQLITE_READONLY: "read-only", sqlite3.SQLITE_FULL: "the disk is full"}.get(
+        getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
+    )
+
+
+def connect_to_read(path: Path) -> Connection:
+    """A connection in autocommit mode that writes nothing, not even the files beside a write-ahead log.
+
+    Where these are wanted and cannot be made, the file is read as it is: SQLite then takes it as one that nobody
+    changes, and what still lies in the log alone is not seen. sqlite3.Error when it cannot be read either.
+    """
+    name = path.absolute().as_uri()
+    for how in ("mode=ro", "mode=ro&immutable=1"):
+        connection = sqlite3.connect(
+            f"{name}?{how}", timeout=10, isolation_level=None, check_same_thread=False, uri=True, factory=Connection
+        )
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+        except sqlite3.Error as error:
+            connection.close()
+            failure = error
+    raise failure

@@ -1,0 +1,162 @@
+"""What a scan is spared: files that are as they were indexed, and folders of which nothing is left to do.
+
+A crawl gives files in the order of their paths, so that one pass over the catalogue, in the same order, answers for
+all of them (`Stamps`), and neither side is held in memory.
+
+A scan lists every folder and asks for the numbers of each file in it, always. What it is spared where a whole folder
+is as it was (`SettledFolders`) are the rules and the row of the catalogue of each file: the digest of the folder's
+listing is kept, and the same listing under the same rules has the same answer.
+
+    digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
+
+Whoever writes rows of files takes away what is kept of their folders, in the same transaction; and a scan keeps nothing
+when another process has written since it began.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from indexer.documents import Listing, Skipped, storable
+from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue
+
+Stamp = tuple[bytes, int, int, int, int, int, int]
+"""(path, file id, size, modified_ns, inode, changed_ns, mark) of one file; the mark is 0 where more must be asked"""
+BY_NAME = 2
+"""the mark of a file that is not read, as it was indexed; 1 of one that was"""
+_AHEAD = 100
+"""files that are passed over before the next one is looked up instead"""
+
+
+class Stamps:
+    """Answers for one path after the other, in whatever order; fastest in that of their bytes.
+
+    For one thread, which does not write to the catalogue before it has asked for the `others`.
+    """
+
+    def __init__(self, catalogue: Catalogue, reader: str) -> None:
+        """Nothing of the files marked is left to do for `reader` while they stay as they are."""
+        self._catalogue, self._reader = catalogue, reader
+        self._query = (
+            "SELECT path, file_id, size, modified_ns, inode, changed_ns, CASE"
+            f" WHEN instr(reader, '{AS_SOURCE}') THEN 0"
+            " WHEN state = 'indexed' OR (state = 'named' AND reader = ? AND kind = '') THEN 1"
+            f" WHEN reader = '{UNREAD}' AND state <> 'pending' THEN {BY_NAME} ELSE 0 END"
+            " FROM files WHERE path >= ? ORDER BY path"
+        )
+        (last,) = catalogue.connection.execute("SELECT coalesce(max(file_id), 0) FROM files").fetchone()
+        self._asked = bytearray(last + 1)
+        """by file id"""
+        self._passed_over: dict[str, int] = {}
+        """files of folders of which nothing is asked"""
+        self._from(b"")
+
+    def _from(self, path: bytes) -> None:
+        """Go on at the first file at or after `path`."""
+        self._rows: Iterator[Stamp] = self._catalogue.connection.execute(self._query, (self._reader, path))
+        self._row: Stamp | None = next(self._rows, None)
+        self._last = path
+
+    def find(self, path: str) -> Stamp | None:
+        """The stamp of the file at `path`; None when it is not known."""
+        wanted = os.fsencode(path)
+        if wanted < self._last:
+            self._from(wanted)
+        self._last, row = wanted, self._row
+        for _ in range(_AHEAD):
+            if row is None or row[0] >= wanted:
+                self._row = row
+                break
+            row = next(self._rows, None)
+        else:
+            self._from(wanted)
+            row = self._row
+        if row is None or row[0] != wanted:
+            return None
+        self._asked[row[1]] = True
+        return row
+
+    def pass_over(self, folder: str, n_files: int) -> None:
+        """The `n_files` that are known in `folder` itself count as asked for."""
+        self._passed_over[folder] = n_files
+
+    def others(self) -> list[str]:
+        """The files that were not asked for; nothing can be asked afterwards."""
+        self._rows, self._row = iter(()), None
+        execute = self._catalogue.connection.execute
+        (n_files,) = execute("SELECT count(*) FROM files").fetchone()
+        if n_files == self._asked.count(True) + sum(self._passed_over.values()):
+            return []
+        left = (os.fsdecode(path) for path, one in execute("SELECT path, file_id FROM files") if not self._was(one))
+        return [path for path in left if os.path.dirname(path) not in self._passed_over]
+
+    def _was(self, file_id: int) -> bool:
+        return file_id < len(self._asked) and bool(self._asked[file_id])
+
+
+MAX_SKIPPED = 100
+"""paths passed over in a folder, above which it is never kept"""
+
+
+class SettledFolders:
+    """What one scan asks for each folder, and keeps at its end; for the thread of `connection`."""
+
+    def __init__(self, connection: sqlite3.Connection, rules: bytes) -> None:
+        """`rules` tell under which rules the scan is made."""
+        self._connection, self.rules = connection, rules
+        self._version = self._written_by_others()
+        self.doubtful: Counter[str] = Counter()
+        """how many files of each folder may not be as they were indexed; such a folder is asked file by file"""
+
+    def find(self, folder: str) -> Listing | None:
+        """The listing of `folder` with which it was settled."""
+        if self.doubtful[folder]:
+            return None
+        query = "SELECT digest, n_files, skipped FROM settled WHERE folder = ?"
+        row = self._connection.execute(query, (os.fsencode(folder),)).fetchone()
+        if row is None:
+            return None
+        items = msgspec.msgpack.decode(row[2], type=list[tuple[bytes, str, str]])
+        return Listing(folder, row[0], row[1], tuple(Skipped(os.fsdecode(path), *why) for path, *why in items))
+
+    def note(self, listings: Sequence[Listing]) -> None:
+        """Within a transaction: keep those whose every file was as it was indexed, and no older ones in their place."""
+        if self._written_by_others() != self._version:
+            return
+        rows = [
+            (os.fsencode(one.folder), one.digest, one.n_files, msgspec.msgpack.encode(skipped_rows(one.skipped)))
+            for one in listings
+            if one.n_files and len(one.skipped) <= MAX_SKIPPED and not self.doubtful[one.folder]
+        ]
+        seen = ((os.fsencode(one.folder),) for one in listings)
+        self._connection.executemany("DELETE FROM settled WHERE folder = ?", seen).close()
+        self._connection.executemany("INSERT INTO settled VALUES (?, ?, ?, ?)", rows).close()
+
+    def _written_by_others(self) -> int:
+        """A number that is another one when anybody else has written to the file."""
+        return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+
+
+def skipped_rows(skipped: Iterable[Skipped]) -> list[tuple[bytes, str, str]]:
+    """(path as os.fsencode gives it, rule, reason) of each, as it is stored."""
+    return [(os.fsencode(one.path), one.rule, storable(one.reason)) for one in skipped]
+
+
+def unsettle(connection: sqlite3.Connection, file_ids: Iterable[int], paths: Iterable[str]) -> None:
+    """Within the transaction that writes the rows of these files: forget the folders where they were and will be."""
+    if not connection.execute("SELECT 1 FROM settled LIMIT 1").fetchone():
+        return
+    folders = {os.path.dirname(os.fsencode(path)) for path in paths}
+    query = "SELECT path FROM files WHERE file_id = ?"
+    folders.update(os.path.dirname(path) for one in file_ids for (path,) in connection.execute(query, (one,)))
+    connection.executemany("DELETE FROM settled WHERE folder = ?", ((folder,) for folder in folders)).close()
+
+
+def unsettle_all(connection: sqlite3.Connection) -> None:
+    """The same where rows of any folder are written."""
+    connection.execute("DELETE FROM settled").close()

@@ -1,0 +1,98 @@
+"""The answer to "why is my file not found?", for each thing that can keep a file out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from indexer.extract.workers.pool import WorkerPool
+from indexer.files.crawl import CrawlRules
+from indexer.files.left_out import Why, why
+from indexer.prepare import PreparedFile
+from indexer.storage.catalogue import Catalogue
+from indexer.update import Updater, open_catalogue
+from indexer.update_session import Job
+
+
+@pytest.fixture
+def tree(tmp_path: Path, pool: WorkerPool[PreparedFile]) -> Path:
+    """An indexed tree with one file for each reason."""
+    root = tmp_path / "files"
+    for name in (
+        "good.txt",
+        "a/b.log",
+        "node_modules/x/y.js",
+        ".secret/x.txt",
+        "font.ttf",
+        "c.pyc",
+        "old.txt",
+        "gone.txt",
+    ):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("text")
+    (root / "a" / ".gitignore").write_text("*.log\n")
+    (root / "bad.pdf").write_text("%PDF-1.4 broken")
+    (root / "big.txt").write_bytes(b"x" * 3000)
+    os.mkfifo(root / "fifo")
+    catalogue, _ = open_catalogue(tmp_path / "index", tmp_path / "catalogue.sqlite")
+    job = Job(tmp_path / "index", catalogue, (str(root),), CrawlRules(max_bytes={"text": 2000}), "the test", "1")
+    Updater(job, pool).scan()
+    (root / "old.txt").write_text("changed since")
+    (root / "gone.txt").unlink()
+    (root / "new.txt").write_text("new")
+    return root
+
+
+def ask(tree: Path, name: str) -> Why:
+    catalogue = Catalogue.open(tree.parent / "catalogue.sqlite")
+    return why(
+        os.path.normpath(tree / name),
+        roots=[str(tree)],
+        rules=CrawlRules(max_bytes={"text": 2000}),
+        catalogue=catalogue,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "said"),
+    [
+        ("good.txt", "indexed", "1 document"),
+        ("old.txt", "changed", "changed since"),
+        ("new.txt", "new", "next scan"),
+        ("bad.pdf", "failed", "could not be read"),
+        ("gone.txt", "missing", "no such file"),
+        ("never.txt", "missing", "no such file"),
+        ("a/b.log", "skipped", "'*.log' in {tree}/a/.gitignore"),
+        ("node_modules/x/y.js", "skipped", "the folder above it, {tree}/node_modules, is passed over"),
+        (".secret/x.txt", "skipped", "index.hidden is off"),
+        ("font.ttf", "named", "found by its name, folder, date and size"),
+        ("font.ttf", "named", "files that end in .ttf are not read"),
+        ("c.pyc", "skipped", ".pyc"),
+        ("big.txt", "failed", "3 kB, and the limit for the type 'text' is 2 kB"),
+        ("big.txt", "failed", "it is found by its name"),
+        ("fifo", "skipped", "FIFO"),
+        ("../elsewhere.txt", "outside", "outside the folders that are indexed: {tree}"),
+        ("a", "folder", "0 files"),
+        ("", "folder", "4 files"),  # good, old, the font, and gone, which is still indexed
+        ("", "folder", "1 of them by their names alone"),
+    ],
+)
+def test_each_reason_is_named(tree: Path, name: str, status: str, said: str) -> None:
+    """The status is right, and the first line names the rule, the pattern, the limit or the error."""
+    answer = ask(tree, name)
+    assert answer.status == status
+    assert said.format(tree=tree) in "\n".join(answer.lines[:2])
+
+
+def test_a_removed_file_that_is_still_indexed_says_so(tree: Path) -> None:
+    """Until the next scan a deleted file is still in the index."""
+    assert "next scan removes it" in ask(tree, "gone.txt").lines[-1]
+
+
+def test_a_folder_lists_what_was_passed_over_in_it(tree: Path) -> None:
+    """Asked about the root, the answer names the pruned folders and special files."""
+    text = "\n".join(ask(tree, "").lines)
+    for name in ("node_modules", "fifo", ".pyc (1)", ".secret"):
+        assert name in text

@@ -1,0 +1,163 @@
+"""Entering and leaving a group.
+
+Joining keeps the new key before it asks, so that an answer that was lost can be asked for again with the same key.
+Leaving erases the key and the group's ranker; the privacy ledger and the server's receipts stay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import msgspec
+
+from app.federation import consent, group_roster, membership, moving, receipts
+from app.federation.adoption import consider
+from app.federation.consent import Ask
+from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
+from app.federation.membership import KeptReceipt, Membership, Standing, applicant
+from app.federation.server import Connect, Correspondence, connect, corresponding, former_member
+from app.settings import Settings
+from app.store import Store
+from foltr.federated.wire import Invite, encode
+
+
+@dataclass(frozen=True, slots=True)
+class JournalFinding:
+    """Whether a server keeps to a receipt."""
+
+    request: str
+    sentence: str
+    holds: bool | None
+    """None where the server could not be asked"""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """One device that enters or leaves a group."""
+
+    store: Store
+    settings: Settings
+    by: Connect = connect
+    clock: Callable[[], float] = time.time
+
+    def join(self, invite: Invite, *, agrees: Ask) -> Membership:
+        """Become a member, learn the group's terms, and stay if the user agrees to them; then fetch its ranker.
+
+        The server gets fresh keys and a proof of the invite before the user is asked: only members are told the terms.
+        Raises ConsentError after leaving again when the user does not agree.
+        """
+        member = self._enrolled(invite)
+        with self._talk(member) as server:
+            self._meet(server, invite)
+            told = server.announcement(Standing())
+            try:
+                member = consent.ask(
+                    self.store, member, told.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
+                )
+            except ConsentError:
+                server.farewell(forget=True, number=self._number(server))
+                membership.erase(self.store)
+                raise ConsentError(
+                    "not joined: the server was told to forget this device, its key is erased; the invite is used up"
+                ) from None
+            membership.save_standing(self.store, Standing().seen(told))
+            consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
+        return member
+
+    def leave(self, *, forget: bool) -> KeptReceipt | None:
+        """Take leave of the group, then erase the key; the server's receipt.
+
+        None where the server had let this device go already, as when its first answer was lost.
+        """
+        member = moving.followed(
+            self.store, membership.member(self.store), self.settings.federation, by=self.by, clock=self.clock
+        )
+        kept = None
+        with self._talk(member) as server:
+            try:
+                signed, _ = server.farewell(forget=forget, number=self._number(server))
+            except Declined as refusal:
+                if refusal.reason not in GONE:
+                    raise
+            else:
+                kept = membership.keep(member, signed)
+                membership.save_receipt(self.store, kept)
+        membership.erase(self.store)
+        return kept
+
+    def _meet(self, server: Correspondence, invite: Invite) -> None:
+        """Verify who is in the group; whoever is shown another one than its inviter's belongs to none afterwards."""
+        try:
+            group_roster.follow(self.store, server, voucher=invite.voucher)
+        except Distrusted:
+            membership.erase(self.store)
+            raise
+
+    def _number(self, server: Correspondence) -> int | None:
+        """Of this device's entry in the roster, which its signature ends; None where none is known."""
+        try:
+            me = group_roster.follow(self.store, server).of_device(server.member.device)
+        except Distrusted:  # whatever the server shows as the roster must not keep anyone from leaving
+            me = group_roster.known(self.store, server.member.group_id).of_device(server.member.device)
+        return me.number if me is not None else None
+
+    def forget_locally(self) -> None:
+        """Erase the key without telling the server, as when it is gone for good."""
+        membership.erase(self.store)
+
+    def progress(self) -> Sequence[KeptReceipt]:
+        """The receipts, those that were not done asked for anew."""
+        for kept in membership.all_receipts(self.store):
+            if kept.receipt.state != "done":
+                with self._talk(former_member(kept)) as server:
+                    signed, _ = server.receipt(kept.receipt.request)
+                membership.save_receipt(self.store, msgspec.structs.replace(kept, signed=encode(signed)))
+        return membership.all_receipts(self.store)
+
+    def findings(self) -> Sequence[JournalFinding]:
+        """What the servers' journals say about the receipts of being forgotten; follows servers that moved."""
+        return [self._finding(kept) for kept in membership.all_receipts(self.store) if kept.receipt.position]
+
+    def _finding(self, kept: KeptReceipt) -> JournalFinding:
+        request = kept.receipt.request
+        try:
+            with self._talk(former_member(kept)) as server:
+                moved = server.moved()
+                journal = receipts.read(lambda after: server.journal(request, after=after))
+            seen, sentence = receipts.check(kept, journal)
+        except Distrusted as error:
+            return JournalFinding(request, str(error), holds=False)
+        except FederationError as error:
+            return JournalFinding(request, f"the journal was not looked at: {error}", holds=None)
+        membership.save_receipt(self.store, seen)
+        try:
+            moving.followed_by_receipt(self.store, seen, self.settings.federation, moved, by=self.by)
+        except Distrusted as error:
+            return JournalFinding(request, str(error), holds=False)
+        return JournalFinding(request, sentence, holds=True)
+
+    def _enrolled(self, invite: Invite) -> Membership:
+        """The membership, from a server that took this device in.
+
+        An application of before is taken up again, as is a joining that was broken off at the question.
+        """
+        known = membership.load(self.store)
+        if known is not None and known.group_id:
+            if known.group_id == invite.group_id and not known.agreed:
+                return known
+            raise FederationError(f"this device belongs to the group {known.group} already; `foltr-search leave` first")
+        fresh = applicant(invite)
+        if known is None or (known.address, known.fingerprint) != (fresh.address, fresh.fingerprint):
+            known = fresh
+        asking = msgspec.structs.replace(known, certificate=invite.certificate)
+        membership.save(self.store, asking)
+        with self._talk(asking) as server:
+            member = asking.enrolled(server.enrol(invite), now=int(self.clock()))
+        membership.save(self.store, member)
+        return member
+
+    def _talk(self, member: Membership) -> AbstractContextManager[Correspondence]:
+        return corresponding(member, self.settings.federation, by=self.by, clock=self.clock)

@@ -1,0 +1,245 @@
+"""Who is in the group, as this device has verified it: the roster's entries that it has seen, and keeps.
+
+The kept entries are the pin: only what continues them is taken, and a server that shows fewer, or others, is not
+believed. Each entry was verified before it was stored, so that reading them again needs no signatures
+(foltr.federated.sealed.roster). A newcomer compares what it is shown with where its inviter stood.
+
+A server that was restored from a backup knows fewer of the same entries. They are handed back to it, with the page by
+which it signed once that they are its own; so it also learns again of a member who enrolled after that backup. Of who
+left meanwhile nothing is handed back but hashes.
+
+A member brings in others: by an invite that carries its word, or by vouching for one whom the operator let in. The
+secret of an invite is made here and stands in the link alone: the server is told its public half, which this device
+signs, so that it can let in nobody else in its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.federation import membership
+from app.federation.failures import Declined, Distrusted, FederationError
+from app.federation.membership import Membership
+from app.federation.server import Connect, Correspondence, connect, corresponding
+from app.settings import Settings
+from app.store import Store
+from foltr.errors import RecordError
+from foltr.federated.envelope import Identity, box_public
+from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.roster import Roster, RosterMember
+from foltr.federated.wire import Invite, InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
+
+
+def entries(store: Store) -> tuple[RosterEntry, ...]:
+    """Those that were verified, in order."""
+    rows = store.rows("SELECT record FROM roster ORDER BY number")
+    try:
+        return tuple(decode(record, RosterEntry) for (record,) in rows)
+    except RecordError as error:
+        raise FederationError(f"the group's roster in {store.path} is damaged: {error}") from error
+
+
+def known(store: Store, group_id: str, number: int | None = None) -> Roster:
+    """The roster as verified, or as it was after its first `number` entries."""
+    try:
+        return chain.remembered(group_id, entries(store)[:number])
+    except RecordError as error:
+        raise FederationError(f"the group's roster in {store.path} is damaged: {error}") from error
+
+
+def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | None = None) -> Roster:
+    """The roster of now: what is new is fetched, verified and kept; Distrusted when it does not continue what was seen.
+
+    With `voucher`, as at joining, it must be the chain in which the inviter stood. A server that knows fewer entries of
+    this chain gets them back.
+    """
+    found = known(store, server.member.group_id)
+    states = [found]
+    while True:
+        signed, page = _page(store, server, found.number)
+        if page.number < found.number:
+            signed, page = _returned(store, server, page)
+        if page.number < found.number or (page.number > found.number and not page.entries):
+            raise Distrusted(
+                f"the server's roster went back: {page.number} entries after {found.number}; ask its operator whether "
+                "an older backup was restored: if so, `foltr-search leave --local`, and join by a new invite"
+            )
+        try:
+            for entry in page.entries:
+                found = chain.extended(found, (entry,))
+                states.append(found)
+        except RecordError as error:
+            raise Distrusted(f"the server's roster does not hold: {error}") from error
+        _keep(store, page.entries, signed if (found.number, found.head) == (page.number, page.head) else None)
+        if found.number >= page.number:
+            break
+    _check_end(found, states, page.head, voucher)
+    return found
+
+
+def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[Signed, RosterPage] | None:
+    """Give the server the verified entries from this number on; its roster from there, None where none can be given."""
+    stored = store.value(membership.ROSTER_SEEN)
+    if stored is None:
+        return None
+    held = entries(store)
+    gone = chain.erasable(held)
+    told = tuple(chain.erase(entry) if entry.number in gone else entry for entry in held[after:])
+    return server.hand_back(decode(stored, Signed), told)
+
+
+def readmit(store: Store, server: Correspondence, refusal: Declined) -> None:
+    """Have a server that does not know this device any more, as after a restore, take it back by the roster's entries.
+
+    Raises the refusal where that is not what it was about.
+    """
+    if refusal.reason != "unknown-device":
+        raise refusal
+    try:
+        answer = hand_back(store, server)
+    except Declined as again:
+        if again.reason != "wrong-roster":
+            raise
+        raise FederationError(
+            "the server does not know this device, and has gone on with other members than it had: "
+            "`foltr-search leave --local`, then join by a new invite"
+        ) from again
+    if answer is None:
+        raise refusal
+
+
+def _page(store: Store, server: Correspondence, number: int) -> tuple[Signed, RosterPage]:
+    try:
+        return server.roster(number)
+    except Declined as refusal:
+        readmit(store, server, refusal)
+    return server.roster(number)
+
+
+def _returned(store: Store, server: Correspondence, page: RosterPage) -> tuple[Signed, RosterPage]:
+    """The server's roster once it has the entries back that it lacks; Distrusted when it shows another chain."""
+    pinned = known(store, server.member.group_id, page.number)
+    if pinned.head != page.head:
+        raise Distrusted(f"the server's roster is another than this device has verified, before entry {page.number}")
+    answer = hand_back(store, server, after=page.number)
+    if answer is None:
+        raise Distrusted(f"the server's roster went back to {page.number} entries")
+    return answer
+
+
+def at_opening(store: Store, now: Roster, number: int, head: str) -> Roster:
+    """The roster of a round that opened when it had `number` entries; Distrusted when its head is another."""
+    found = now if now.number == number else known(store, now.group_id, number)
+    if (found.number, found.head) != (number, head):
+        raise Distrusted("the round was opened for another roster than this device has verified")
+    return found
+
+
+def print_of(device_key: bytes, box_key: bytes) -> str:
+    """A fingerprint of a member's two keys for people to compare, in groups of four digits."""
+    digits = hashlib.blake2b(device_key + box_key, digest_size=16, person=b"foltr-compare").hexdigest()
+    return " ".join(digits[at : at + 4] for at in range(0, len(digits), 4))
+
+
+def own_print(member: Membership) -> str:
+    """The same of this device."""
+    return print_of(Identity(member.seed).public, box_public(member.box_key))
+
+
+def chosen(roster: Roster, prefix: str) -> RosterMember:
+    """The member whose pseudonym begins so; FederationError unless there is exactly one."""
+    found = [one for one in roster.members.values() if prefix and one.device.startswith(prefix.lower())]
+    if len(found) != 1:
+        raise FederationError(f"{len(found)} members have a pseudonym that begins with {prefix!r}, wanted one")
+    return found[0]
+
+
+def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> None:
+    """The verified entries, and the page at whose end they stand."""
+    with store.transaction() as db:
+        rows = [(entry.number, encode(entry)) for entry in fresh]
+        db.executemany("INSERT OR IGNORE INTO roster VALUES (?, ?)", rows)
+        if signed is not None and store.value(membership.ROSTER_SEEN) != encode(signed):
+            store.set_value(membership.ROSTER_SEEN, encode(signed))
+
+
+def _check_end(found: Roster, states: Sequence[Roster], head: str, voucher: InviteVoucher | None) -> None:
+    if found.head != head:
+        raise Distrusted("the server's roster ends otherwise than this device has verified")
+    try:
+        chain.check_settled(found)
+        if voucher is not None:
+            chain.check_inviter(states, voucher)
+    except RecordError as error:
+        raise Distrusted(str(error)) from error
+
+
+TOKEN_BYTES = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """For one person."""
+
+    invite: Invite
+    expires: int
+    """seconds since 1970"""
+
+
+def invite(
+    store: Store, settings: Settings, *, by: Connect = connect, clock: Callable[[], float] = time.time
+) -> Invitation:
+    """An invite by which this device vouches for whoever redeems it, once."""
+    member, token = membership.member(store), secrets.token_urlsafe(TOKEN_BYTES)
+    with corresponding(member, settings.federation, by=by, clock=clock) as server:
+        roster = follow(store, server)
+        me = roster.of_device(member.device)
+        if me is None or not me.vouched:
+            raise FederationError("nobody has vouched for this device yet, so it can invite nobody")
+        expires = server.offer_invite(token).expires
+    voucher = InviteVoucher(
+        device_key=me.device_key,
+        roster_number=roster.number,
+        roster_head=roster.head,
+        members=chain.members_hash(roster),
+    )
+    made = Invite(
+        address=member.address, fingerprint=member.fingerprint, certificate=member.certificate, token=token,
+        group_id=member.group_id, voucher=voucher,
+    )  # fmt: skip
+    return Invitation(made, expires)
+
+
+def waiting(
+    store: Store, settings: Settings, *, by: Connect = connect, clock: Callable[[], float] = time.time
+) -> tuple[RosterMember, ...]:
+    """Members for whom nobody has vouched yet, in the order in which they joined."""
+    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+        roster = follow(store, server)
+    return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
+
+
+def find(
+    store: Store, settings: Settings, device: str, *, by: Connect = connect, clock: Callable[[], float] = time.time
+) -> RosterMember:
+    """The member whose pseudonym begins so."""
+    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+        return chosen(follow(store, server), device)
+
+
+def vouch(
+    store: Store, settings: Settings, device: str, *, gone: bool = False, by: Connect = connect,
+    clock: Callable[[], float] = time.time,
+) -> RosterMember:  # fmt: skip
+    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member."""
+    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+        found = chosen(follow(store, server), device)
+        if found.vouched and not gone:
+            raise FederationError(f"{found.device} is vouched for already")
+        server.vouch(found, leaves=gone)
+        follow(store, server)
+    return found

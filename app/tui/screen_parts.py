@@ -1,0 +1,204 @@
+"""What the screen is given at its start: indexing in the background, past queries, settings, what it is to choose.
+
+No part knows Textual.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.settings import Paths, Settings, index_roots, remember_root
+from app.tui.remembered import Remembered
+from app.tui.terminal.terminal_traits import TerminalTraits
+from console.printable import safe_line
+from console.wording import count
+
+if TYPE_CHECKING:
+    from app.federation.background_sync import BackgroundSync
+    from app.following.background import BackgroundIndexer
+    from app.learning.outcomes import Outcome
+    from app.search.search import Search
+    from indexer.progress import Progress
+
+
+@dataclass(frozen=True, slots=True)
+class FolderChoice:
+    """A folder that may be indexed."""
+
+    path: str
+    counted: str = ""
+    """as in "4,210 files"; "" where nobody has counted"""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressLine:
+    """How far indexing is, in words."""
+
+    text: str
+    generation: int
+    busy: bool
+    details: tuple[str, ...] = ()
+    """what is read now, and the last error: for whoever wonders whether it is stuck"""
+
+
+class Background:
+    """Indexing while the screen is up: starts and stops the process, and words its progress."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        self._settings, self._paths = settings, paths
+        self._indexer: BackgroundIndexer | None = None
+
+    def has_index(self) -> bool:
+        return bool(index_roots(self._settings, self._paths))
+
+    def suggest(self) -> Sequence[FolderChoice]:
+        from app.folders import suggest_roots
+
+        counts = [(one.path, one.shown_count) for one in suggest_roots()]
+        return [FolderChoice(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
+
+    def start(
+        self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
+    ) -> None:
+        """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
+        from app.following.background import BackgroundIndexer
+        from indexer.files.crawl import is_below
+
+        chosen = index_roots(self._settings, self._paths)
+        for folder in folders:
+            if not any(is_below(folder, root) for root in chosen):
+                remember_root(self._paths, folder)
+        self.stop()
+        self._indexer = BackgroundIndexer(
+            self._paths,
+            lambda progress: report(progress_line(progress)),
+            arguments=("--retry-failures",) if retry_failures else (),
+        )
+        self._indexer.start()
+
+    def stop(self) -> None:
+        indexer, self._indexer = self._indexer, None
+        if indexer is not None:
+            indexer.stop()
+
+
+def progress_line(progress: Progress) -> ProgressLine:
+    """One report as a line for the status and, while there is work, some more for the empty screen."""
+    busy = progress.phase in ("scanning", "indexing", "merging")
+    parts = [_phase(progress)]
+    if progress.phase == "indexing":
+        parts += [_rate(progress), _left(progress.eta_seconds)]
+    if progress.phase == "meaning":
+        parts.append(_left(progress.eta_seconds))
+    if busy and progress.n_failed:
+        parts.append(f"{count(progress.n_failed)} failed")
+    parts.append(safe_line(progress.note))
+    details = (progress.current, f"last error: {progress.last_error}" if progress.last_error else "")
+    return ProgressLine(
+        " · ".join(part for part in parts if part),
+        progress.generation,
+        busy,
+        tuple(safe_line(line) for line in details if line and busy),
+    )
+
+
+def _phase(progress: Progress) -> str:
+    if progress.phase == "scanning":
+        return f"looking for files, {count(progress.n_total)} so far" if progress.n_total else "looking for files"
+    if progress.phase == "indexing":
+        return f"indexing {count(progress.n_done)} of {count(progress.n_total)}"
+    if progress.phase == "meaning":
+        return f"reading for meaning {count(progress.n_done)} of {count(progress.n_total)}"
+    if progress.phase == "recognising":
+        return f"recognising text in pictures {count(progress.n_done)} of {count(progress.n_total)}"
+    return {"merging": "tidying the index", "polling": "looking for changes from time to time"}.get(progress.phase, "")
+
+
+def _rate(progress: Progress) -> str:
+    return f"{progress.rate_mb_s:.1f} MB/s" if progress.rate_mb_s else ""
+
+
+def _left(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{max(1, round(seconds))} s left" if seconds < 90 else f"{round(seconds / 60)} min left"
+
+
+class StoredHistory:
+    """Past queries in the state file; the file is open only while it is used."""
+
+    def __init__(self, settings: Settings, paths: Paths) -> None:
+        self._settings, self._paths = settings.history, paths
+
+    def queries(self) -> Sequence[str]:
+        if not self._settings.enabled:
+            return ()
+        from app.store import SearchHistory, Store
+
+        with Store.for_searching(self._paths.state) as store:
+            return [past.query for past in SearchHistory(store, self._settings).list()]
+
+    def add(self, query: str) -> None:
+        if self._settings.enabled:
+            from app.store import SearchHistory, Store
+
+            with Store.for_searching(self._paths.state) as store:
+                SearchHistory(store, self._settings).add(query, now=time.time())
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The parts that the screen talks to; those that take their time are called in workers alone."""
+
+    settings: Settings
+    data_dir: Path
+    open_engine: Callable[[], Search]
+    """called in a worker, after the first frame"""
+    indexing: Background
+    history: StoredHistory
+    read_stats: Callable[[], Sequence[Outcome]]
+    """what the statistics screen shows, oldest first; called in a worker"""
+    group: Callable[[], BackgroundSync] | None = None
+    """makes what syncs with the group, in a worker; None where the settings do not ask for it"""
+    folder: str = ""
+    """a folder to narrow to from the start, and to index"""
+    keymap: Mapping[str, str] = field(default_factory=dict)
+    """keys by action id, those that can be used"""
+    problems: Sequence[str] = ()
+    """lines to show at the start: settings that cannot be used"""
+    remembered: Remembered = field(default_factory=Remembered)
+    """what the last screen left"""
+    terminal: TerminalTraits = field(default_factory=TerminalTraits)
+    """what is known of the terminal"""
+    picking: Picking | None = None
+    """the screen chooses paths for another program; None where it opens them itself"""
+    now: float | None = None
+    """the moment that dates are told from; None for the real one"""
+
+
+CHOSEN, NOTHING, LEFT = 0, 1, 130
+"""exit codes, those of fzf: chosen; Enter where nothing is found; left with Esc or Ctrl-C"""
+
+
+@dataclass(slots=True)
+class Picking:
+    """A screen that chooses and opens nothing."""
+
+    multi: bool = False
+    query: str = ""
+    """what is asked at the start"""
+    paths: tuple[str, ...] = ()
+    """what was chosen"""
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The actions that do nothing here."""
+        return FILING if self.multi else FILING | {"mark", "mark-back", "unmark"}
+
+
+FILING = frozenset({"open-all", "copy-files", "move-files", "trash"})
+"""the actions that change or start something; a picker only chooses"""

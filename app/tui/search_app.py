@@ -1,0 +1,166 @@
+"""The Textual application: themes, keys, how it ends, and the first start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+from rich.console import Console
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.driver import Driver
+from textual.screen import Screen
+from textual.widgets import Input
+
+from app.clipboard import copy, terminal_sequence
+from app.tui.keys import BY_ID
+from app.tui.messages import Copied
+from app.tui.remembered import Remembered
+from app.tui.screen_parts import LEFT, Setup
+from app.tui.search_screen import SearchScreen
+from app.tui.terminal.controlling_terminal import outliving, watch_terminal
+from app.tui.themes import problem_of, theme_named
+
+GONE = 129
+"""the exit code where the terminal went away, that of SIGHUP"""
+NO_COLOR_THEME = "ansi-dark"
+"""with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
+
+
+class FoltrApp(App[int]):
+    """One search screen; it may be covered by help, statistics or the first start."""
+
+    TITLE = "foltr-search"
+    CSS_PATH = Path(__file__).with_name("styles.tcss")
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "f24"  # the search screen's own action opens it
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "copy_or_quit", "Copy or quit", show=False, priority=True, system=True),
+        Binding("ctrl+z", "suspend_process", "To the background", show=False, system=True),
+        Binding(
+            BY_ID["quit"].keys, "quit", BY_ID["quit"].title, id="quit", priority=True, tooltip=BY_ID["quit"].description
+        ),
+    ]
+
+    def __init__(self, setup: Setup) -> None:
+        # NO_COLOR is decided before the theme is known; True makes Textual strip colours instead of turning them grey,
+        # which would print black on black wherever a theme leaves a colour to the terminal.
+        super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.setup = setup
+        self._copied = ""
+        self._began_with = ""
+        """the theme at the start"""
+        self.search_screen = SearchScreen(setup)
+        self.crash_report = io.StringIO()
+        self.error_console = Console(file=self.crash_report, markup=False, highlight=False, width=120)
+        self.set_keymap(dict(setup.keymap))
+
+    @property
+    def crash(self) -> Exception | None:
+        """The error that ended the program, if one did."""
+        return self._exception
+
+    def on_mount(self) -> None:
+        self._choose_theme()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
+            with contextlib.suppress(NotImplementedError):  # Windows, whose consoles end a program in their own way
+                if number is not None:
+                    loop.add_signal_handler(number, self.exit, 128 + number)
+        if not self.is_headless and sys.__stdin__ is not None:
+            watch_terminal(sys.__stdin__.fileno(), partial(self._terminal_is_gone, loop))
+        self.push_screen(self.search_screen)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Textual's own, which does not wait for a terminal that is gone."""
+        return outliving(super().get_driver_class())
+
+    def _terminal_is_gone(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Runs in a thread of its own, maybe after the end."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
+            loop.call_soon_threadsafe(self.exit, GONE)
+
+    async def action_copy_or_quit(self) -> None:
+        """Ctrl+C copies where something is marked, as everywhere else; otherwise it leaves."""
+        marked = self.screen.get_selected_text()
+        if not marked and isinstance(self.focused, Input):
+            marked = self.focused.selected_text
+        if marked:
+            self.copy_to_clipboard(marked)
+        else:
+            await self.action_quit()
+
+    @property
+    def clipboard(self) -> str:
+        """What was copied last, for pasting within the program."""
+        return self._copied
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Copy by the way that works here; a worker waits for it, and `Copied` says which one it was."""
+        self._copied = text
+        self.run_worker(partial(self._copy, text), thread=True, exit_on_error=False)
+
+    def _copy(self, text: str) -> None:
+        """Runs in a worker."""
+        self.call_from_thread(self._has_copied, text, copy(text))
+
+    def _has_copied(self, text: str, program: str) -> None:
+        if not program:
+            self.send(terminal_sequence(text))
+        self.search_screen.post_message(Copied(text, program))
+
+    def send(self, sequences: str) -> None:
+        """Give the terminal escape sequences that show nothing by themselves."""
+        if self._driver is not None:
+            self._driver.write(sequences)
+            self._driver.flush()
+
+    def get_key_display(self, binding: Binding) -> str:
+        """Keys as people write them: F1, ^S, Alt+E."""
+        shown = super().get_key_display(binding)
+        if shown in ("^@", "^space"):
+            return "^Space"
+        return "+".join(
+            part.upper() if part.startswith("^") else part.capitalize() if len(part) > 1 and part.isascii() else part
+            for part in shown.split("+")
+        )
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """Of Textual's own commands the one that is of use here."""
+        yield SystemCommand("Theme", "Choose the colours.", self.action_change_theme)
+
+    async def action_quit(self) -> None:
+        """Leave; a picker is left with nothing chosen."""
+        self.exit(LEFT if self.setup.picking else 0)
+
+    def _choose_theme(self) -> None:
+        setting = self.setup.settings.screen.theme
+        wanted = self.setup.remembered.theme_for(setting)
+        wanted = setting if wanted not in self.available_themes else wanted
+        name = NO_COLOR_THEME if self.no_color else theme_named(wanted, is_light=self.setup.terminal.is_light)
+        if name in self.available_themes:
+            self.theme = name
+        else:
+            self.notify(problem_of(wanted), severity="warning", timeout=10, markup=False)
+        self._began_with = self.theme
+
+    def to_remember(self) -> Remembered:
+        """How the screen is now, for the next start."""
+        setting, before = self.setup.settings.screen.theme, self.setup.remembered
+        chosen = (before.theme, before.theme_over) if self.theme == self._began_with else (self.theme, setting)
+        return msgspec.structs.replace(self.search_screen.to_remember(), theme=chosen[0], theme_over=chosen[1])
+
+    def forget_choices(self) -> None:
+        """Begin anew with the settings."""
+        self.setup = replace(self.setup, remembered=Remembered())
+        self._choose_theme()

@@ -1,0 +1,149 @@
+"""The leaver looks into the journal: an honest server is believed, one that drops or alters the promise is not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import delete, select, update
+
+from app.federation.admission import JournalFinding
+from federation_server import backup, setup
+from federation_server.database import writing
+from federation_server.group import journal_book
+from federation_server.running.serve import Installation
+from federation_server.tables import journal as table
+from foltr.federated.journal import BEGINNING, continued
+from foltr.federated.links import from_link
+from foltr.federated.wire import JournalEntry, decode, encode
+from tests.app.federation.groups import Person
+from tests.app.federation.test_restored_server import restored
+from tests.federation_server.client import make_server, running
+
+Make = Callable[..., Person]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Installation:
+    """A server whose rounds close with two updates."""
+    return make_server(tmp_path / "server", quorum=2)
+
+
+@pytest.fixture
+def people(made: Installation, make_person: Make) -> list[Person]:
+    """Three members; the first two have held a round, then the first was forgotten, and the others held another."""
+    found = [make_person(allow_unprotected=True, retries=0) for _ in range(3)]
+    with running(made):
+        for seed, person in enumerate(found):
+            person.see_pages(12, seed=seed)
+            invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
+            person.joining().join(invite, agrees=lambda lines: True)
+        hold_round(found[:2])
+        backup.write(made.engine, made.folder / "before", now=int(time.time()))
+        found[0].joining().leave(forget=True)
+        hold_round(found[1:])
+    return found
+
+
+def hold_round(people: list[Person]) -> None:
+    for person in people:
+        person.see_pages(6, seed=99)
+        assert person.sync().sent
+
+
+def finding(made: Installation, person: Person) -> JournalFinding:
+    with running(made):
+        (found,) = person.joining().findings()
+    return found
+
+
+def rewrite(made: Installation, change: Callable[[list[JournalEntry]], list[JournalEntry]]) -> None:
+    """A journal that a dishonest server makes up, its chain in order."""
+    with writing(made.engine) as connection:
+        bodies = [bytes(b) for b in connection.execute(select(table.c.body).order_by(table.c.position)).scalars()]
+        connection.execute(delete(table))
+        head = BEGINNING
+        for number, entry in enumerate(change([decode(body, JournalEntry) for body in bodies]), 1):
+            head = continued(head, encode(entry))
+            connection.execute(table.insert().values(position=number, body=encode(entry), hash=head))
+
+
+def test_an_honest_server_is_believed(made: Installation, people: list[Person]) -> None:
+    """Twice: after the receipt, and after another round."""
+    first = finding(made, people[0])
+    assert first.holds
+    assert "holds the receipt" in first.sentence
+    with running(made):
+        hold_round(people[1:])
+    assert finding(made, people[0]).holds
+
+
+def test_a_server_that_drops_the_receipt_is_caught(made: Installation, people: list[Person]) -> None:
+    """A journal as if nobody had asked."""
+    rewrite(made, lambda entries: [entry for entry in entries if entry.kind != "receipt"])
+    found = finding(made, people[0])
+    assert found.holds is False
+    assert "does not hold the receipt" in found.sentence
+
+
+def test_a_server_that_alters_what_came_before_is_caught(made: Installation, people: list[Person]) -> None:
+    """The first round's list is exchanged; the receipt's entry stays as it was, the chain up to it does not."""
+
+    def exchange(entries: list[JournalEntry]) -> list[JournalEntry]:
+        place = next(number for number, entry in enumerate(entries) if entry.kind == "list")
+        changed = JournalEntry(kind="list", time=1, lineage=1, round=1, participants=b"x" * 16)
+        return [*entries[:place], changed, *entries[place + 1 :]]
+
+    rewrite(made, exchange)
+    found = finding(made, people[0])
+    assert found.holds is False
+    assert "was altered" in found.sentence
+
+
+def test_a_server_that_cuts_off_what_was_seen_is_caught(made: Installation, people: list[Person]) -> None:
+    """After a first look the newest entry is taken away."""
+    assert finding(made, people[0]).holds
+    rewrite(made, lambda entries: entries[:-1])
+    assert finding(made, people[0]).holds is False
+
+
+def test_a_chain_that_does_not_fit_is_caught(made: Installation, people: list[Person]) -> None:
+    """One stored entry is overwritten."""
+    with writing(made.engine) as connection:
+        connection.execute(update(table).where(table.c.position == 2).values(body=b"{}"))
+    found = finding(made, people[0])
+    assert found.holds is False
+    assert "not the one that it signed" in found.sentence
+
+
+def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list[Person]) -> None:
+    """The server counts an update that it had kept a copy of."""
+    from app.federation import membership
+
+    (kept,) = membership.all_receipts(people[0].store)
+    with writing(made.engine) as connection:
+        journal_book.note_list(connection, 2, 9, [kept.device], now=1)
+    found = finding(made, people[0])
+    assert found.holds is False
+    assert "lists this device in round 9 of lineage 2" in found.sentence
+
+
+def test_a_ranker_from_the_leavers_round_is_caught(made: Installation, people: list[Person]) -> None:
+    """A lineage that goes back to the round in which the leaver took part."""
+    with writing(made.engine) as connection:
+        journal_book.append(
+            connection, JournalEntry(kind="lineage", time=1, lineage=77, parent=(1, 1), reason="rollback")
+        )
+    found = finding(made, people[0])
+    assert found.holds is False
+    assert "comes from round 1 of lineage 1" in found.sentence
+
+
+def test_a_server_that_was_restored_says_so(made: Installation, people: list[Person], tmp_path: Path) -> None:
+    """From a backup before the request: the receipt is entered again, and the leaver sees when and why."""
+    again = restored(made, made.folder / "before", tmp_path / "again")
+    found = finding(again, people[0])
+    assert found.holds, found.sentence
+    assert "entered again after a restore" in found.sentence

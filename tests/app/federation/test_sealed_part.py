@@ -1,0 +1,318 @@
+"""Five devices and a real server: sealed rounds to the end, with people missing, new, killed, or lied to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from sqlalchemy import func, select, update
+
+from app.federation import group_roster, ledger, membership, taking_part
+from app.federation.failures import Distrusted
+from app.federation.server import Correspondence, corresponding, theta_of
+from federation_server.database import reading, writing
+from federation_server.group import group as the_group
+from federation_server.tables import answers, rounds, shares
+from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document
+from foltr.federated.sealed import roster as chain
+from foltr.federated.wire import Announcement, RosterPage, ShareList, SumTask, decode, digest
+from foltr.privacy.accounting import Ledger
+from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.mechanisms import Gaussian
+from tests.app.federation.groups import Group, Person, hasty, serving
+
+ROOT = Path(__file__).resolve().parents[3]
+Make = Callable[..., Person]
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Iterator[Group]:
+    """A sealed group of the default terms, without an end of its rounds."""
+    with serving(tmp_path / "server", mode="sealed", privacy="", forgetting="noise", quorum=0, floor=3) as made:
+        yield made
+
+
+def friends(group: Group, make_person: Make, n: int = 5) -> list[Person]:
+    """A founder by the administrator's invite, who invites the others; each has seen pages."""
+    made = [make_person() for _ in range(n)]
+    for number, person in enumerate(made):
+        person.see_pages(20, seed=number)
+        invite = (
+            group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].settings, by=hasty).invite
+        )
+        person.joining().join(invite, agrees=lambda lines: True)
+    return made
+
+
+def told_to(person: Person) -> Announcement:
+    member = membership.member(person.store)
+    with corresponding(member, person.settings.federation, by=hasty) as server:
+        return server.announcement(membership.load_standing(person.store))
+
+
+def after_deadline(group: Group) -> None:
+    with writing(group.made.engine) as connection:
+        connection.execute(update(rounds).where(rounds.c.state == "open").values(deadline=1))
+    group.service.tick()
+
+
+def closed_rounds(group: Group) -> int:
+    with reading(group.made.engine) as connection:
+        return int(connection.execute(select(func.count()).where(rounds.c.state == "closed")).scalar_one())
+
+
+def kept(group: Group, table: object) -> int:
+    with reading(group.made.engine) as connection:
+        return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]
+
+
+def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Group, make_person: Make) -> None:
+    """All share, the committee adds up, the next round begins from the sum; the ledger has one round of z."""
+    everyone = friends(sealed, make_person)
+    before = told_to(everyone[0])
+    said = [person.sync().said for person in everyone]
+    assert all("answered round 1" in " ".join(lines) for lines in said)
+    assert "added up round 1 of 5 members, unread" in said[-1]  # the last to answer adds up in the same sync
+    for person in everyone[:4]:
+        assert any(line.startswith("added up round 1 of 5") for line in person.sync().said)
+    sealed.service.tick()
+    assert closed_rounds(sealed) == 1
+    after = told_to(everyone[4])
+    assert (after.round, after.phase) == (2, "collect")
+    assert after.model_hash != before.model_hash
+    entries = ledger.entries(everyone[4].store)
+    assert len(entries) == 1
+    privacy = entries[0].mechanism
+    assert isinstance(privacy, Gaussian)
+    assert (privacy.distributed, privacy.n_clients, entries[0].against) == (True, 3, "sum")  # floor(.8 ceil(2/3 5))
+    found = ledger.epsilon(entries, 1e-5, "zero-out")
+    assert found == pytest.approx(gaussian_epsilon(1 / privacy.noise_multiplier, 1e-5), rel=1e-9)
+    assert found == Ledger(10).spend(privacy).epsilon(1e-5, against="sum")
+
+
+def test_the_same_entry_in_an_open_group_counts_as_nothing_hidden(sealed: Group, make_person: Make) -> None:
+    """A share of noise holds against the sum alone: counted against a server that opens updates it is infinite."""
+    (person,) = friends(sealed, make_person, 1)
+    mechanism = Gaussian(clip=0.8, noise_multiplier=2.17, distributed=True, n_clients=3)
+    entry = ledger.plan_entry(told_to(person).terms, lineage=1, round=1, now=1, mechanism=mechanism)
+    assert np.isfinite(ledger.epsilon((entry,), 1e-5, "zero-out"))
+    terms = msgspec.structs.replace(told_to(person).terms, mode="open")
+    opened = ledger.plan_entry(terms, lineage=1, round=1, now=1, mechanism=mechanism)
+    assert np.isinf(ledger.epsilon((opened,), 1e-5, "zero-out"))
+
+
+def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> None:
+    """Without anyone having opened anything, the ranker's weights that are not shared stay, and the others move."""
+    everyone = friends(sealed, make_person)
+    with reading(sealed.made.engine) as connection:
+        first = theta_of(the_group.newest(connection).record)
+    for _ in range(2):
+        for person in everyone:
+            person.sync()
+    with reading(sealed.made.engine) as connection:
+        newest = the_group.newest(connection)
+    moved = np.flatnonzero(theta_of(newest.record) - first)
+    shared = told_to(everyone[0]).terms.settings["shared"]
+    assert newest.record.round >= 1
+    assert set(moved) == set(shared)
+
+
+def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:
+    """With four of five at the deadline the round is added up by four of them; who was away answers the next one."""
+    everyone = friends(sealed, make_person)
+    for person in everyone[:4]:
+        person.sync()
+    assert told_to(everyone[0]).phase == "collect"
+    after_deadline(sealed)
+    assert told_to(everyone[0]).phase == "sum"
+    assert everyone[4].sync().said[:2] == ("added up round 1 of 4 members, unread", "round 1 is being added up")
+    assert ledger.entries(everyone[4].store) == ()
+    for person in everyone[:4]:
+        person.sync()
+    assert told_to(everyone[0]).round == 2
+    assert everyone[4].sync().sent
+
+
+def test_a_newcomer_of_the_administrator_waits_until_a_member_vouches(sealed: Group, make_person: Make) -> None:
+    """It sends nothing and says whom to ask; once vouched for, the next round has it."""
+    everyone = friends(sealed, make_person)
+    newcomer = make_person()
+    newcomer.see_pages(20, seed=9)
+    member = newcomer.join(sealed)
+    report = newcomer.sync()
+    assert not report.sent
+    assert "no member has vouched for this device yet" in report.said[0]
+    assert group_roster.own_print(member) in report.said[0]
+    assert ledger.entries(newcomer.store) == ()
+    everyone[0].sync()  # from now on the round's members stand fast
+    waiting = group_roster.waiting(everyone[0].store, everyone[0].settings, by=hasty)
+    assert [(one.device, group_roster.print_of(one.device_key, one.box_key)) for one in waiting] == [
+        (member.device, group_roster.own_print(member))
+    ]
+    group_roster.vouch(everyone[0].store, everyone[0].settings, member.device[:8], by=hasty)
+    assert "takes part in the next" in newcomer.sync().said[0]
+    for _ in range(2):
+        for person in everyone:
+            person.sync()
+    assert told_to(newcomer).round == 2
+    assert newcomer.sync().sent
+
+
+def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_person: Make) -> None:
+    """Four members send nothing, and are told how many it takes."""
+    for person in friends(sealed, make_person, 4):
+        assert "needs 5 members that are vouched for" in person.sync().said[0]
+        assert ledger.entries(person.store) == ()
+    assert kept(sealed, shares) == 0
+
+
+def test_a_second_list_for_a_round_is_never_answered(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that signs a second list, of one member less, gets nothing after the first; both lists are kept, and
+    however many follow, no more than these two."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    store, told = everyone[0].store, told_to(everyone[0])
+    with corresponding(membership.member(store), everyone[0].settings.federation, by=hasty) as server:
+        occasion = taking_part.place(store, server, told).occasion
+        assert occasion is not None
+        task = server.list_task()
+        assert taking_part.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
+        first = decode(task.signed_list.body, ShareList)
+        others, n_answers = [], kept(sealed, answers)
+        for left_out in (4, 4, 3, 2):
+            fewer = msgspec.structs.replace(
+                first, messages={d: h for place, (d, h) in enumerate(first.messages.items()) if place != left_out}
+            )
+            others.append(sign_document(sealed.made.vault.identity, "list", fewer))
+            shown = SumTask(signed_list=others[-1], boxes=task.boxes[:4])
+            monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
+            lying = msgspec.structs.replace(told, list_hash=digest(fewer))
+            with pytest.raises(Distrusted, match="two lists for round 1"):
+                taking_part.add_up(store, server, lying, occasion)
+    assert kept(sealed, answers) == n_answers
+    assert [one.body for one in taking_part.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
+
+
+def test_strangers_on_the_roster_are_not_believed(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry that no member signed, and a chain that went back, end the sync before anything is prepared."""
+    everyone = friends(sealed, make_person)
+    person = everyone[2]
+    roster = group_roster.known(person.store, membership.member(person.store).group_id)
+    with corresponding(membership.member(person.store), person.settings.federation, by=hasty) as server:
+        group_roster.follow(person.store, server)
+    roster = group_roster.known(person.store, roster.group_id)
+    stranger = chain.enrolment(roster.group_id, "made up", Identity.generate(), box_public(new_box_key()))
+    forged = chain.joined(roster, stranger, voucher=0, signature=bytes(64))
+    longer = RosterPage(
+        group_id=roster.group_id, number=roster.number + 1, head=chain.entry_hash(forged), entries=(forged,)
+    )
+    shorter = RosterPage(group_id=roster.group_id, number=roster.number - 1, head="", entries=())
+    for page, said in ((longer, "nobody vouched for it"), (shorter, "another than this device")):
+        monkeypatch.setattr(Correspondence, "roster", lambda self, after, page=page: (None, page))
+        with pytest.raises(Distrusted, match=said):
+            person.sync()
+    assert group_roster.known(person.store, roster.group_id) == roster
+    assert ledger.entries(person.store) == ()
+
+
+def test_a_newcomer_is_shown_the_group_of_its_inviter(sealed: Group, make_person: Make) -> None:
+    """With an invite whose word is of another chain nobody joins, and nothing of the membership stays."""
+    everyone, newcomer = friends(sealed, make_person, 2), make_person()
+    invite = group_roster.invite(everyone[1].store, everyone[1].settings, by=hasty).invite
+    assert invite.voucher is not None
+    other = msgspec.structs.replace(invite.voucher, roster_head="0" * 64)
+    with pytest.raises(Distrusted, match="another group than the member who invited is in"):
+        newcomer.joining().join(msgspec.structs.replace(invite, voucher=other), agrees=lambda lines: True)
+    assert membership.load(newcomer.store) is None
+    assert group_roster.entries(newcomer.store) == ()
+
+
+KILLED = """
+import os, signal
+from pathlib import Path
+from tests.app.federation.groups import hasty
+from app.federation import taking_part
+from app.federation import ledger
+from app.federation.server import Correspondence
+from app.settings import Settings
+from app.store import Store
+from app.federation.sync import Sync
+
+def die(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def after(work):
+    def both(*arguments, **named):
+        work(*arguments, **named)
+        die()
+    return both
+
+{point}
+Sync(Store(Path({state!r})), Settings(), lambda lines: True, by=hasty, sleep=lambda seconds: None).run()
+"""
+SHARING = {
+    "before the share is durable": "ledger.write_upload = die",
+    "between disk and sending": "Correspondence.send_shared = die",
+    "between sending and noting that it was sent": "Correspondence.send_shared = after(Correspondence.send_shared)",
+}
+ADDING = {
+    "before the list is noted": "sealed_round._note = die",
+    "between the note and the answer": "Correspondence.send_answer = die",
+    "after the answer": "Correspondence.send_answer = after(Correspondence.send_answer)",
+}
+
+
+def kill(person: Person, point: str) -> None:
+    """A sync of this device in a process of its own that dies at the point."""
+    command = [sys.executable, "-c", KILLED.format(point=point, state=str(person.store.path))]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+@pytest.mark.parametrize("point", SHARING)
+def test_killed_while_sharing_nothing_is_sent_twice(sealed: Group, make_person: Make, point: str) -> None:
+    """Wherever the device dies of its share, the next sync sends the same bytes, once, and the ledger has one entry."""
+    everyone = friends(sealed, make_person)
+    for person in everyone[1:]:
+        person.sync()
+    kill(everyone[0], SHARING[point])
+    before = ledger.find_upload(everyone[0].store, 1, 1)
+    everyone[0].sync()
+    assert len(ledger.entries(everyone[0].store)) == 1
+    assert before is None or before.state == "waiting"
+    for person in everyone:
+        person.sync()
+    sealed.service.tick()
+    assert closed_rounds(sealed) == 1
+    with reading(sealed.made.engine) as connection:
+        n_updates = connection.execute(select(rounds.c.n_updates).where(rounds.c.state == "closed")).scalar_one()
+    assert n_updates == 5
+
+
+@pytest.mark.parametrize("point", ADDING)
+def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_person: Make, point: str) -> None:
+    """Wherever a member of the committee dies of its answer, one list is noted and the round is closed by one sum."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    kill(everyone[0], ADDING[point])
+    for person in everyone[:4]:
+        person.sync()
+    sealed.service.tick()
+    assert closed_rounds(sealed) == 1
+    assert len(taking_part.noted_lists(everyone[0].store, 1, 1)) == 1
+    rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
+    assert rounds_paid == [(1, 1)]

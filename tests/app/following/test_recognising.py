@@ -1,0 +1,282 @@
+"""Pictures with text in them, from the outside: the engines, the worker process and the index are real."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from app.following.indexing import update_index
+from app.following.recognising import Recognising, spent_today
+from app.settings import IndexSettings, OcrSettings, Paths, Settings
+from indexer.extract.media.recognised import Attempt, recalled, remember, seconds_since, tried
+from indexer.extract.media.recognition import choose
+from indexer.progress import Progress
+from indexer.storage.catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+pytest.importorskip("PIL")
+ENGINES = [
+    pytest.param(name, marks=pytest.mark.skipif(choose(name, ["eng"])[0] is None, reason=choose(name, ["eng"])[1]))
+    for name in ("rapidocr", "tesseract")
+]
+ANY = next((name for name in ("tesseract", "rapidocr") if choose(name, ["eng"])[0]), "")
+needs_engine = pytest.mark.skipif(not ANY, reason="no engine is installed")
+PATIENCE = 600.0
+
+
+def picture(path: Path, text: str) -> None:
+    """White, with one line of black text; as PNG, or as a PDF that is a picture."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    drawn = Image.new("RGB", (900, 200), "white")
+    ImageDraw.Draw(drawn).text((30, 70), text, font=ImageFont.load_default(size=44), fill="black")
+    drawn.save(path)
+
+
+def found(device: Device, query: str) -> list[str]:
+    return sorted(Path(line).name for line in device.run("search", query, "--format", "{path}").stdout.splitlines())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_text_of_pictures_is_found_once_it_is_asked_for(device: Device, engine: str) -> None:
+    """Not before; a damaged picture is passed over; a rebuilt index has the texts without reading them again."""
+    picture(device.notes / "screenshot.png", "The bittern booms tonight")
+    picture(device.notes / "scan.pdf", "Receipt of the bittern club")
+    (device.notes / "broken.png").write_bytes(b"\x89PNG\r\n and no more")
+    chosen = {"FOLTR_OCR__ENGINE": engine}
+    device.index()
+    assert found(device, "bittern") == []
+    assert "text recognised in 0, 3 wait (`index --ocr`, ocr.background)" in device.run("status").stdout
+    done = device.run("index", "--ocr", env=chosen)
+    assert done.returncode == 0, done.stderr
+    assert "text recognised in pictures: 2 files" in done.stderr
+    assert found(device, "bittern") == ["scan.pdf", "screenshot.png"]
+    assert f"text recognised in a picture by {engine}" in device.run("search", "bittern booms", "--json").stdout
+    status = json.loads(device.run("status", "--json").stdout)
+    counts = ("n_recognised", "n_to_recognise", "n_without_text", "n_unrecognised")
+    assert [status[name] for name in counts] == [2, 0, 0, 1]
+    device.run("index", "--rebuild")
+    assert found(device, "bittern") == ["scan.pdf", "screenshot.png"]
+    assert "text recognised in pictures: 0 files" in device.run("index", "--ocr", env=chosen).stderr
+
+
+def test_an_engine_that_is_not_there_is_named(device: Device) -> None:
+    """Wanted by name, without the data it needs: one line, and nothing is indexed."""
+    done = device.run("index", "--ocr", str(device.notes), env={
+        "FOLTR_OCR__ENGINE": "tesseract", "FOLTR_OCR__LANGUAGES": '["klingon"]'
+    })  # fmt: skip
+    assert done.returncode == 2
+    assert "text of pictures cannot be recognised: tesseract" in done.stderr
+
+
+@pytest.mark.skipif(find_spec("rapidocr") is None, reason="rapidocr is not installed")
+def test_the_engine_cannot_reach_a_network() -> None:
+    """In the process that recognises, a connection is refused before it leaves, and the engine works all the same."""
+    code = """
+import socket, numpy
+from indexer.extract.media.recognition import TextEngine
+assert TextEngine("rapidocr").load()(numpy.full((200, 400, 3), 255, dtype=numpy.uint8), 60.0) == ""
+try:
+    socket.create_connection(("127.0.0.1", 9))
+except PermissionError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "recognising text needs no network\n", done.stderr
+
+
+def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
+    """A text is kept all the same: following changes would end otherwise."""
+    store = tmp_path / "ocr.sqlite"
+    store.write_text("no database")
+    assert tried(store) == {}
+    remember(store, b"1", engine="a", pages=["x"])
+    assert recalled(store, b"1") == ("a", ["x"], "")
+
+
+def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
+    """Another content has none; a second text replaces the first; no file, no texts; time is counted by its day."""
+    store = tmp_path / "ocr.sqlite"
+    assert recalled(store, b"1") is None
+    assert (tried(store), seconds_since(store, 0.0)) == ({}, 0.0)
+    remember(store, b"1", engine="a", pages=["x"], seconds=2.0)
+    remember(store, b"1", engine="b", pages=["x", "y"], reason="first 2 of 9 pages", seconds=3.0)
+    assert recalled(store, b"1") == ("b", ["x", "y"], "first 2 of 9 pages")
+    assert recalled(store, b"2") is None
+    remember(store, b"3", engine="a", pages=[""], reason="no text", seconds=4.0)
+    assert tried(store) == {b"1": Attempt("b", True, "first 2 of 9 pages"), b"3": Attempt("a", False, "no text")}
+    assert (seconds_since(store, time.time() - 600), seconds_since(store, time.time() + 600)) == (3.0 + 4.0, 0.0)
+    assert store.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path / "config", tmp_path / "data")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    return folder
+
+
+SETTINGS = Settings(index=IndexSettings(workers=1), ocr=OcrSettings(engine=ANY or "auto", background=True))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def recognising(paths: Paths, notes: Path) -> Iterator[Recognising]:
+    """Over one picture that waits."""
+    picture(notes / "sign.png", "Mind the okapi")
+    update_index(SETTINGS, paths, roots=(str(notes),))
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None) as one,
+    ):
+        yield one
+
+
+def digest_of(paths: Paths, path: Path) -> bytes:
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        return catalogue.known(str(path))[str(path)].digest
+
+
+@needs_engine
+def test_a_day_has_so_much_processor_time_and_no_more(paths: Paths, notes: Path, recognising: Recognising) -> None:
+    """Once it is spent nothing is begun, and the reason is said; no bound, no reason."""
+    reports: list[Progress] = []
+    remember(paths.data_dir / "ocr.sqlite", b"other", engine="a", pages=[], seconds=3_600.0)
+    why = spent_today(SETTINGS.ocr, paths)
+    assert why == "60 minutes of processor time were used today (ocr.minutes_per_day)"
+    assert spent_today(msgspec.structs.replace(SETTINGS.ocr, minutes_per_day=0.0), paths) == ""
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        late = Recognising(SETTINGS.ocr, paths, catalogue, reports.append, may_work=lambda: why)
+        assert not late.step()
+    assert reports[-1].note == f"recognising text in pictures waits: {why}"
+    assert digest_of(paths, notes / "sign.png") not in tried(paths.data_dir / "ocr.sqlite")
+
+
+@needs_engine
+def test_what_one_engine_could_not_read_another_one_tries(paths: Paths, notes: Path, recognising: Recognising) -> None:
+    """A content with a text is left alone, whoever made it; one without is tried again by another engine."""
+    store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
+    remember(store, digest, engine="another", pages=[], reason="too dark")
+    while recognising.step():
+        pass
+    engine, pages, _ = recalled(store, digest) or ("", [], "")
+    assert engine.startswith(ANY)
+    assert "okapi" in pages[0].lower()
+    assert recognising.n_texts == 1
+
+
+@needs_engine
+def test_a_text_belongs_to_the_content_that_was_read(paths: Paths, notes: Path, recognising: Recognising) -> None:
+    """The picture is another one by the time it is read: nothing is kept for the old content, and the new has its."""
+    store, before = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
+    picture(notes / "sign.png", "Mind the zebra")
+    while recognising.step():
+        pass
+    assert before not in tried(store)
+    update_index(SETTINGS, paths, roots=(str(notes),))
+    assert "zebra" in (recalled(store, digest_of(paths, notes / "sign.png")) or ("", [""]))[1][0].lower()
+
+
+@needs_engine
+def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recognising: Recognising) -> None:
+    (notes / "sign.png").unlink()
+    while recognising.step():
+        pass
+    assert tried(paths.data_dir / "ocr.sqlite") == {}
+
+
+WORDS = ("okapi", "zebra", "heron", "bittern", "otter", "badger")
+
+
+@needs_engine
+def test_following_changes_recognises_once_that_is_switched_on(device: Device) -> None:
+    """Killed in the middle, it goes on where it was: no text is lost, made again or half there. Off: none."""
+    for word in WORDS:
+        picture(device.notes / f"{word}.png", f"Please feed the {word}")
+    device.index()
+    off = {"FOLTR_OCR__ENGINE": ANY}
+    with watching(device, off) as reports:
+        wait_for(reports, "watching")
+    assert not (device.data_dir / "ocr.sqlite").exists()
+    on = {**off, "FOLTR_OCR__BACKGROUND": "true", "FOLTR_OCR__PAUSE_ON_BATTERY": "false"}
+    with watching(device, on, kill=True):
+        wait_until(lambda: len(rows(device)) >= 2)
+    before = rows(device)
+    with watching(device, on):
+        wait_until(lambda: found_in_index(device, "feed") == {f"{word}.png" for word in WORDS})
+    after = rows(device)
+    assert {digest: after[digest] for digest in before} == before
+    assert len(after) == len(WORDS)
+    assert sorted(text.split()[-1].lower() for _, text in after.values()) == sorted(WORDS)
+
+
+@contextmanager
+def watching(device: Device, env: dict[str, str], *, kill: bool = False) -> Iterator[list[Progress]]:
+    """`watch --events` in a process of its own: its reports as they come. It is killed at the end, or stopped."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "watch", "--events"], env=device.environment(**env),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=device.home,
+    )  # fmt: skip
+    reports: list[Progress] = []
+
+    def read() -> None:
+        for line in process.stdout or ():
+            reports.append(msgspec.json.decode(line, type=Progress))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield reports
+    finally:
+        if kill:
+            process.kill()
+        if process.stdin:
+            process.stdin.close()
+        process.wait(PATIENCE)
+        reader.join(PATIENCE)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def wait_for(reports: list[Progress], phase: str) -> None:
+    wait_until(lambda: any(report.phase == phase for report in reports))
+
+
+def rows(device: Device) -> dict[bytes, tuple[float, str]]:
+    """What is kept: when it was made, and the text, by digest."""
+    path = device.data_dir / "ocr.sqlite"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as store:
+        try:
+            found = store.execute("SELECT digest, made, pages FROM recognised").fetchall()
+        except sqlite3.OperationalError:  # the table is being made
+            return {}
+    return {bytes(digest): (made, " ".join(json.loads(pages))) for digest, made, pages in found}
+
+
+def found_in_index(device: Device, query: str) -> set[str]:
+    return {name for name in found(device, query) if name.endswith(".png")}

@@ -1,0 +1,125 @@
+"""Making vectors with the user's settings: after an update, and while changes are followed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from app.following.indexing import update_index, watch
+from app.following.vector_making import Making
+from app.learning.pick_keys import load_key
+from app.learning.picks import Picks
+from app.settings import IndexSettings, MeaningSettings, Paths, Settings
+from app.store import Store
+from indexer.meaning.encoder import kind_of
+from indexer.meaning.making import n_with_vectors
+from indexer.meaning.vectors import VectorWriter, read
+from indexer.progress import Progress
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
+from tests.tiny_encoder import write_encoder
+
+pytest.importorskip("onnxruntime")
+PATIENCE = 180.0
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    return Paths(tmp_path / "config", tmp_path / "data")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    chosen = MeaningSettings(model=str(write_encoder(tmp_path / "encoder")))
+    return Settings(index=IndexSettings(workers=1), meaning=chosen)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a car", "a heron", "a tax"):
+        (folder / f"{name}.txt").write_text(name)
+    return folder
+
+
+def coverage(settings: Settings, paths: Paths) -> tuple[int, int]:
+    return n_with_vectors(Index.open(paths.index).snapshot(), paths.index, kind_of(settings.meaning.model))
+
+
+def making(settings: Settings, paths: Paths, reports: list[Progress], *, why: str = "") -> Making:
+    return Making(settings, paths, Catalogue.open(paths.catalogue), reports.append, may_work=lambda: why)
+
+
+def test_it_reports_how_far_it_is_and_waits_where_it_may_not_work(
+    settings: Settings, paths: Paths, notes: Path
+) -> None:
+    """On battery nothing is made and the reason is said; else documents are counted to the end."""
+    update_index(settings, paths, roots=(str(notes),))
+    reports: list[Progress] = []
+    assert not making(settings, paths, reports, why="on battery").step()
+    assert (reports[-1].note, coverage(settings, paths)) == ("reading for meaning waits: on battery", (0, 3))
+    one = making(settings, paths, reports)
+    while one.step():
+        assert reports[-1].phase == "meaning"
+    assert (reports[-1].n_done, reports[-1].n_total) == (3, 3)
+    assert reports[-1].generation == Index.open(paths.index).generation
+    assert one.said == "read for meaning: 3 documents"
+
+
+def test_another_process_that_makes_them_is_left_alone(settings: Settings, paths: Paths, notes: Path) -> None:
+    update_index(settings, paths, roots=(str(notes),))
+    with VectorWriter(paths.index, "other"):
+        assert not making(settings, paths, []).step()
+
+
+def test_an_encoder_that_cannot_be_read_is_named_once(settings: Settings, paths: Paths, notes: Path) -> None:
+    update_index(settings, paths, roots=(str(notes),))
+    Path(settings.meaning.model, "model.onnx").write_bytes(b"broken")
+    reports: list[Progress] = []
+    one = making(settings, paths, reports)
+    assert not one.step()
+    assert reports[-1].note.startswith("cannot read for meaning: the encoder cannot be read")
+    assert (one.step(), len(reports), one.said) == (False, 1, "")
+
+
+def test_what_was_opened_is_read_first(settings: Settings, paths: Paths, notes: Path) -> None:
+    """The oldest of three files was opened: it comes before the newer ones."""
+    update_index(settings, paths, roots=(str(notes),))
+    with Store(paths.state) as store:
+        picks = Picks(store, load_key(paths.key, store))
+        picks.record(frozenset(), str(notes / "a car.txt"), "", type="text", now=time.time())
+    one = making(settings, paths, [])
+    while one.step():
+        pass
+    snapshot = Index.open(paths.index).snapshot()
+    first = read(paths.index, kind_of(settings.meaning.model).name)["content"][0]
+    (doc_id,) = snapshot.documents["doc_id"][snapshot.documents["content"] == first].tolist()
+    assert Path(Catalogue.open(paths.catalogue).documents([doc_id])[doc_id].path).name == "a car.txt"
+
+
+def test_watching_makes_vectors_when_nothing_changes(settings: Settings, paths: Paths, notes: Path) -> None:
+    """Of the files that were there, and of one that comes later, while the text index goes on first."""
+    stop, reports = threading.Event(), list[Progress]()
+    mains = msgspec.structs.replace(settings.meaning, pause_on_battery=False)
+    chosen = msgspec.structs.replace(settings, meaning=mains)
+    thread = threading.Thread(
+        target=watch, args=(chosen, paths), kwargs={"roots": (str(notes),), "on_progress": reports.append, "stop": stop}
+    )
+    thread.start()
+    try:
+        for n, late in ((3, "a late bird"), (4, "")):
+            until = time.monotonic() + PATIENCE
+            while not (paths.index.exists() and coverage(chosen, paths) == (n, n)):
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            if late:
+                (notes / "late.txt").write_text(late)
+    finally:
+        stop.set()
+        thread.join(PATIENCE)
+    assert {"indexing", "meaning", "watching"} <= {report.phase for report in reports}

@@ -1,0 +1,85 @@
+"""A terminal that goes away without a SIGHUP ends the program that was on it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import select
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from app.tui.terminal.controlling_terminal import watch_terminal
+from tests.app.tui.terminal.test_terminal import Terminal
+
+
+def test_it_calls_when_the_other_end_is_closed_and_not_before() -> None:
+    """A key is no hang-up."""
+    master, slave = pty.openpty()
+    gone = threading.Event()
+    watch_terminal(slave, gone.set)
+    os.write(master, b"x\n")
+    assert os.read(slave, 10) == b"x\n"
+    assert not gone.is_set()
+    os.close(master)
+    assert gone.wait(60)
+    os.close(slave)
+
+
+LEADER = """
+import fcntl, subprocess, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+subprocess.run(sys.argv[2:], pass_fds=[int(sys.argv[1])])
+"""
+
+
+def test_it_ends_with_the_shell_that_it_was_started_from(tmp_path: Path) -> None:
+    """A window is closed: its shell ends, and the kernel sends the program SIGHUP and then SIGCONT, which begins the
+    screen anew on a terminal that is gone."""
+    (tmp_path / "home").mkdir()
+    environment = {"FOLTR_CONFIG_DIR": str(tmp_path / "config"), "FOLTR_DATA_DIR": str(tmp_path / "data")}
+    lives, program_holds = os.pipe()
+    os.set_inheritable(program_holds, True)
+    command = [sys.executable, "-c", LEADER, str(program_holds), sys.executable, "-m", "app.cli"]
+    terminal = Terminal(command, pass_fds=[program_holds], HOME=str(tmp_path / "home"), **environment)
+    os.close(program_holds)
+    try:
+        terminal.read_until(b"Which folders shall be searchable?")
+        os.close(terminal.slave)
+        os.close(terminal.master)
+        assert select.select([lives], [], [], 180)[0], "the program goes on without its terminal"
+        assert os.read(lives, 1) == b""
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(terminal.process.pid, signal.SIGKILL)
+        terminal.process.wait()
+        os.close(lives)
+
+
+def test_a_file_is_not_watched(tmp_path: Path) -> None:
+    """No thread is started for what is no terminal."""
+    before = threading.active_count()
+    with (tmp_path / "file").open("w") as file:
+        watch_terminal(file.fileno(), pytest.fail)
+        assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"), [([], b"Which folders shall be searchable?"), (["--pick"], b"earch your files")]
+)
+def test_the_screen_and_the_picker_end(tmp_path: Path, command: list[str], shown: bytes) -> None:
+    """It has no controlling terminal, as below a program that ignores SIGHUP: no signal comes, and it ends."""
+    (tmp_path / "home").mkdir()
+    environment = {"FOLTR_CONFIG_DIR": str(tmp_path / "config"), "FOLTR_DATA_DIR": str(tmp_path / "data")}
+    terminal = Terminal([sys.executable, "-m", "app.cli", *command], HOME=str(tmp_path / "home"), **environment)
+    try:
+        terminal.read_until(shown)
+        os.close(terminal.slave)
+        os.close(terminal.master)
+        assert terminal.process.wait(180) == 2
+    finally:
+        terminal.process.kill()

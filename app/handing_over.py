@@ -142,7 +142,7 @@ def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:
 
 def _message(path: str, number: int) -> bytes:
     """Message `number` of a mailbox, from 1; 0 for a file that is one mail."""
-    from indexer.extract.mail import messages, without_envelope
+    from indexer.extract.mail.mail import messages, without_envelope
     from indexer.extract.source import Limits, Source
 
     source, limits = Source(name=path, path=path), Limits(max_member_bytes=MAX_BYTES)

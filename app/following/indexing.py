@@ -453,11 +453,11 @@ def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
     if is_deleted:
         recognised.forget_gone(paths.data_dir / recognised.FILE, catalogue.connection)
     if (paths.data_dir / "mail").exists():
-        from app import loose_mail  # which few need here
+        from app import handing_over  # which few need here
 
-        loose_mail.remove_old(paths.data_dir)
-        if is_deleted and loose_mail.copies(paths.data_dir):
-            loose_mail.remove_gone(paths.data_dir, catalogue.read_at())
+        handing_over.remove_old(paths.data_dir)
+        if is_deleted and handing_over.copies(paths.data_dir):
+            handing_over.remove_gone(paths.data_dir, catalogue.read_at())
 
 
 def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:

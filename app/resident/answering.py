@@ -49,10 +49,10 @@ class Question:
     def decode(cls, message: bytes) -> Question:
         """Raises BadQuestion for anything but a question of this protocol."""
         try:
-            protocol, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
+            spoken, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
             out, err, out_encoding, err_encoding, n, *rest = rest
-            if protocol != protocol.PROTOCOL:
-                raise BadQuestion(f"wanted {protocol.PROTOCOL!r}, got {protocol[:40]!r}")
+            if spoken != protocol.PROTOCOL:
+                raise BadQuestion(f"wanted {protocol.PROTOCOL!r}, got {spoken[:40]!r}")
             arguments, variables = rest[: int(n)], rest[int(n) :]
             return cls(
                 version, wanted, folder, _size(columns), _size(lines), (out == b"1", err == b"1"),

@@ -89,7 +89,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else _fold(text)
 
 
-@_remembered(100_000)
+@_remembered(10_000)
 def _fold(text: str) -> str:
     text = text.casefold()
     if text.isascii():

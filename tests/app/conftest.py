@@ -58,7 +58,7 @@ class Device:
         variables = self.environment(**(env or {}))
         if not any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or {}):
             given = [os.fsdecode(argument) for argument in arguments]
-            return copied.run(given, variables=variables, cwd=cwd or self.home, seconds=600)
+            return copied.run(given, variables=variables, cwd=cwd or self.home)
         return subprocess.run(
             [sys.executable, "-m", "app", *arguments],
             env=variables, cwd=cwd or self.home, capture_output=True, check=False,

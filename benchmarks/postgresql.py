@@ -23,7 +23,8 @@ def binaries() -> Path | None:
 def temporary_postgresql(*, durable: bool = True) -> Iterator[str]:
     """The address of an empty database on a Unix socket; `durable`: every commit waits for the disk, as in earnest.
 
-    LookupError where it is not installed, or will not run because this is root and there is no user for it.
+    LookupError where it is not installed, or will not run because this is root and there is no user for it, or its user
+    cannot reach the folder for temporary files.
     """
     programs = binaries()
     if programs is None:
@@ -32,6 +33,9 @@ def temporary_postgresql(*, durable: bool = True) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix="foltr-pg-"))
     if owner is not None:
         os.chown(folder, owner.pw_uid, owner.pw_gid)
+        if subprocess.run(["runuser", "-u", "postgres", "--", "test", "-w", str(folder)], check=False).returncode:
+            shutil.rmtree(folder)
+            raise LookupError(f"the user postgres cannot reach {folder}; TMPDIR should be open to all")
     data, options = str(folder / "data"), f"-c listen_addresses='' -c unix_socket_directories={folder}"
     options += "" if durable else " -c fsync=off"
     try:

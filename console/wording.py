@@ -135,7 +135,8 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
         taken += columns(character)
         if character == " ":
             blank = position
-        elif taken > width and position > start:
+            continue
+        while taken > width and position > start:
             end, following = (blank, blank + 1) if blank > start else (position, position)
             lines.append((start, end))
             start = blank = following

@@ -1,12 +1,28 @@
-"""What every test gives back as it found it."""
+"""Where and how all tests run, which of them are quick, and what every test gives back as it found it."""
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# Some hundreds of processes are started: one that may not keep what it compiled compiles the product each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Waiting for the disk is a third of the suite's time, and no test is about the disk: what a power cut leaves is told
+# by a library under the system's calls (tests/whole/power_cut.c). Containers often have a little of it, or none.
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
+"""bytes; the largest folders that tests leave together take a tenth"""
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 # How long one example takes says more about what else the machine does than about the program.
 settings.register_profile("foltr", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,3 +36,36 @@ def same_umask() -> Iterator[None]:
     os.umask(former)
     yield
     os.umask(former)
+
+
+TESTS = Path(__file__).parent
+QUICK = ("app/learning", "console", "foltr", "indexer/files", "indexer/query", "indexer/retrieval", "indexer/text")
+"""rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
+
+
+def _is_quick(path: Path) -> bool:
+    return path.is_relative_to(TESTS) and path.parent.relative_to(TESTS).as_posix().startswith(QUICK)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `-m quick` the files of other rooms are not even read."""
+    is_wanted = config.option.markexpr != "quick" or collection_path.suffix != ".py" or _is_quick(collection_path)
+    return None if is_wanted else True
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What is quick is known by its room."""
+    if _is_quick(item.path):
+        item.add_marker("quick")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Half as many again as there are cores: tests wait for processes that they started."""
+    n_cores = os.cpu_count() or 1
+    return n_cores + n_cores // 2
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was collected stays until the end: no collection of garbage walks through it again."""
+    gc.collect()
+    gc.freeze()

@@ -124,24 +124,27 @@ def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours
 
     That is a server that opens each update, and of a sealed round the sum, with the noise of all honest shares in it.
     """
-    if any(entry.exact_count or is_share(_seen(entry)) for entry in spent):
+    seen = Counter[Mechanism]()
+    for (mechanism, against), n_rounds in Counter((entry.mechanism, entry.against) for entry in spent).items():
+        seen[_seen(mechanism, against)] += n_rounds
+    if any(entry.exact_count for entry in spent) or any(map(is_share, seen)):
         return math.inf
     if not spent:
         return 0.0
     ledger = Ledger(max(entry.n_params for entry in spent))
-    for mechanism, n_rounds in Counter(map(_seen, spent)).items():
+    for mechanism, n_rounds in seen.items():
         ledger = ledger.spend(mechanism, n_rounds)
     return ledger.epsilon(delta, neighbours=neighbours, against="server")
 
 
-def _seen(entry: LedgerEntry) -> Mechanism:
+def _seen(mechanism: Mechanism, against: str) -> Mechanism:
     """The mechanism as if a device had added all the noise that can be seen.
 
     Gaussian shares alone: those of Laplace noise are only worth something when every one of them arrives.
     """
-    if entry.against == "sum" and isinstance(entry.mechanism, Gaussian):
-        return msgspec.structs.replace(entry.mechanism, distributed=False, n_clients=1)
-    return entry.mechanism
+    if against == "sum" and isinstance(mechanism, Gaussian):
+        return msgspec.structs.replace(mechanism, distributed=False, n_clients=1)
+    return mechanism
 
 
 def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: int, most: int) -> int:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.app import copied
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -49,10 +51,17 @@ class Device:
     def run(
         self, *arguments: str | bytes, env: Mapping[str, str] | None = None, cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run one command line to its end; its output is text."""
+        """Run one command line to its end; its output is text.
+
+        In a copy of a process that has loaded the program, unless the variables are for Python itself.
+        """
+        variables = self.environment(**(env or {}))
+        if not any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or {}):
+            given = [os.fsdecode(argument) for argument in arguments]
+            return copied.run(given, variables=variables, cwd=cwd or self.home)
         return subprocess.run(
             [sys.executable, "-m", "app", *arguments],
-            env=self.environment(**(env or {})), cwd=cwd or self.home, capture_output=True, check=False,
+            env=variables, cwd=cwd or self.home, capture_output=True, check=False,
             encoding="utf-8", errors="surrogateescape", stdin=subprocess.DEVNULL, timeout=600,
         )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -94,6 +94,7 @@ def test_nothing_is_wider_than_it_may_be(text: str, width: int) -> None:
 
 
 @given(texts, st.integers(2, 40))
+@example("\u0301 a字", 2)
 def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) -> None:
     """Each line fits, lines come in order, and between two lines lie only blanks."""
     lines = wrap(text, width)

@@ -18,6 +18,7 @@ import requests
 import uvicorn
 
 from federation_server import setup
+from federation_server.cli import main
 from federation_server.running.application import Server
 from federation_server.running.monitoring import Counters
 from federation_server.running.serve import Installation, service_of
@@ -198,6 +199,11 @@ def make_server(
     )
     (folder / "server.toml").write_text(text, encoding="utf-8")
     return setup.make(folder, name="herons", start=setup.shipped_start(), now=int(time.time()))
+
+
+def run(folder: Path, *arguments: str) -> int:
+    """A command of the operator; its exit code."""
+    return main(["--folder", str(folder), *arguments])
 
 
 def invitation(made: Installation) -> str:

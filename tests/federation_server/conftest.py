@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from benchmarks.postgresql import temporary_postgresql
 from federation_server.database import connect, upgrade
-from tests.federation_server.client import Client, Running, make_server, member, running
+from tests.federation_server.client import Client, Running, make_server, member, run, running
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +62,10 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture
 def ada(live: Running) -> Client:
     return member(live.made)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A group that was made by `foltr-server init`."""
+    assert run(tmp_path / "server", "init") == 0
+    return tmp_path / "server"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from federation_server import setup
-from federation_server.cli import main
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.running import serve
@@ -16,17 +15,7 @@ from federation_server.settings import ServerSettingsError, read
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.mechanisms import NoPrivacy
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A group that was made by `foltr-server init`."""
-    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
-    return tmp_path / "server"
-
-
-def run(folder: Path, *arguments: str) -> int:
-    return main(["--folder", str(folder), *arguments])
+from tests.federation_server.client import run
 
 
 def test_serving_makes_a_group_from_settings_written_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

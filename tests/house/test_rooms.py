@@ -79,7 +79,7 @@ def test_most_rooms_have_a_test_of_their_name() -> None:
 
 def texts() -> list[Path]:
     """Pages and code that may name a room."""
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     return pages + [path for house in (*HOUSES, "benchmarks") for path in (ROOT / house).rglob("*.py")]
 
 

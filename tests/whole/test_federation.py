@@ -29,6 +29,7 @@ from federation_server.setup import Start
 from foltr.federated.wire import ModelRecord, decode, decode_vector
 from foltr.ranking.metrics import ndcg_at_k
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.app import copied
 from tests.ports import free_port
 
 ROUNDS = 3
@@ -50,10 +51,7 @@ def environment(home: Path) -> dict[str, str]:
 
 def call(home: Path, module: str, *arguments: str) -> str:
     """Run one command to its end; what it says is in the assertion when it fails."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; from {module} import main; sys.exit(main())", *arguments],
-        env=environment(home), capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
+    done = copied.run(arguments, variables=environment(home), cwd=home, module=module)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     return done.stdout + done.stderr
 

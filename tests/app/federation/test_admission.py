@@ -8,19 +8,14 @@ from pathlib import Path
 import pytest
 
 from federation_server import setup
-from federation_server.cli import main
 from federation_server.commands.installation import now
 from federation_server.database import reading
 from federation_server.group import enrolment
 from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
-from tests.federation_server.client import make_server, running
+from tests.federation_server.client import make_server, run, running
 
 Make = Callable[..., Person]
-
-
-def run(folder: Path, *arguments: str) -> int:
-    return main(["--folder", str(folder), *arguments])
 
 
 def test_whoever_lost_the_folder_joins_again_and_the_ghost_is_removed(

@@ -15,7 +15,6 @@ from app.federation import group_roster, ledger, membership, moving, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.server import corresponding
 from federation_server import backup, setup
-from federation_server.cli import main
 from federation_server.commands.doctor import checks
 from federation_server.database import reading
 from federation_server.group import enrolment, roster_book
@@ -27,7 +26,7 @@ from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
 from tests.app.federation.groups import Person, hasty
 from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored
-from tests.federation_server.client import Running, running
+from tests.federation_server.client import Running, run, running
 from tests.federation_server.sealed_members import make_sealed
 
 Make = Callable[..., Person]
@@ -90,8 +89,7 @@ def entries(made: Installation) -> tuple[RosterEntry, ...]:
         return roster_book.entries(connection)
 
 
-@pytest.mark.parametrize("phase", ["collect", "sum"])
-@pytest.mark.parametrize("first", ["known", "unknown"])
+@pytest.mark.parametrize(("phase", "first"), [("collect", "known"), ("sum", "unknown")])
 def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str, first: str) -> None:
     """A backup within a round, two members and a round later: after the restore all sync, and the next round has all
     seven, whether the first to come is one that the backup knows or not."""
@@ -257,24 +255,20 @@ def test_a_ghost_waits_for_a_members_signature(
     with running(made) as live:
         everyone = friends(made, make_person, 6)
         ghost = device(everyone.pop())
-        assert command(made, ["members", "remove", ghost, "--yes"]) == 0
+        assert run(made.folder, "members", "remove", ghost, "--yes") == 0
         assert f"foltr-search vouch {ghost[:8]} --gone" in capsys.readouterr().err
-        assert command(made, ["members"]) == 0
+        assert run(made.folder, "members") == 0
         assert ghost in capsys.readouterr().err
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
         assert not check.good
         assert ghost in check.text
         group_roster.vouch(everyone[0].store, everyone[0].settings, ghost[:8], gone=True, by=hasty)
-        assert command(made, ["members"]) == 0
+        assert run(made.folder, "members") == 0
         assert capsys.readouterr().err == ""
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
         assert check.good
         assert entries(made)[5].body is None
         hold_round(live, everyone)
-
-
-def command(made: Installation, arguments: list[str]) -> int:
-    return main(["--folder", str(made.folder), *arguments])
 
 
 def test_a_sealed_group_moves_in_the_midst_of_a_round(tmp_path: Path, make_person: Make) -> None:

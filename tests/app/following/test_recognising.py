@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import sqlite3
 import subprocess
 import sys
@@ -15,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import psutil
 import pytest
 
-from app.following.indexing import update_index
+from app.following.indexing import update_index, watch
 from app.following.recognising import Recognising, spent_today
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
 from indexer.extract.media.recognised import Attempt, recalled, remember, seconds_since, tried
@@ -201,6 +203,43 @@ def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recogni
     while recognising.step():
         pass
     assert tried(paths.data_dir / "ocr.sqlite") == {}
+
+
+@needs_engine
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
+def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recognising: Recognising) -> None:
+    """The reader stands still while something else needs the processor, and then reads the file it had in hand."""
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None, may_be_suspended=True) as one,
+    ):
+        assert one.step()
+        (reader,) = multiprocessing.active_children()
+        one.suspend()
+        wait_until(lambda: psutil.Process(reader.pid).status() == "stopped")
+        assert one.step()
+        assert psutil.Process(reader.pid).status() != "stopped"
+        while one.step():
+            pass
+        assert one.n_texts == 1
+
+
+@needs_engine
+def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped while it recognises, the follower of changes ends the process that had the file in hand."""
+    monkeypatch.setattr("app.indexing.give_way", lambda: None)  # there is no way back for this process
+    picture(notes / "sign.png", "Mind the okapi")
+    before, stop = multiprocessing.active_children(), threading.Event()
+    chosen = msgspec.structs.replace(SETTINGS.ocr, pause_on_battery=False)
+    settings = msgspec.structs.replace(SETTINGS, ocr=chosen, index=IndexSettings(workers=1, roots=[str(notes)]))
+
+    def stop_once_it_recognises(progress: Progress) -> None:
+        if progress.phase == "recognising":
+            stop.set()
+
+    watch(settings, paths, on_progress=stop_once_it_recognises, stop=stop)
+    assert stop.is_set()
+    assert multiprocessing.active_children() == before
 
 
 WORDS = ("okapi", "zebra", "heron", "bittern", "otter", "badger")

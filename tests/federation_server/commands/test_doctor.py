@@ -7,21 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from federation_server.cli import main
 from federation_server.commands.doctor import Check, checks
-from tests.federation_server.client import Client, Running, invite, running
+from tests.federation_server.client import Client, Running, invite, run, running
 from tests.federation_server.sealed_members import make_sealed, members, vouch
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A group that was made by `foltr-server init`."""
-    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
-    return tmp_path / "server"
-
-
-def run(folder: Path, *arguments: str) -> int:
-    return main(["--folder", str(folder), *arguments])
 
 
 def test_the_doctor_compares_settings_with_what_members_agreed_to(

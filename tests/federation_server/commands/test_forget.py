@@ -6,22 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from federation_server.cli import main
 from federation_server.database import writing
 from federation_server.group import enrolment, group
 from federation_server.running.serve import open_installation
 from foltr.federated.envelope import Identity, pseudonym
+from tests.federation_server.client import run
 from tests.federation_server.groups import enrolling
 
 IDENTITY = Identity(b"1" * 32)
 KEY = IDENTITY.public
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A group that was made by `foltr-server init`."""
-    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
-    return tmp_path / "server"
 
 
 def joined(folder: Path) -> str:
@@ -29,10 +22,6 @@ def joined(folder: Path) -> str:
         token = enrolment.invite(connection, note="", seconds=60, now=1)
         asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
         return enrolment.redeem(connection, asked, lifetime=None, now=1).device
-
-
-def run(folder: Path, *arguments: str) -> int:
-    return main(["--folder", str(folder), *arguments])
 
 
 def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,21 +8,9 @@ from pathlib import Path
 import pytest
 
 from federation_server import setup
-from federation_server.cli import main
 from federation_server.tls import key_fingerprint
 from foltr.federated.links import from_link
-from tests.federation_server.client import Client, make_server, reason, running
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A group that was made by `foltr-server init`."""
-    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
-    return tmp_path / "server"
-
-
-def run(folder: Path, *arguments: str) -> int:
-    return main(["--folder", str(folder), *arguments])
+from tests.federation_server.client import Client, make_server, reason, run, running
 
 
 def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from federation_server.refusals import REASONS
 from foltr.federated.wire import Refusal, decode
 from tests.federation_server.client import PATIENCE, Client, Running, make_server, member, running
 
+pytest_plugins = ("schemathesis.pytest.plugin",)  # for this file alone: it takes a second to load
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 

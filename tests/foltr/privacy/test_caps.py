@@ -19,7 +19,7 @@ from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_eps
 
 DEFAULT = Caps(clip=0.8, longest_step=0.15, longest_query=0.15, n_pages=40)
 BOTH: tuple[Neighbours, ...] = ("zero-out", "replace")
-GRID = np.linspace(-40.0, 40.0, 800_001)
+GRID = np.linspace(-40.0, 40.0, 80_001)
 STEP = GRID[1] - GRID[0]
 
 

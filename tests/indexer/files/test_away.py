@@ -64,7 +64,7 @@ def mount(point, *texts):
         (point / "sub" / f"{{i}}.txt").write_text(text)
 
 def unmount(point):
-    subprocess.run(["umount", str(point)], check=True)
+    subprocess.run(["umount", "--lazy", str(point)], check=True)  # its reader may still close the last file
 
 with WorkerPool(prepare_file, n_workers=1, seconds=60, memory_mb=1024) as pool:
     disks = Disks(Path({base!r}), pool)

@@ -20,7 +20,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?:inurl|allinurl|site):\S+", "write path:WORD or dir:FOLDER"),
     (r"(?:mime|mimetype):\S+", "write type:mail or ext:pdf"),
     (r"sort:\S+", "the order is chosen beside the query, with --order or a key"),
-    (r"regexp?:\S+", "there are no patterns; write words, or the beginning of one with a star"),
+    (r"re(?:gexp?)?:\S+", "there are no patterns; write words, or the beginning of one with a star"),
     (r"/(?=\S*(?:\.[*+]|\\[dwsb]|\[|\||/\^|\$/))\S+/[gimsx]*",
      "there are no patterns; write words, or the beginning of one with a star"),
     (r"~[^\W\d_]{2,}", "near spellings are not asked for: where a word is found nowhere, its correction is"),

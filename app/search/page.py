@@ -162,11 +162,11 @@ def named_first(levels: Ints, scores: FloatVector) -> FloatVector:
     return points
 
 
-def beside_texts(rows: Sequence[DocumentRow], holds_all: Mask, scores: FloatVector) -> FloatVector:
+def beside_texts(rows: Sequence[DocumentRow], holds_all: Sequence[bool], scores: FloatVector) -> FloatVector:
     """Points [n_docs] for pictures, recordings and films, which no text speaks for: after every two texts of `scores`
     [n_docs] the best of those left that hold all words (`holds_all` [n_docs]) in their names and properties."""
     are_silent = np.array([not row.n_words and row.type in ("image", "audio", "video") for row in rows], dtype=bool)
-    texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & holds_all).nonzero()[0]
+    texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & np.array(holds_all, dtype=bool)).nonzero()[0]
     points = np.zeros(len(rows))
     silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
     above = texts[1 : 2 * silent.size : 2] - LEAST_STEP
@@ -432,18 +432,20 @@ SURE_LETTERS = 6
 def is_surely_meant(typed: str, better: str) -> bool:
     """Whether a suggestion may be searched for unasked, and made where it finds no better.
 
-    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first letter or
-    by two edits: too many of these are words of the language that no file happens to hold.
+    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
+    letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.
     """
     words = typed.split()
     changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
     return all(
-        len(word) >= SURE_LETTERS
-        and word[0].lower() == other[0].lower()
-        and not _CAMEL.search(word)
+        len(word) >= SURE_LETTERS and _ends(word) == _ends(other) and not _CAMEL.search(word)
         and distance(fold(word), fold(other)) == 1
         for word, other in changed
-    )
+    )  # fmt: skip
+
+
+def _ends(word: str) -> str:
+    return fold(word[0] + word[-1])
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

@@ -275,7 +275,7 @@ class Search:
             rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
             apart=2 * levels + typed, text_of=self._catalogue.text,
         )  # fmt: skip
-        beside = beside_texts(rows, np.array([not missing for missing in missing_words])[order], scores + found.moved)
+        beside = beside_texts(rows, [not missing_words[i] for i in order], scores + found.moved)
         return Ranked(
             rows, features, scores + found.moved + beside, candidates.bm25f[order], learner, found.contents,
             [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)],

@@ -45,6 +45,9 @@ KINDS = {
     "address": r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[a-z][a-z0-9._-]*@[a-z0-9-]+(?:\.[a-z]+)+",
     "hex": r"0x[0-9A-Fa-f]{1,16}|(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,31}",
     "joined::name": r"[A-Za-z_]\w*(?:(?:::|->)[A-Za-z_]\w*)+",
+    "name()": r"[A-Za-z_]\w*\(\)",
+    "__name__": r"__[a-z]\w*__",
+    "-flag": r"(?<!-)-(?:[fWm][a-zA-Z][\w-]*\w|[OlDI]\w+)",
 }
 """what the words of each kind look like"""
 

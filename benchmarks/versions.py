@@ -1,6 +1,6 @@
 """Families of like files with dates: is the newest first, unless the query names another one?
 
-    python -m benchmarks.versions [--seed N] [--collection medline]
+    python -m benchmarks.versions [--seed N] [--collection medline] [--styles]
 
 A person's disk is made by lot: bills of firms, minutes of groups, drafts of essays, notes on releases and monthly
 reports, a dozen of each family, and hundreds of daily notes, among the documents of a collection, whose dates are by
@@ -8,6 +8,9 @@ lot too. Texts are sentences of the collection within the usual frame of their k
 name alone (right: the newest is the first result), by its name and the year, month or number of one member (right:
 that one is first), and, where members have contents of their own, by three words that one member alone holds (right:
 that one is first). Then the device opens results of other queries, and the families are asked again.
+
+`--styles`: families of bills, minutes and drafts alone, written in an order by lot, whose dates stand in their names,
+their texts or only in the files, one style after the other: how often is the newest the first result?
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -236,6 +240,72 @@ def questions(family: Family) -> Iterator[tuple[str, str, str]]:
             yield "content", f"{family.query} {member.own.split()[0]}", member.name
 
 
+STYLES: dict[str, tuple[str, str, str]] = {
+    "the file's date alone": ("{family} {letter}.txt", "", "own"),
+    "2024-03-15": ("{family} {day:%Y-%m-%d}.txt", "", "at once"),
+    "20240315": ("{family}_{day:%Y%m%d}.txt", "", "at once"),
+    "2024-03": ("{day:%Y-%m} {family}.txt", "", "at once"),
+    "15.03.2024": ("{family} {day:%d.%m.%Y}.txt", "", "at once"),
+    "15mar24": ("{family} {small}.txt", "", "at once"),
+    "March 2024": ("{family} {day:%B %Y}.txt", "", "at once"),
+    "03-2024": ("{day:%m-%Y} {family}.txt", "", "at once"),
+    "in the text": ("{family} {letter}.txt", "Date: {day:%d %B %Y}\n", "at once"),
+    "2024-03-15, edited since": ("{family} {day:%Y-%m-%d}.txt", "", "by lot"),
+    "15.03.2024, copied over two hours": ("{family} {day:%d.%m.%Y}.txt", "", "two hours"),
+}
+"""how a family is dated: the form of its names, a line of its texts, and when the files were written"""
+
+
+Styled = tuple[str, str, str, list[tuple[str, float]]]
+"""style, query, name of the newest, and (path, seconds) of each member"""
+
+
+def styled(folder: Path, text: Sentences, rng: np.random.Generator) -> list[Styled]:
+    """Write a dozen families of each style."""
+    asked, now = list[Styled](), time.time()
+    for number, (style, (form, line, written)) in enumerate(STYLES.items()):
+        for kind, names in (("invoice", FIRMS[:4]), ("minutes", GROUPS[:4]), ("draft", PRODUCTS[:4])):
+            for name in names:
+                family, frame = f"{kind} {name} style{'abcdefghijklmn'[number]}", text.some(4)
+                ages = np.cumsum(rng.uniform(32, 60, MEMBERS)) + 5
+                members: list[tuple[str, float]] = []
+                for n in rng.permutation(MEMBERS).tolist():
+                    day = datetime.fromtimestamp(now - float(ages[n]) * DAY, tz=UTC)
+                    letter = "".join(rng.choice(list("abcdefghkmnp"), 6))
+                    made = form.format(family=family, day=day, letter=letter, small=f"{day:%d%b%y}".lower())
+                    path = folder / family / made
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    own = " ".join(text.some(int(rng.integers(1, 4))))
+                    path.write_text(f"{family}\n\n{line.format(day=day)}{' '.join(frame)}\n{own}\n", encoding="utf-8")
+                    spread = {
+                        "own": ages[n] * DAY,
+                        "by lot": rng.uniform(0, 900) * DAY,
+                        "two hours": rng.uniform(0, 7200),
+                    }
+                    _date(path, now - float(spread.get(written, rng.uniform(0, 60))))
+                    members.append((str(path), day.timestamp()))
+                newest = max(members, key=lambda member: member[1])[0]
+                asked.append((style, family, os.path.basename(newest), members))
+    return asked
+
+
+def ask_styles(collection: collections.Collection, settings: Settings, rng: np.random.Generator) -> Table:
+    """How often the newest of a family is the first result, by style."""
+    first: dict[str, list[bool]] = {}
+    with tempfile.TemporaryDirectory(prefix="foltr-versions-") as folder:
+        files, paths = Path(folder) / "files", Paths(Path(folder) / "config", Path(folder) / "data")
+        asked = styled(files, Sentences(collection, rng), rng)
+        update_index(settings, paths, roots=(str(files),), holder="benchmark", optimize=True)
+        with device(paths, settings) as search:
+            for style, query, newest, _ in asked:
+                hits = search.search(SearchRequest(query, limit=10, explore=False)).hits
+                first.setdefault(style, []).append(bool(hits) and os.path.basename(hits[0].path) == newest)
+    table = Table(("where the date stands", "families", "newest first", f"aim >= {AIM}"))
+    for style, own in first.items():
+        table.add(style, len(own), float(np.mean(own)), verdict(bool(np.mean(own) >= AIM)))
+    return table
+
+
 def open_others(search: Search, collection: collections.Collection, n: int, rng: np.random.Generator) -> None:
     """Open, for `n` queries of the collection, any of the first five results."""
     queries = rng.permutation(list(collection.queries))[:n].tolist()
@@ -262,8 +332,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--collection", choices=(*collections.NAMES, *collections.NEWER), default="medline")
+    parser.add_argument("--styles", action="store_true", help="ask for families by the style of their dates instead")
     wanted, settings = parser.parse_args(), Settings()
     collection, rng = collections.read(wanted.collection), np.random.default_rng(wanted.seed)
+    if wanted.styles:
+        print(machine(), ask_styles(collection, settings, rng), sep="\n\n")
+        return
     made = families(collection, rng)
     with tempfile.TemporaryDirectory(prefix="foltr-versions-") as folder:
         files, paths = Path(folder) / "files", Paths(Path(folder) / "config", Path(folder) / "data")

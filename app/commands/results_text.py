@@ -88,7 +88,9 @@ def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
         return
     other, parts, ahead = explanation.contrast.other, explanation.contrast.parts, explanation.contrast.ahead
     if abs(ahead) < 0.0005:
-        yield "     " + fit(f"level with result {other.rank}: of equals the newer comes first, then by path", room)
+        hit = explanation.hit
+        as_words = hit.bm25_rank != other.bm25_rank and (hit.bm25_rank < other.bm25_rank) == (hit.rank < other.rank)
+        yield "     " + fit(f"level with result {other.rank}{', in the order of their words' * as_words}", room)
         return
     yield "     " + fit(f"{ahead:+8.3f}  against result {other.rank}, of which", room)
     for part in parts:

@@ -45,7 +45,7 @@ from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import make_ranker
-from indexer.retrieval.features import NAMES
+from indexer.retrieval.features import DESCRIPTIONS, NAMES
 
 DATE_FEATURES = ("recent_week", "recent_year", "newer")
 """all larger for newer documents"""
@@ -397,7 +397,8 @@ class Learner:
             return f"learned from {picks}: nothing new"
         sure = self._counted(model)
         counted = [i for i in gained if model.ranker.name != "linear" or sure.theta[i] != sure.prior[i]]
-        names = ", ".join(self.feature_names[i].replace("_", " ") for i in (counted or gained)[:2])
+        chosen = [self.feature_names[i] for i in (counted or gained)[:2]]
+        names = ", ".join(DESCRIPTIONS.get(name, name.replace("_", " ")) for name in chosen)
         return f"learned from {picks}: {'more weight on' if counted else 'a first sign for'} {names}"
 
 

@@ -47,16 +47,22 @@ def _summary(reasons: Reasons, hit: Hit) -> str:
     if hit.by_meaning:
         return f"It holds none of the words; it stands at {hit.rank} because it says something close in meaning."
     if hit.rank == hit.bm25_rank:
-        return f"It stands at {hit.rank}, where its words alone (BM25) would put it."
-    why = reasons.words(place, hit.type)
-    causes = reasons.causes(place)
-    if not why and causes:
-        why = PARTS[causes[0]]
-    elif not why:
-        why = "others rose past it" if hit.rank > hit.bm25_rank else "small things together"
-    return f"Its words alone (BM25) would put it at {hit.bm25_rank}; it stands at {hit.rank}: {why}."
+        return f"It stands at {hit.rank}, where its words alone would put it."
+    why, causes = reasons.words(place, hit.type), reasons.causes(place)
+    why = why or (PARTS[causes[0]] if causes else _in_sum(reasons, hit))
+    return f"Its words alone would put it at {hit.bm25_rank}; it stands at {hit.rank}: {why}."
+
+
+def _in_sum(reasons: Reasons, hit: Hit) -> str:
+    """What moved a result where no part alone did."""
+    way = 1 if hit.rank < hit.bm25_rank else -1
+    parts = zip(PARTS.values(), (way * reasons.beyond(hit.rank - 1)).tolist(), strict=True)
+    text, points = max(parts, key=lambda part: part[1])
+    if points >= LEAST:
+        return f"several things together, most of all {text}"
+    return "others rose past it" if way < 0 else "others fell below it"
 
 
 def _in_another_order(page: ResultPage) -> str:
-    orders = {"bm25": "by their words alone (BM25)", "modified": "newest first", "name": "by name"}
+    orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}
     return f"These results stand {orders.get(page.request.order, 'newest first, for no words were asked for')}."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cached_property, partial
 from typing import Any
@@ -19,17 +19,18 @@ from msgspec import Struct, field
 from app.learning.learner import DECIMALS, Learner
 from app.search.results import FacetCount, Facets, Hit, SearchRequest
 from console.printable import display_path
-from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
 from indexer.query.nodes import Problem, Query
-from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
-from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.alike import LEAST_RESEMBLANCE, LEAST_STEP, Dates, alike, newest_first, series, twins
+from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
+from indexer.retrieval.dated import day_of_text
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
+from indexer.retrieval.named import TITLE
 from indexer.schema import folder_key
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
@@ -37,7 +38,7 @@ from indexer.storage.threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.sketch import resembling
-from indexer.text.spelling import Vocabulary, suggest
+from indexer.text.spelling import Vocabulary, distance, suggest
 
 
 class Ranked(Struct, frozen=True, eq=False, dict=True):
@@ -104,41 +105,73 @@ class Likeness(Struct, frozen=True, eq=False):
     moved: FloatVector
     """[n_docs] points by which a document gains or loses because the newest of those alike come first"""
     notes: Sequence[str]
-    """[n_docs] "newest of 44 alike", else "" """
+    """[n_docs] "newest of 44 alike", "older of 44 alike", else "" """
 
 
 def likeness(
     levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], names: Sequence[str], scores: FloatVector, *,
-    fixed: Mask, by_age: bool,
+    fixed: Mask, by_age: bool, apart: Ints, text_of: Callable[[int], str],
 ) -> Likeness:  # fmt: skip
     """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
     [n_docs, BUCKETS] of their texts, `names` [n_docs] of their files, `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
+    Those of different `apart` [n_docs] are never alike. `text_of` gives the text of a document by its id.
     """
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
     twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
     if not by_age:
         return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
-    members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
-    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
-    dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names, members_of)
-    notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
-    return Likeness(contents_of(rows, twinned), dealt - scores, notes)
+    are_mails = np.array([row.type == "mail" for row in rows], dtype=bool)
+    members_of = [
+        "" if own else series(row.title, "" if row.type == "mail" else name)
+        for row, name, own in zip(rows, names, fixed, strict=True)
+    ]
+    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores, apart)
+    dates = Dates(
+        np.array([row.modified for row in rows]), names, members_of, are_mails,
+        lambda i: day_of_text(text_of(rows[i].doc_id)),
+    )  # fmt: skip
+    dealt, said = newest_first(scores, classes, dates)
+    return Likeness(contents_of(rows, twinned), dealt - scores, said)
 
 
 def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatVector) -> FloatVector:
-    """Points [n_docs] that put what only holds the pieces of an identifier below all that hold it as it is written.
+    """Points [n_docs] that put what holds another form of a word, or only the pieces of an identifier, below all that
+    hold it as it was typed.
 
     `weights` [n_features] are those of the words. Only for a query of that one word: beside others it is one of many.
     """
     lowered = np.zeros(len(features))
-    if len(candidates.concepts) == 1 and candidates.concepts[0].written:
-        held = held_as_written(candidates) & candidates.held[:, 0]
+    if len(candidates.concepts) == 1:
+        held = held_as_written(candidates) & candidates.held[:, 0] & candidates.as_typed
         if held.any() and not held.all():
             text = features @ weights
             lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)
     return lowered
+
+
+def named_first(levels: Ints, scores: FloatVector) -> FloatVector:
+    """Points [n_docs] that put what the query names above all else; `levels` [n_docs] say how surely, 0 for not."""
+    lifted = scores.copy()
+    for level in np.unique(levels[levels > 0]).tolist():
+        own, below = levels == level, levels < level
+        if below.any():
+            lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + WRITTEN_STEP, 0.0)
+    points: FloatVector = lifted - scores
+    return points
+
+
+def beside_texts(rows: Sequence[DocumentRow], holds_all: Sequence[bool], scores: FloatVector) -> FloatVector:
+    """Points [n_docs] for pictures, recordings and films, which no text speaks for: after every two texts of `scores`
+    [n_docs] the best of those left that hold all words (`holds_all` [n_docs]) in their names and properties."""
+    are_silent = np.array([not row.n_words and row.type in ("image", "audio", "video") for row in rows], dtype=bool)
+    texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & np.array(holds_all, dtype=bool)).nonzero()[0]
+    points = np.zeros(len(rows))
+    silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
+    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP
+    points[silent] = np.maximum(above - scores[silent], 0.0)
+    return points
 
 
 def contents_of(rows: Sequence[DocumentRow], twinned: Iterable[tuple[int, int]]) -> list[int]:
@@ -349,10 +382,14 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
     return terms, list(dict.fromkeys(stem(run[0], language) for run in (*last.forms, *last.completions)))
 
 
-def passed_over(candidates: Candidates) -> tuple[Problem, ...]:
-    """What is said of a query that asks for more than is looked up."""
+def remarks(query: Query, candidates: Candidates) -> tuple[Problem, ...]:
+    """What is said of a query: what was not understood, the operators read in one that finds little, and that not all
+    of a long one is looked up; nothing where its text is the name of a file."""
+    if (candidates.named > TITLE).any():
+        return ()
+    found = query.problems + (query.operators if candidates.n_matches < FEW else ())
     message = f"only its first {MAX_CONCEPTS} words and parts of words are asked for one by one, and order the results"
-    return (Problem(0, 1, message),) if candidates.passed_over else ()
+    return (*found, Problem(0, 1, message)) if candidates.passed_over else found
 
 
 MAX_CORRECTED = 20
@@ -376,7 +413,7 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
         return ""
     unknown = [
         c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
-        if df <= 1 and c.surface[0].isalpha()
+        if not df and c.surface[0].isalpha()
     ]  # fmt: skip
     better = suggest([c.surface[0] for c in unknown[:MAX_CORRECTED]], vocabulary) if unknown else {}
     text = query.text
@@ -388,22 +425,27 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
 
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
-SURE_LETTERS = 5
+SURE_LETTERS = 6
 """a word of fewer is never replaced unasked"""
 
 
 def is_surely_meant(typed: str, better: str) -> bool:
-    """Whether a suggestion may be searched for unasked.
+    """Whether a suggestion may be searched for unasked, and made where it finds no better.
 
-    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first letter: too
-    many of these are words of the language that no file happens to hold.
+    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
+    letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.
     """
     words = typed.split()
     changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
     return all(
-        len(word) >= SURE_LETTERS and word[0].lower() == other[0].lower() and not _CAMEL.search(word)
+        len(word) >= SURE_LETTERS and _ends(word) == _ends(other) and not _CAMEL.search(word)
+        and distance(fold(word), fold(other)) == 1
         for word, other in changed
-    )
+    )  # fmt: skip
+
+
+def _ends(word: str) -> str:
+    return fold(word[0] + word[-1])
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

@@ -43,6 +43,8 @@ PARTS = {
     "group": "what your group learned",
     "alike": "newest first among those alike",
     "written": "not written as you typed it",
+    "named": "its name or title is what you typed",
+    "beside": "a place beside texts for what has none",
     "luck": "the lot",
 }
 """the parts of a score, and what each stands for"""

@@ -32,6 +32,7 @@ from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
     Ranked,
+    beside_texts,
     bm25_ranks,
     by_bm25f,
     end_of_day,
@@ -42,9 +43,10 @@ from app.search.page import (
     likeness,
     make_hit,
     make_hits,
+    named_first,
     narrowing,
-    passed_over,
     query_terms,
+    remarks,
     sort_rows,
     suggestion,
     without_copies,
@@ -67,6 +69,7 @@ from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
+from indexer.retrieval.named import TITLE, named, named_by
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.sqlite_files import cause, is_unwritable
@@ -167,7 +170,7 @@ class Search:
             n_all_words=candidates.n_all_words,
             n_documents=reading.snapshot.n_documents,
             seconds=time.perf_counter() - started,
-            problems=written.as_typed(typed.problems) + passed_over(candidates),
+            problems=written.as_typed(remarks(typed, candidates)),
             suggestion=better if query is typed else "",
             searched="" if query is typed else better,
             relaxed=candidates.relaxed,
@@ -190,16 +193,19 @@ class Search:
         """What a query finds, and its better spelling; where nothing, what is surely meant and what that finds."""
         closeness = self._closeness(reading, query, request)
         candidates = self._candidates(reading, query, request, tonight, closeness)
-        better = "" if request.as_you_type else suggestion(query, candidates, reading.vocabulary)
+        if request.as_you_type or candidates.named.any():
+            return query, candidates, closeness, ""
+        better = suggestion(query, candidates, reading.vocabulary)
+        if not better:
+            return query, candidates, closeness, ""
+        meant, is_sure = parse(better, now=now), is_surely_meant(query.text, better)
+        near = self._closeness(reading, meant, request)
+        instead = self._candidates(reading, meant, request, tonight, near)
         # What says the same in other words lacks the words: where meaning answers, they stay as they are.
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
-        if better and unfound and is_surely_meant(query.text, better):
-            meant = parse(better, now=now)
-            near = self._closeness(reading, meant, request)
-            instead = self._candidates(reading, meant, request, tonight, near)
-            if instead.n_all_words:
-                return meant, instead, near, better
-        return query, candidates, closeness, better
+        if is_sure and unfound and instead.n_all_words:
+            return meant, instead, near, better
+        return query, candidates, closeness, better if is_sure or instead.n_all_words else ""
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
         if request.order != "learned":
@@ -211,6 +217,7 @@ class Search:
     ) -> Candidates:
         settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
+        names = named(reading.snapshot, query.text, self._catalogue.documents, narrow)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -225,6 +232,7 @@ class Search:
             by_date=request.order == "modified",
             by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
+            named=names,
         )
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
@@ -254,19 +262,24 @@ class Search:
         written = written_first(candidates, features, self.learner.prior * ~_USAGE)
         order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        written = written[order]
+        written, levels, typed = written[order], candidates.named[order], candidates.as_typed[order]
         scores = learner.scores(features) + written
+        names_first = named_first(levels, scores)
+        scores += names_first
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
         fixed = usage.same_query[order] > ONCE
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
             rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
+            apart=2 * levels + typed, text_of=self._catalogue.text,
         )  # fmt: skip
+        beside = beside_texts(rows, [not missing_words[i] for i in order], scores + found.moved)
         return Ranked(
-            rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [missing_words[i] for i in order],
-            extra={"alike": found.moved, "written": written}, notes={"alike": found.notes},
+            rows, features, scores + found.moved + beside, candidates.bm25f[order], learner, found.contents,
+            [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)],
+            extra={"alike": found.moved, "written": written, "named": names_first, "beside": beside},
+            notes={"alike": found.notes, "named": [named_by(level) for level in levels.tolist()]},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 

@@ -129,6 +129,8 @@ class Query(Struct, frozen=True):
     plain: bool = True
     """only words and phrases joined by blanks, beside conditions for which `is_filter` holds: when too few
     documents hold all the words, those that hold some of them may be added (the conditions always stay)"""
+    operators: tuple[Problem, ...] = ()
+    """what each operator and pair of quotes was read as: no problem, but to be said where little is found"""
 
 
 def is_filter(node: Node) -> bool:

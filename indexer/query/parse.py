@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
 from indexer.query.nodes import And, Filter, FilterValue, Node, Not, Or, Phrase, Problem, Query, Word, is_filter
@@ -51,8 +51,13 @@ COMPARISONS = {"after": ">", "before": "<", "since": ">=", "until": "<="}
 _BLANK = re.compile(r"[\s\0]+")
 _FIELD = re.compile(r"([A-Za-z]+)[:：](?!:|//)")
 _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«"}
-_WORD = re.compile(r'[^\s\0"“”„«»()（）]+')
+_WORD = re.compile(r'[^\s\0"“”„«»()（）]+(?:(?<=\w)\(\))?')
 _OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
+_SIGNS_OF_NOT = "-!"
+_JOINED_BEHIND = ')）"”'
+"""a dash that touches these joins, as in name-(a)-b"""
+_SIGNS = {"&&": "and", "||": "or"}
+"""the same as programmers write them"""
 
 
 class Token(Struct, frozen=True):
@@ -74,20 +79,48 @@ def tokens(text: str, *, as_you_type: bool) -> tuple[list[Token], list[Problem]]
     """The tokens of `text`, brackets balanced, and what was wrong with it."""
     found: list[Token] = []
     problems: list[Problem] = []
-    position = 0
+    position, shouted = 0, is_shouted(text)
     while position < len(text):
         if (blank := _BLANK.match(text, position)) is not None:
             position = blank.end()
             continue
-        token = _token(text, position, found[-1] if found else None)
+        if text[position] == "-" and text[max(position - 1, 0)] in _JOINED_BEHIND:
+            position += 1
+            continue
+        token = _token(text, position, found[-1] if found else None, shouted=shouted)
         found.append(token)
         position = token.end
         if not (token.closed or as_you_type):
             problems.append(Problem(token.inner - 1, 1, "this quote is not closed; the rest is the phrase"))
-    return _balanced(found, problems, as_you_type=as_you_type), problems
+    return _balanced(_options(found, text), problems, as_you_type=as_you_type), problems
 
 
-def _token(text: str, position: int, before: Token | None) -> Token:
+def is_shouted(text: str) -> bool:
+    """Whether a text is all capitals beside what looks like its operators: a heading, in which they are words."""
+    others = " ".join(word for word in text.split() if word not in _OPERATORS)
+    return others.upper() == others != others.lower()
+
+
+def _options(found: list[Token], text: str) -> list[Token]:
+    """Where everything would be left out and nothing is asked for, as in -fPIC, the words are meant as written."""
+    signs, words = found[::2], found[1::2]
+    pairs = list(zip(signs, words, strict=False))
+    are_negated = len(signs) == len(words) and all(
+        sign.kind == "not"
+        and sign.text in _SIGNS_OF_NOT
+        and word.kind == "word"
+        and sign.end == word.start == word.inner
+        for sign, word in pairs
+    )
+    if not are_negated:
+        return found
+    return [
+        structs.replace(word, text=text[sign.start : word.end], start=sign.start, inner=sign.start)
+        for sign, word in pairs
+    ]
+
+
+def _token(text: str, position: int, before: Token | None, *, shouted: bool) -> Token:
     """The token at `position`, which is not blank."""
     first = text[position]
     if first in "(（":
@@ -96,7 +129,7 @@ def _token(text: str, position: int, before: Token | None) -> Token:
         return Token("close", first, position, position + 1)
     tied = before is not None and before.end == position and before.kind in ("field", "not")
     after_field = tied and before is not None and before.kind == "field"
-    if first == "-" and not after_field and _negates(text, position):
+    if first in _SIGNS_OF_NOT and not after_field and _negates(text, position):
         return Token("not", first, position, position + 1)
     field = None if after_field else _FIELD.match(text, position)
     if field is not None and _is_field(name := field[1].lower(), text, field.end()):
@@ -107,8 +140,10 @@ def _token(text: str, position: int, before: Token | None) -> Token:
     match = _WORD.match(text, start)
     assert match is not None, "neither blank, bracket nor quote"
     word = match[0]
+    if start == position and not tied and word in _SIGNS:
+        return Token(_SIGNS[word], word, position, match.end())
     if start == position and word in _OPERATORS:
-        if not tied:
+        if not (tied or shouted):
             return Token(_OPERATORS[word], word, position, match.end())
         word = word if after_field else word.lower()
     return Token("word", word, position, match.end(), start > position, start)
@@ -123,8 +158,11 @@ def _is_field(name: str, text: str, end: int) -> bool:
 
 
 def _negates(text: str, position: int) -> bool:
-    """Whether the dash there excludes what follows: not one that stands alone, nor the first of `--option`."""
+    """Whether the sign there excludes what follows: none that stands alone, nor the first of `--option`; `!` only
+    before a word or a quote."""
     following = text[position + 1 : position + 2]
+    if text[position] == "!":
+        return following.isalpha() or following == '"'
     return bool(following) and following not in "-)）\0" and not following.isspace()
 
 
@@ -172,6 +210,7 @@ MAX_BEGINNINGS = 50
 """Words with a star beyond are not searched for: each stands for many, and costs as many words."""
 MAX_PROBLEMS = 5
 
+_TAG = re.compile(r"#[^\W\d_][\w/-]*")
 _ENDING = re.compile(r"\*((?:\.\w+)+)")
 _NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
 _ORDINARY_KEYS = frozenset({"data", "kid", "token", "please", "plane", "create", "edit"})
@@ -201,7 +240,22 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
     if root is None and found and not problems and not as_you_type:
         problems.append(Problem(0, len(text), "there is no word here to search for"))
     shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
-    return Query(text, root, shown, not parser.explicit_and and _is_plain(root))
+    return Query(text, root, shown, not parser.explicit_and and _is_plain(root), _operators(found)[:MAX_PROBLEMS])
+
+
+def _operators(found: Sequence[Token]) -> tuple[Problem, ...]:
+    """What each operator of the tokens asks for, to be said where little is found."""
+    said = {
+        "and": "only documents with both sides",
+        "or": "either side is enough",
+        "not": "documents with what follows are left out",
+        "quoted": "only documents with these words in a row",
+    }
+    return tuple(
+        Problem(token.start, token.end - token.start, f"read as an operator: {said[token.kind]}")
+        for token in found
+        if token.kind in said
+    )
 
 
 def _is_plain(root: Node | None) -> bool:
@@ -354,6 +408,9 @@ class _Parser:
             self.problems.append(Problem(at, 1, "a * stands for the rest of a word, at its end only"))
         if name is None and not token.exact:
             self._misspelt_field(token)
+            if _TAG.fullmatch(token.text) and not self._is_being_typed(token):
+                message = f"{token.text} is searched for as a word; tag:{token.text[1:]} asks for the tag"
+                self.problems.append(Problem(token.start, token.end - token.start, message))
         self.n_terms += 1
         starred = text != token.text
         self.n_beginnings += starred
@@ -437,7 +494,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?:inurl|allinurl|site):\S+", "write path:WORD or dir:FOLDER"),
     (r"(?:mime|mimetype):\S+", "write type:mail or ext:pdf"),
     (r"sort:\S+", "the order is chosen beside the query, with --order or a key"),
-    (r"regexp?:\S+", "there are no patterns; write words, or the beginning of one with a star"),
+    (r"re(?:gexp?)?:\S+", "there are no patterns; write words, or the beginning of one with a star"),
     (r"/(?=\S*(?:\.[*+]|\\[dwsb]|\[|\||/\^|\$/))\S+/[gimsx]*",
      "there are no patterns; write words, or the beginning of one with a star"),
     (r"~[^\W\d_]{2,}", "near spellings are not asked for: where a word is found nowhere, its correction is"),

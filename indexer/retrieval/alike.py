@@ -8,7 +8,10 @@ newest. Two candidates are *alike* for a query when
   and
 * each concept of the query stands in both in the same place: outside the text, in the text alone, or not at all. In a
   series, whose texts differ, a concept that stands in the texts of some members only is content, and tells them
-  apart.
+  apart; and so does a query most of whose concepts stand in the texts alone.
+
+Which is newer, their dates say of mails; of others the dates in their names, where all have one, else those of the
+files; where these were written in one go, the dates in their texts, at last the numbers in the names of a series.
 
 So a year that the query names keeps the documents of that year together, and a question about what was said in one of
 fifty meetings is answered by the text, not by the date.
@@ -19,13 +22,15 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct
 
-from indexer.postings import Floats, Ints
+from indexer.postings import Floats, Ints, Mask
 from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.dated import MONTHS, WEEKDAYS, day_of_name
 from indexer.text.analysis import fold
 
 LEAST_RESEMBLANCE = 0.5
@@ -38,17 +43,15 @@ COMMON_SHARE = 0.9
 """a concept in the texts of so many members of a series says nothing about one of them"""
 BULK_SECONDS = 3600.0
 """files whose dates lie within this were written in one go, by a copy or an archive: their names say which is newer"""
+MOST_READ = 50
+"""like documents whose texts are looked at for a date"""
+MOVED = 1e-6
+"""points; nothing is said of less"""
 LEAST_STEP = 1e-8
 """points between documents of equal score, so that their order is a matter of scores too"""
-MONTHS = frozenset({
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "januar",
-    "februar", "marz", "maerz", "mai", "juni", "juli", "oktober", "dezember", "janvier", "fevrier", "mars",
-    "avril", "juin", "juillet", "aout", "septembre", "octobre", "novembre", "decembre", "enero", "febrero",
-    "marzo", "abril", "mayo", "junio", "julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre",
-    "gennaio", "febbraio", "aprile", "maggio", "giugno", "luglio", "settembre", "ottobre", "dicembre",
-})  # fmt: skip
-"""in English, German, French, Spanish and Italian, folded"""
+REPLIES = frozenset({"re", "fwd", "fw", "aw", "wg", "sv", "antw", "tr", "rv"})
+"""what stands before the subject of a mail that answers or forwards another"""
+_NO_PART = REPLIES | WEEKDAYS | MONTHS.keys()
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
 
@@ -57,12 +60,12 @@ ABSENT, IN_TEXT, OUTSIDE = 0, 1, 2
 
 @lru_cache(maxsize=10_000)
 def series(title: str, name: str) -> str:
-    """What the members of a series have in common: the words of title and file name but for numbers and months.
+    """What the members of a series have in common: the words of title and file name but for numbers, months and days.
 
-    "" for a document without such words, which belongs to none.
+    `name` is "" for mails, whose subject tells. "" for a document without such words, which belongs to none.
     """
     stem = os.path.splitext(name)[0]
-    words = [" ".join(w for w in _LETTERS.findall(fold(part)) if w not in MONTHS) for part in (title, stem)]
+    words = [" ".join(w for w in _LETTERS.findall(fold(part)) if w not in _NO_PART) for part in (title, stem)]
     return "\n".join(words) if any(words) else ""
 
 
@@ -80,18 +83,19 @@ def evidence(candidates: Candidates) -> Ints:
     return levels
 
 
-def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats) -> Ints:
+def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, apart: Ints) -> Ints:
     """The class of each candidate, `[n_docs]`: the number of the best-scored one that it is alike to.
 
     `levels` `[n_docs, n_concepts]` as `evidence` gives them, `near` `[n_pairs, 2]` pairs whose texts resemble each
-    other, `members_of` `[n_docs]` as `series` names them.
+    other, `members_of` `[n_docs]` as `series` names them; those of different `apart` `[n_docs]` are never alike.
     """
     classes = np.arange(len(levels))
     others: dict[int, list[int]] = defaultdict(list)
-    for i, j in near[(levels[near[:, 0]] == levels[near[:, 1]]).all(axis=1)].tolist():
+    one, other = near[:, 0], near[:, 1]
+    for i, j in near[(levels[one] == levels[other]).all(axis=1) & (apart[one] == apart[other])].tolist():
         others[i].append(j)
         others[j].append(i)
-    for rows in _tied_in_series(levels, members_of):
+    for rows in _tied_in_series(levels, members_of, apart):
         for i in rows:
             others[i].extend(rows)
     settled: set[int] = set()
@@ -103,7 +107,7 @@ def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats) -
     return classes
 
 
-def _tied_in_series(levels: Ints, members_of: Sequence[str]) -> list[list[int]]:
+def _tied_in_series(levels: Ints, members_of: Sequence[str], apart: Ints) -> list[list[int]]:
     """The members of each series that hold the concepts in the same places, but those told apart by their text."""
     members: dict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(members_of):
@@ -117,47 +121,82 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str]) -> list[list[int]]:
     share = np.add.reduceat(own > ABSENT, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64) / sizes[:, None]
     common = (share >= COMMON_SHARE)[of_group]
     told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
+    told_apart |= (own == IN_TEXT).sum(axis=1) > (own == OUTSIDE).sum(axis=1)  # what is said in them is asked for
     own = np.where(common, np.maximum(own, IN_TEXT), own)
-    tied: dict[tuple[int, bytes], list[int]] = defaultdict(list)
-    for i, group, row, unlike in zip(every, of_group.tolist(), own, told_apart.tolist(), strict=True):
+    tied: dict[tuple[int, int, bytes], list[int]] = defaultdict(list)
+    groups_apart = zip(every, of_group.tolist(), apart[every].tolist(), own, told_apart.tolist(), strict=True)
+    for i, group, side, row, unlike in groups_apart:
         if not unlike:
-            tied[group, row.tobytes()].append(i)
+            tied[group, side, row.tobytes()].append(i)
     return [rows for rows in tied.values() if len(rows) > 1]
 
 
-def newest_first(
-    scores: Floats, classes: Ints, modified: Floats, names: Sequence[str], members_of: Sequence[str]
-) -> tuple[Floats, Ints]:
-    """The scores `[n_docs]` with those of each class dealt out anew among its members, the highest to the newest;
-    and how many documents each is the newest of, `[n_docs]`, 0 for all others.
+class Dates(Struct, frozen=True, eq=False):
+    """What says of candidates which is newer."""
 
-    `modified` is in seconds. Where all dates of a class lie within BULK_SECONDS, the numbers in the names of one series
-    decide (`members_of` as `series` names them); where nothing says which is newer, the class stays as it is.
+    modified: Floats
+    """[n_docs] seconds, of the files; of mails their own"""
+    names: Sequence[str]
+    """[n_docs] of the files, with their endings"""
+    members_of: Sequence[str]
+    """[n_docs] as `series` names them"""
+    are_mails: Mask
+    """[n_docs]"""
+    in_text: Callable[[int], float | None]
+    """the day that the text of a candidate tells at its beginning"""
+
+
+BY_FILES, BY_NAMES, BY_NUMBERS, BY_TEXTS = "", " by their names", " by their numbers", " by their texts"
+
+
+def newest_first(scores: Floats, classes: Ints, dates: Dates) -> tuple[Floats, list[str]]:
+    """The scores `[n_docs]` with those of each class dealt out anew among its members, the highest to the newest;
+    and what is said of each, `[n_docs]`: "newest of 44 alike by their names", "" where nothing moved.
+
+    Where nothing says which is newer, a class stays as it is.
     """
-    dealt, newest_of = scores.copy(), np.zeros(len(scores), dtype=np.int64)
+    dealt, said = scores.copy(), [""] * len(scores)
     members: dict[int, list[int]] = defaultdict(list)
     for i, leader in enumerate(classes.tolist()):
         members[leader].append(i)
     for rows in members.values():
-        if len(rows) > 1 and (newer := _newer(rows, modified, names, members_of)):
-            own = dict(zip(rows, scores[rows].tolist(), strict=True))
-            newest = sorted(rows, key=lambda row: (-newer[row], -own[row], row))
-            dealt[newest] = np.array(sorted(own.values(), reverse=True)) - LEAST_STEP * np.arange(len(rows))
-            newest_of[newest[0]] = len(rows)
-    return dealt, newest_of
+        newer, how = _newer(rows, dates) if len(rows) > 1 else ([], "")
+        if len(set(newer)) > 1:
+            age = dict(zip(rows, newer, strict=True))
+            newest = sorted(rows, key=lambda row: (-age[row], -scores[row], row))
+            dealt[newest] = np.sort(scores[rows])[::-1] - LEAST_STEP * np.arange(len(rows))
+            for row in rows:
+                way = dealt[row] - scores[row]
+                said[row] = f"{'newer' if way > 0 else 'older'} of {len(rows):,} alike{how}" if abs(way) > MOVED else ""
+            if age[newest[0]] > age[newest[1]]:
+                said[newest[0]] = f"newest of {len(rows):,} alike{how}"
+    return dealt, said
 
 
-def _newer(
-    rows: Sequence[int], modified: Floats, names: Sequence[str], members_of: Sequence[str]
-) -> Mapping[int, float]:
-    """A number for each of `rows` that is larger the newer it is; none where nothing says which is newer."""
-    moments: Sequence[float] = modified[rows].tolist()
-    if max(moments) - min(moments) <= BULK_SECONDS:
-        if members_of[rows[0]] == "" or len({members_of[row] for row in rows}) > 1:
-            return {}
-        numbered = [numbers(names[row]) for row in rows]
-        moments = [float(sorted(set(numbered)).index(own)) for own in numbered]
-    return dict(zip(rows, moments, strict=True)) if max(moments) > min(moments) else {}
+def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
+    """A number for each of `rows` that is larger the newer it is, all equal where nothing says so; and what says it."""
+    moments: list[float] = dates.modified[rows].tolist()
+    if dates.are_mails[rows].all():
+        return moments, BY_FILES
+    stems = [os.path.splitext(dates.names[row])[0] for row in rows]
+    in_names = _days([day_of_name(stem) for stem in stems])
+    if len(set(in_names)) > 1:
+        return in_names, BY_NAMES
+    if max(moments) - min(moments) > BULK_SECONDS:
+        return moments, BY_FILES
+    in_texts = _days([dates.in_text(row) for row in rows]) if len(rows) <= MOST_READ else []
+    if len(set(in_texts)) > 1:
+        return in_texts, BY_TEXTS
+    if dates.members_of[rows[0]] == "" or len({dates.members_of[row] for row in rows}) > 1:
+        return [], ""
+    numbered = [numbers(dates.names[row]) for row in rows]
+    return [float(sorted(set(numbered)).index(own)) for own in numbered], BY_NUMBERS
+
+
+def _days(days: Sequence[float | None]) -> list[float]:
+    """All days, where each is known; else none."""
+    known = [day for day in days if day is not None]
+    return known if len(known) == len(days) else []
 
 
 def twins(

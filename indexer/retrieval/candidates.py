@@ -18,7 +18,7 @@ from msgspec import Struct
 from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.adjacency import Counts, Texts, among, nothing_written, phrase_starts
+from indexer.retrieval.adjacency import Counts, Texts, among, nothing_written, phrase_starts, union
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
 from indexer.schema import TEXT_FIELDS
@@ -38,6 +38,7 @@ COVERAGE_POWER = 1.0
 """a score is multiplied by (share of the words that occur) to this power divided by the number of words
 
 so that a word missing of two costs much, and one of twenty next to nothing"""
+NOTHING_NAMED: Mapping[int, int] = {}
 FEW = 5
 """with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
 
@@ -64,6 +65,10 @@ class Candidates(Struct, frozen=True, eq=False):
     """admitted documents"""
     n_all_words: int
     """those of them that hold all the words of a plain query; n_matches for any other"""
+    named: Ints
+    """[n] how surely the query names the document (indexer.retrieval.named), 0 for not at all"""
+    as_typed: Mask
+    """[n] whether it holds the only word of a query in the form that was typed; True where another is asked"""
     passed_over: bool = False
     """the query asks for more than is looked up one by one (`MAX_CONCEPTS`)"""
 
@@ -109,17 +114,22 @@ def find(
     by_date: bool = False,
     by_name: bool = False,
     near: Ints | None = None,
+    named: Mapping[int, int] = NOTHING_NAMED,
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
     A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates
     and names do not know about words: `by_date` and `by_name` keep to documents with all of them where there is
     one. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
-    query in meaning, are candidates whatever words they hold; they count as matches only if they match.
+    query in meaning, are candidates whatever words they hold; they count as matches only if they match. Those that the
+    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold.
     """
     lookup = ConceptLookup(snapshot, languages, texts)
     matcher = Matcher(lookup, folder_ids, named_ids)
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
+    if named:
+        admitted, all_words = admitted.copy(), all_words.copy()  # not to be changed
+        admitted[list(named)] = all_words[list(named)] = True
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)
     shares = [
@@ -135,10 +145,13 @@ def find(
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
         docs = docs if near is None else _added(docs, near, scores)
+        docs = _added(docs, _surest(named, limit), scores) if named else docs
+        docs = _with_typed(snapshot, docs, concepts, scores, admitted, limit)
     return Candidates(
         docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
         n_matches=int(np.count_nonzero(admitted)), n_all_words=int(np.count_nonzero(all_words)),
-        passed_over=lookup.passed_over,
+        named=np.array([named.get(number, 0) for number in docs.tolist()], dtype=np.int64),
+        as_typed=_holds_as_typed(snapshot, docs, concepts), passed_over=lookup.passed_over,
     )  # fmt: skip
 
 
@@ -265,6 +278,35 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     others[titled] = True
     shortness = -snapshot.documents["n_title"].astype(np.float64)
     return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
+
+
+def _surest(named: Mapping[int, int], limit: int) -> Ints:
+    return np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
+
+
+def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:
+    """The documents with the only word of a query as it was typed; None for queries of more, and for beginnings."""
+    if len(concepts) != 1 or concepts[0].pieces or (concepts[0].is_beginning and not concepts[0].completions):
+        return None
+    word = concepts[0].surface[0]
+    return union([snapshot.postings(field, word).docs for field in concepts[0].fields])
+
+
+def _with_typed(
+    snapshot: Snapshot, docs: Ints, concepts: tuple[Concept, ...], scores: Floats, admitted: Mask, limit: int
+) -> Ints:
+    """Also the best of those that hold the only word of a query as it was typed."""
+    typed = _typed_alone(snapshot, concepts) if docs.size >= limit else None
+    if typed is None or not typed.size:
+        return docs
+    holds = np.zeros(admitted.size, dtype=bool)
+    holds[typed] = True
+    return _added(docs, best(scores, admitted & holds, limit, snapshot.documents), scores)
+
+
+def _holds_as_typed(snapshot: Snapshot, docs: Ints, concepts: tuple[Concept, ...]) -> Mask:
+    typed = _typed_alone(snapshot, concepts)
+    return np.ones(docs.size, dtype=bool) if typed is None else among(docs, typed)
 
 
 def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:

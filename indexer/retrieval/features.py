@@ -28,64 +28,63 @@ class Feature(Struct, frozen=True):
     scale: str
     """one of SCALES"""
     description: str
-    """completes "this result ..." for a person"""
+    """what it tells of a result, for a person; how much of that there is, its value says"""
 
 
 def _field_features(field: str, label: str) -> tuple[Feature, ...]:
     return (
-        Feature(f"{field}_bm25", "share", f"matches the words in its {label} (BM25)"),
-        Feature(f"{field}_tf_idf_sum", "share", f"says the words often in its {label}, rare words counting more"),
-        Feature(f"{field}_tf_idf_max", "share", f"says one word very often in its {label}"),
-        Feature(f"{field}_tf_idf_mean", "share", f"says the words often in its {label}, on average over the words"),
-        Feature(
-            f"{field}_coverage", "absolute", f"has this share of the words in its {label}, rare ones counting more"
-        ),
-        Feature(f"{field}_language_model", "range", f"would likely be about these words, by its {label} (Dirichlet)"),
-        Feature(f"{field}_tf", "share", f"says the words often in its {label}"),
-        Feature(f"{field}_length", "range", f"has a long {label}"),
+        Feature(f"{field}_bm25", "share", f"its words in the {label}"),
+        Feature(f"{field}_tf_idf_sum", "share", f"how often its {label} says the words, rare ones counting more"),
+        Feature(f"{field}_tf_idf_max", "share", f"how often its {label} says one of the words"),
+        Feature(f"{field}_tf_idf_mean", "share", f"how much of its {label} the words are"),
+        Feature(f"{field}_coverage", "absolute", f"the share of the words in its {label}, rare ones counting more"),
+        Feature(f"{field}_language_model", "range", f"how likely its {label} is about the words"),
+        Feature(f"{field}_tf", "share", f"how often its {label} says the words"),
+        Feature(f"{field}_length", "range", f"how long its {label} is among the results"),
     )
 
 
 FEATURES: tuple[Feature, ...] = (
-    Feature("bm25f", "share", "matches the words over all its fields (BM25F)"),
+    Feature("bm25f", "share", "its words over title, text and names"),
     *_field_features("title", "title"),
     *_field_features("body", "text"),
     *_field_features("name", "file name"),
-    Feature("path_coverage", "absolute", "has the words in the names of its folders"),
-    Feature("author_coverage", "absolute", "has the words in its author or sender"),
-    Feature("any_coverage", "absolute", "has this share of the words anywhere"),
-    Feature("least_tf", "share", "says even the rarest of the words often"),
-    Feature("surface_share", "absolute", "has the words in the very form that was typed"),
-    Feature("body_phrase", "absolute", "has the words next to each other in its text"),
-    Feature("body_ordered", "absolute", "has the words close together and in order in its text"),
-    Feature("body_near", "absolute", "has the words close together in its text"),
-    Feature("body_early", "absolute", "speaks of the words near its beginning"),
-    Feature("title_phrase", "absolute", "has the words next to each other in its title"),
-    Feature("title_ordered", "absolute", "has the words in order in its title"),
-    Feature("meaning", "absolute", "is close to the query in meaning"),
-    Feature("title_exact", "absolute", "has exactly the words as its title"),
-    Feature("title_share", "absolute", "has a title made of these words and little else"),
-    Feature("name_exact", "absolute", "has exactly the words as its file name"),
-    Feature("name_share", "absolute", "has a file name made of these words and little else"),
-    Feature("recent_week", "absolute", "was changed in the last days (half after a week)"),
-    Feature("recent_year", "absolute", "was changed in the last months (half after half a year)"),
-    Feature("newer", "range", "is newer than the other results"),
-    Feature("size", "range", "is a large file"),
-    Feature("depth", "range", "lies deep in the folders"),
-    Feature("is_text", "absolute", "is plain text or markup"),
-    Feature("is_source", "absolute", "is source code or data"),
-    Feature("is_html", "absolute", "is a web page"),
-    Feature("is_document", "absolute", "is a PDF, an e-book or an office document"),
-    Feature("is_mail", "absolute", "is a mail or a calendar entry"),
-    Feature("opened", "absolute", "was opened often"),
-    Feature("opened_recently", "absolute", "was opened recently"),
-    Feature("same_query", "absolute", "was picked for this very query before"),
-    Feature("similar_query", "absolute", "was picked for a similar query before"),
-    Feature("folder_share", "absolute", "lies in a folder you often pick from"),
-    Feature("type_share", "absolute", "is of a type you often pick"),
+    Feature("path_coverage", "absolute", "the words in the names of its folders"),
+    Feature("author_coverage", "absolute", "the words in its author or sender"),
+    Feature("any_coverage", "absolute", "the share of the words that it has anywhere"),
+    Feature("least_tf", "share", "how often it says the word that it says least"),
+    Feature("surface_share", "absolute", "how many of its words are as they were typed"),
+    Feature("body_phrase", "absolute", "the words next to each other in its text"),
+    Feature("body_ordered", "absolute", "the words close together and in order in its text"),
+    Feature("body_near", "absolute", "the words close together in its text"),
+    Feature("body_early", "absolute", "how early its text speaks of the words"),
+    Feature("title_phrase", "absolute", "the words next to each other in its title"),
+    Feature("title_ordered", "absolute", "the words in order in its title"),
+    Feature("meaning", "absolute", "how close it is in meaning"),
+    Feature("title_exact", "absolute", "a title of exactly the words"),
+    Feature("title_share", "absolute", "how little else its title says"),
+    Feature("name_exact", "absolute", "a file name of exactly the words"),
+    Feature("name_share", "absolute", "how little else its file name says"),
+    Feature("recent_week", "absolute", "how lately it was changed, in days"),
+    Feature("recent_year", "absolute", "how lately it was changed, in months"),
+    Feature("newer", "range", "how new it is among the results"),
+    Feature("size", "range", "how large its file is among the results"),
+    Feature("depth", "range", "how deep it lies in the folders, among the results"),
+    Feature("is_text", "absolute", "plain text or markup"),
+    Feature("is_source", "absolute", "source code or data"),
+    Feature("is_html", "absolute", "a web page"),
+    Feature("is_document", "absolute", "a PDF, an e-book or an office document"),
+    Feature("is_mail", "absolute", "a mail or a calendar entry"),
+    Feature("opened", "absolute", "how often you opened it"),
+    Feature("opened_recently", "absolute", "how lately you opened it"),
+    Feature("same_query", "absolute", "how often you opened it for this search"),
+    Feature("similar_query", "absolute", "how often you opened it for similar searches"),
+    Feature("folder_share", "absolute", "how often you open files near it"),
+    Feature("type_share", "absolute", "how often you open files of its type"),
 )
 
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
+DESCRIPTIONS = {feature.name: feature.description for feature in FEATURES}
 USAGE_NAMES = ("opened", "opened_recently", "same_query", "similar_query", "folder_share", "type_share")
 """the features made from the user's own picks: the only ones that change when nothing on the disk does"""
 

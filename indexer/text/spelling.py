@@ -12,10 +12,6 @@ from msgspec import Struct
 
 SHORTEST = 4
 """Shorter words are never corrected: too many words lie one letter from them."""
-DECENT = 5
-"""A word in as many documents is taken as meant."""
-MUCH_MORE_FREQUENT = 30
-"""A rare word that does exist is corrected only to a word in as many times more documents."""
 COST_OF_EDIT = 6.0
 """log2 of how many times more frequent a word must be to win from one that is an edit nearer"""
 COST_OF_FIRST_LETTER = 3.0
@@ -57,8 +53,8 @@ class Vocabulary:
         """Of each list the lengths of its terms in characters and their sets of letters; [n_terms] each."""
         return [_shapes(own) for own in self.lists]
 
-    def within(self, word: str, limit: int, frequency: int) -> list[tuple[str, int, int]]:
-        """The (term, distance, frequency) of terms at most `limit` edits from `word`, in `frequency` documents or more.
+    def within(self, word: str, limit: int) -> list[tuple[str, int, int]]:
+        """The (term, distance, frequency) of terms at most `limit` edits from `word`.
 
         An edit changes at most two members of the set of letters, one gone and one come, so most terms are ruled
         out by their sets; the rest are compared all at once. Ascending, as Python compares strings.
@@ -75,7 +71,7 @@ class Vocabulary:
         distances = _distances(word, codes, np.cumsum(sizes) - sizes, sizes, limit)
         kept = np.flatnonzero(distances <= limit).tolist()
         found = [(terms[k], int(distances[k]), self.contains(terms[k])) for k in kept]
-        return [one for one in found if one[2] >= frequency]
+        return [one for one in found if one[2]]
 
 
 def _utf8(text: str) -> npt.NDArray[np.uint8]:
@@ -116,8 +112,8 @@ def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:
     """The likeliest correction of each word that seems misspelt; words that seem right are left out.
 
     `words` are folded as the vocabulary is. One edit (a letter more, less, other, or two swapped) in words of four
-    or five letters, two in longer ones; none for words with digits or other signs, nor for words that are
-    common enough themselves.
+    or five letters, two in longer ones; none for words with digits or other signs, nor for words that any document
+    holds.
     """
     found = ((word, _correction(word, vocabulary)) for word in dict.fromkeys(words))
     return {word: correction for word, correction in found if correction is not None}
@@ -126,10 +122,9 @@ def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:
 def _correction(word: str, vocabulary: Vocabulary) -> str | None:
     if len(word) < SHORTEST or len(word) > 40 or not word.isalpha():
         return None
-    own = vocabulary.contains(word)
-    if own >= DECENT:
+    if vocabulary.contains(word):
         return None
-    candidates = vocabulary.within(word, edits_allowed(word), max(1, own * MUCH_MORE_FREQUENT))
+    candidates = vocabulary.within(word, edits_allowed(word))
     scored = [
         (np.log2(frequency) - COST_OF_EDIT * distance - COST_OF_FIRST_LETTER * (term[0] != word[0]), term)
         for term, distance, frequency in candidates

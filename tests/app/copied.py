@@ -16,7 +16,7 @@ from types import ModuleType
 
 from app.cli import COMMANDS
 
-LOADED = sorted({"app.__main__", "app.indexing", "app.search.search", __name__, *COMMANDS.values()})
+LOADED = sorted({"app.__main__", "app.following.indexing", "app.search.search", __name__, *COMMANDS.values()})
 SECONDS = 600
 
 

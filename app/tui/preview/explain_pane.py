@@ -51,13 +51,16 @@ def explanation_text(explanation: Explanation, width: int) -> Text:
     hit = explanation.hit
     text = Text()
     text.append(fit(title_of(hit), width) + "\n", style="bold")
-    text.append(f"place {hit.rank} · BM25 alone {hit.bm25_rank or '–'} · score {explanation.score:.2f}\n", style="dim")
+    told = [f"place {hit.rank}"]
+    told += [f"by its words alone {hit.bm25_rank}"] if hit.bm25_rank else []
+    told += [f"{explanation.score:.2f} points"] if explanation.contributions else []
+    text.append(" · ".join(told) + "\n", style="dim")
     text.append("\n" + safe_line(explanation.summary) + "\n\n")
     if explanation.contrast is not None:
         _compare(text, hit, explanation.contrast, width)
     if not explanation.contributions:
         return text
-    text.append("feature".ljust(width - 18) + "shipped".rjust(9) + "learned".rjust(9) + "\n", style="dim")
+    text.append("what it has".ljust(width - 18) + "shipped".rjust(9) + "learned".rjust(9) + "\n", style="dim")
     for contribution in explanation.contributions[:SHOWN]:
         text.append_text(_line(contribution, width))
     return text

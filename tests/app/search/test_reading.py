@@ -79,7 +79,7 @@ def test_the_vocabulary_is_that_of_titles_and_texts(tmp_path: Path, catalogue: C
     add(tmp_path / "index", ["heron title", "heron"])
     reading = Reader(tmp_path / "index", catalogue).reading
     vocabulary = reading.vocabulary
-    assert vocabulary.within("herno", 1, 1) == [("heron", 1, 2)]
+    assert vocabulary.within("herno", 1) == [("heron", 1, 2)]
     assert [vocabulary.contains(term) for term in ("heron", "title", "word", "stork")] == [2, 1 + 2, 2, 0]
 
 

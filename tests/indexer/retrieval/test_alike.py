@@ -6,11 +6,37 @@ import numpy as np
 import pytest
 
 from indexer.query.parse import parse
-from indexer.retrieval.alike import ABSENT, IN_TEXT, OUTSIDE, alike, evidence, newest_first, numbers, series, twins
+from indexer.retrieval.alike import (
+    ABSENT,
+    IN_TEXT,
+    OUTSIDE,
+    Dates,
+    alike,
+    evidence,
+    newest_first,
+    numbers,
+    series,
+    twins,
+)
 from indexer.retrieval.candidates import find
 from tests.indexer.retrieval.test_candidates import MakeIndex
 
 DAY = 86_400.0
+
+
+def together(n: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Nothing keeps the candidates apart."""
+    return np.zeros(n, dtype=np.int64)
+
+
+def dates(
+    modified: object, names: list[str], series: list[str], *, mails: bool = False, texts: tuple[float | None, ...] = ()
+) -> Dates:
+    days = dict(enumerate(texts))
+    return Dates(np.array(modified, dtype=float), names, series, np.full(len(names), mails), days.get)
+
+
+NAMES, TEXTS = " by their names", " by their texts"
 NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -20,6 +46,7 @@ NO_PAIRS = np.zeros((0, 2), dtype=np.int64)
         (("Minutes, 3 May 2024", "2024-05-03 board.md"), ("Minutes, 7 Mai 2025", "2025-05-07 board.md"), True),
         (("Release notes 2.3", "notes-2.3.html"), ("Release notes 2.10", "notes-2.10.html"), True),
         (("", "essay draft 1.md"), ("", "essay draft 2.odt"), True),
+        (("Re: Contract renewal", ""), ("AW: contract renewal", ""), True),
         (("Minutes of the choir", "minutes.md"), ("Minutes of the board", "minutes.md"), False),
         (("", "letter.md"), ("", "letters.md"), False),
     ],
@@ -32,7 +59,7 @@ def test_a_series_is_a_title_and_a_name_but_for_numbers_and_months(
 
 def test_names_of_numbers_alone_make_no_series() -> None:
     """Daily notes "2024-03-01.md" share nothing that a query could name."""
-    assert series("", "2024-03-01.md") == "" == series("March 2024", "2024-03.md")
+    assert series("", "2024-03-01.md") == "" == series("Sunday, 7 March 2024", "2024-03.md")
 
 
 def test_numbers_of_a_name_in_order() -> None:
@@ -57,33 +84,78 @@ def test_like_texts_are_alike_where_the_words_stand_in_the_same_places() -> None
     """0, 1 and 2 resemble each other; the year asked for stands in the name of 1 alone, so 1 keeps its place."""
     levels = np.array([[OUTSIDE, ABSENT], [OUTSIDE, OUTSIDE], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
     near = np.array([[0, 1], [0, 2], [1, 2]])
-    assert alike(levels, near, [""] * 4, np.array([1.0, 3.0, 2.0, 4.0])).tolist() == [2, 1, 2, 3]
+    assert alike(levels, near, [""] * 4, np.array([1.0, 3.0, 2.0, 4.0]), together(len(levels))).tolist() == [2, 1, 2, 3]
 
 
 def test_members_of_a_series_are_alike_for_what_their_titles_say() -> None:
     """Four minutes of one board, one of another: their texts need have nothing in common."""
     levels = np.full((5, 2), OUTSIDE)
     names = ["board", "board", "choir", "board", "board"]
-    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0])).tolist() == [3, 3, 2, 3, 3]
+    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0]), together(len(levels))).tolist() == [
+        3,
+        3,
+        2,
+        3,
+        3,
+    ]
 
 
 def test_what_some_texts_of_a_series_say_tells_them_apart() -> None:
     """ "Board" is in all titles, "budget" in two of five texts: those two are about it, the others are alike."""
     levels = np.array([[OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
     scores = np.array([5.0, 3.0, 4.0, 2.0, 1.0])
-    assert alike(levels, NO_PAIRS, ["board"] * 5, scores).tolist() == [0, 1, 2, 1, 1]
+    assert alike(levels, NO_PAIRS, ["board"] * 5, scores, together(len(levels))).tolist() == [0, 1, 2, 1, 1]
 
 
 def test_what_all_texts_of_a_series_say_does_not() -> None:
     """ "Present" stands in each of the texts: the frame of the kind, not contents."""
-    levels = np.full((5, 1), IN_TEXT)
-    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0)).tolist() == [4] * 5
+    levels = np.array([[OUTSIDE, IN_TEXT]] * 5)
+    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), together(5)).tolist() == [4] * 5
+
+
+def test_a_series_that_is_asked_for_what_it_says_is_not_alike() -> None:
+    """More of the words stand in the texts alone than in the names: a question about meetings, not for the newest."""
+    levels = np.array([[OUTSIDE, IN_TEXT, IN_TEXT]] * 5)
+    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), together(5)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_is_named_is_not_alike_to_what_is_not() -> None:
+    """Like texts, like places of the words: but one of them is what was typed."""
+    levels = np.array([[OUTSIDE]] * 3)
+    assert alike(levels, NO_PAIRS, ["n"] * 3, np.arange(3.0), np.array([0, 2, 0])).tolist() == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("modified", "names", "mails", "texts", "newest", "how"),
+    [
+        ([9e6, 1e6, 0], ["bill 15.03.2023.md", "bill 01.02.2024.md", "bill 20.12.2022.md"], False, (), 1, NAMES),
+        ([9e6, 1e6, 0], ["15mar23 bill.md", "01feb24 bill.md", "2dec22 bill.md"], False, (), 1, NAMES),
+        ([0, 9e6, 1e6], ["a.md", "b 2024.md", "c.md"], False, (), 1, ""),
+        ([0, 9e6, 1e6], ["m 2026-01-01", "m 2024-01-01", "m 2025-01-01"], True, (), 1, ""),
+        ([3, 2, 1], ["a.md", "b.md", "c.md"], False, (5.0, 6.0, 7.0), 2, TEXTS),
+        ([3, 2, 1], ["a.md", "b.md", "c.md"], False, (5.0, None, 7.0), None, ""),
+    ],
+)  # fmt: skip
+def test_what_says_which_is_newest(
+    modified: list[float], names: list[str], mails: bool, texts: tuple[float | None, ...], newest: int | None, how: str
+) -> None:
+    """The dates in all names before those of the files; of mails their own; of copies made at once those in texts."""
+    given = dates(modified, names, ["", "", "other"], mails=mails, texts=texts)
+    dealt, said = newest_first(np.array([3.0, 2.0, 1.0]), together(3), given)
+    if newest is None:
+        assert (dealt.tolist(), said) == ([3.0, 2.0, 1.0], [""] * 3)
+    else:
+        assert (int(dealt.argmax()), said[newest]) == (newest, f"newest of 3 alike{how}")
 
 
 def test_a_year_in_one_name_counts_though_all_texts_hold_the_number() -> None:
     """Each text says "1" somewhere, the name of one does: that one is asked for."""
     levels = np.array([[OUTSIDE, OUTSIDE], [OUTSIDE, IN_TEXT], [OUTSIDE, IN_TEXT]])
-    assert alike(levels, NO_PAIRS, ["essay"] * 3, np.array([3.0, 2.0, 1.0])).tolist() == [0, 1, 1]
+    assert alike(levels, NO_PAIRS, ["essay"] * 3, np.array([3.0, 2.0, 1.0]), together(len(levels))).tolist() == [
+        0,
+        1,
+        1,
+    ]
 
 
 def test_the_scores_of_a_class_are_dealt_out_newest_first() -> None:
@@ -91,15 +163,15 @@ def test_the_scores_of_a_class_are_dealt_out_newest_first() -> None:
     scores = np.array([4.0, 5.0, 3.0, 2.0, 1.0])
     ages = np.array([1.0, 20.0, 10.0, 2.0, 0.0])
     classes = np.array([0, 1, 1, 3, 1])
-    dealt, newest_of = newest_first(scores, classes, -ages * DAY, ["a"] * 5, [""] * 5)
+    dealt, said = newest_first(scores, classes, dates(-ages * DAY, ["a"] * 5, [""] * 5))
     assert dealt.tolist() == pytest.approx([4.0, 1.0, 3.0, 2.0, 5.0], abs=1e-5)
-    assert newest_of.tolist() == [0, 0, 0, 0, 3]
+    assert said == ["", "older of 3 alike", "", "", "newest of 3 alike"]
 
 
 def test_equal_scores_are_told_apart_too() -> None:
     """The order of equal scores would be that of the index."""
     one = np.zeros(3, dtype=np.int64)
-    dealt, _ = newest_first(np.full(3, 7.0), one, np.array([0, 9, 5]) * DAY, ["a"] * 3, [""] * 3)
+    dealt, _ = newest_first(np.full(3, 7.0), one, dates(np.array([0, 9, 5]) * DAY, ["a"] * 3, [""] * 3))
     assert np.argsort(-dealt, kind="stable").tolist() == [1, 2, 0]
 
 
@@ -107,18 +179,18 @@ def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
     """All within an hour: 2.10 is newer than 2.9, whichever was written last."""
     modified, classes = np.array([30.0, 10.0, 20.0]), np.zeros(3, dtype=np.int64)
     names = ["n-2.9.md", "n-2.10.md", "n-1.4.md"]
-    dealt, newest_of = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, names, ["n"] * 3)
+    dealt, said = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n"] * 3))
     assert np.argsort(-dealt).tolist() == [1, 0, 2]
-    assert newest_of.tolist() == [0, 3, 0]
-    apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, modified, names, ["n", "n", "of others"])[0]
+    assert said == ["older of 3 alike by their numbers", "newest of 3 alike by their numbers", ""]
+    apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n", "n", "of others"]))[0]
     assert apart.tolist() == [3.0, 2.0, 1.0]
 
 
 def test_nothing_says_which_is_newer() -> None:
     """One hour, no numbers: the class stays as it is, and nobody is called the newest."""
     one, modified = np.zeros(2, dtype=np.int64), np.array([5.0, 0.0])
-    dealt, newest_of = newest_first(np.array([1.0, 2.0]), one, modified, ["a.md", "a.md"], ["a"] * 2)
-    assert (dealt.tolist(), newest_of.tolist()) == ([1.0, 2.0], [0, 0])
+    dealt, said = newest_first(np.array([1.0, 2.0]), one, dates(modified, ["a.md", "a.md"], ["a"] * 2))
+    assert (dealt.tolist(), said) == ([1.0, 2.0], ["", ""])
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,228 @@
+"""Is what is said of a result true? Each sentence of random pages is held against the files.
+
+    python -m benchmarks.truth [--rows 10000] [--seed 1] [--quiet]
+
+A home is made of mixed files (benchmarks.named) and of families with dates in eleven styles (benchmarks.versions),
+and asked for families, words, names and titles by lot; one page in ten is learned from. Of each row the words beside
+it, the sentence that explains it, the comparison with its neighbour and what it is said to lack are checked against the
+page in the order of words alone, the texts, names and dates of the files, and a list of what was opened. Printed are
+the sentences by kind, how many were false, and each of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from app.following.indexing import update_index
+
+from app.commands.results_text import explanation_lines
+from app.paths import Paths
+from app.search.results import Hit, ResultPage, SearchRequest
+from app.search.search import Search
+from app.settings import Settings
+from benchmarks import collections
+from benchmarks.home import WORDS
+from benchmarks.named import mixed_home
+from benchmarks.tables import Table, machine
+from benchmarks.versions import Sentences, styled
+from indexer.storage.catalogue import Catalogue
+from indexer.text.analysis import words_of
+
+_ALIKE = re.compile(r"(newest|newer|older) of ([\d,]+) alike(.*)")
+_TIMES = re.compile(r"opened (once|twice|(\d+) times) for this")
+_PLACES = re.compile(r"Its words alone would put it at (\d+); it stands at (\d+): (.+)\.")
+_DIGITS = re.compile(r"\d+")
+
+Claim = tuple[str, bool]
+"""its kind, and whether it is true"""
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a home beside what the program says of it."""
+
+    catalogue: Catalogue
+    days: dict[str, float]
+    """path -> the day that the family's maker gave it"""
+    opened: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """(query, path) -> openings"""
+
+    def holds(self, hit: Hit, word: str) -> bool:
+        """Whether any text of a result has the word as it stands."""
+        texts = " ".join(text for _, text in self.catalogue.written([hit.doc_id]))
+        return word in set(words_of(f"{texts} {hit.author} {hit.part}")) or word in texts.lower()
+
+    def date(self, hit: Hit, how: str) -> object:
+        """What tells the age of a result, by what is said to tell it."""
+        if how == " by their numbers":
+            return tuple(map(int, _DIGITS.findall(os.path.splitext(os.path.basename(hit.path))[0])))
+        return hit.modified if not how else self.days.get(hit.path)
+
+
+def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts) -> Iterator[tuple[Hit, str, Claim]]:
+    """(row, what is said of it, claim) of everything on a page."""
+    for hit in page.hits:
+        why, told = search.why(page, hit), search.explain(page, hit)
+        if why:
+            yield hit, why, reason(page, hit, why, facts)
+        yield hit, told.summary, summary(page, hit, told.summary, by_words)
+        for word in hit.missing_words:
+            yield hit, f"lacks {word}", ("lacks a word", not facts.holds(hit, word))
+        if told.contrast is not None:
+            line = list(explanation_lines(told, width=200))[1]
+            yield hit, line, neighbour(page, hit, line)
+            total = sum(part.ahead for part in told.contrast.parts)
+            yield hit, "parts", ("parts add up", abs(total - told.contrast.ahead) < 1e-6)
+        for path in hit.copies:
+            yield hit, f"same as {path}", ("copies", same(hit.path, path))
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two files hold the same."""
+    return Path(one).read_bytes() == Path(other).read_bytes()
+
+
+def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
+    """The few words beside a row."""
+    query, asked = page.request.text, set(words_of(page.request.text))
+    if match := _ALIKE.fullmatch(why):
+        return "newest first", is_so_old(page, hit, match, facts)
+    if match := _TIMES.fullmatch(why):
+        n = int(match[2]) if match[2] else {"once": 1, "twice": 2}[match[1]]
+        return "opened for this", 0 < n <= facts.opened[query, hit.path]
+    if why == "exact title":
+        return why, words_of(hit.title) == words_of(query) or set(words_of(hit.title)) == asked
+    if why == "exact file name":
+        name = os.path.basename(hit.path)
+        ends = (name, os.path.splitext(name)[0])
+        return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
+    if why == "all words in the title":
+        return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
+    if why == "not written as you typed it":
+        return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
+                            for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
+    if why.startswith("you often open") or why.startswith("opened"):
+        return "opened before", any(facts.opened.values())
+    return f"unknown: {why}", False
+
+
+def is_so_old(page: ResultPage, hit: Hit, match: re.Match[str], facts: Facts) -> bool:
+    """Whether the rows that are said to be alike stand around one as it is said."""
+    assert page.reasons is not None
+    _, n, how = match.groups()
+    alike = [
+        other
+        for other, candidate in zip(page.hits, page.reasons.shown.tolist(), strict=False)
+        if (found := _ALIKE.fullmatch(page.reasons.notes["alike"][candidate])) and found.groups()[1:] == (n, how)
+    ]
+    mine = facts.date(hit, how)
+    if mine is None or int(n.replace(",", "")) < 2:
+        return False
+    if match[1] == "newest":
+        family = [other for other in alike if os.path.dirname(other.path) == os.path.dirname(hit.path)]
+        return all(facts.date(other, how) < mine for other in family if other is not hit)  # type: ignore[operator]
+    above = match[1] == "older"
+    return any(
+        (other.rank < hit.rank) == above and (facts.date(other, how) > mine) == above  # type: ignore[operator]
+        for other in alike
+        if other is not hit
+    )
+
+
+def summary(page: ResultPage, hit: Hit, text: str, by_words: ResultPage) -> Claim:
+    """The sentence over the points."""
+    places = [other.rank for other in by_words.hits if set(other.paths) & set(hit.paths)]
+    if match := _PLACES.fullmatch(text):
+        if "most of all" in match[3] or "others" in match[3]:
+            return "several things", int(match[2]) == hit.rank and match[3] != "small things together"
+        return "two places", int(match[2]) == hit.rank and (not places or int(match[1]) in places)
+    if text == f"It stands at {hit.rank}, where its words alone would put it.":
+        return "one place", not places or hit.rank in places
+    return "by meaning", hit.by_meaning
+
+
+def neighbour(page: ResultPage, hit: Hit, line: str) -> Claim:
+    """The comparison with the row above, of the first with the one below."""
+    assert page.reasons is not None
+    other = page.hits[hit.rank - 2 if hit.rank > 1 else 1]
+    ahead = hit.score - other.score
+    if "level with" in line:
+        in_order = "in the order of their words" not in line or (
+            (hit.bm25_rank < other.bm25_rank) == (hit.rank < other.rank)
+        )
+        return "level", abs(ahead) < 0.001 and f"result {other.rank}" in line and in_order
+    return "ahead or behind", abs(float(line.split()[0]) - ahead) < 0.001 and f"result {other.rank}" in line
+
+
+def queries(rng: random.Random, families: list[str], paths: list[str], titles: list[str]) -> Iterator[str]:
+    """What is asked, without an end."""
+    while True:
+        yield rng.choice(families)
+        yield " ".join(rng.sample(WORDS, rng.randint(1, 3)))
+        yield os.path.basename(rng.choice(paths))
+        yield rng.choice(WORDS) + rng.choice(("", "s", "ed", " report", " 2024"))
+        yield rng.choice(titles)
+
+
+def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
+    """A row for each kind of sentence, and a line for each false one."""
+    rng, home = random.Random(seed), base / "home"
+    mixed_home(home, 400, seed)
+    lot = np.random.default_rng(seed)
+    asked = styled(home / "families", Sentences(collections.read("medline"), lot), lot)
+    settings, paths = Settings(), Paths(base / "config", base / "data")
+    update_index(settings, paths, roots=(str(home),), holder="benchmark", optimize=True)
+    catalogue = Catalogue.open(paths.catalogue)
+    rows = list(catalogue.documents(catalogue.doc_ids()).values())
+    facts = Facts(catalogue, {path: day for _, _, _, made in asked for path, day in made})
+    titles = [row.title for row in rows if row.title.strip()]
+    search, said, false = Search(settings, paths), Counter[str](), list[str]()
+    wrong, n_seen = Counter[str](), 0
+    for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
+        page = search.search(SearchRequest(text, limit=50, explore=False))
+        by_words = search.search(SearchRequest(text, order="bm25", limit=200))
+        n_seen += len(page.hits)
+        for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():
+            said[kind] += 1
+            if not is_true:
+                wrong[kind] += 1
+                false.append(f"{kind}: {text!r}, row {hit.rank} {hit.path}: {sentence}")
+        if number % 10 == 0 and page.hits:
+            hit = rng.choice(page.hits[:5])
+            search.opened(page, hit)
+            search.leave(page)
+            facts.opened[text, hit.path] += 1
+        if n_seen >= n_rows:
+            break
+    search.close()
+    catalogue.close()
+    table = Table(("what is said", "sentences", "false"))
+    for kind, n in sorted(said.items()):
+        table.add(kind, n, wrong[kind])
+    table.add(f"all, {n_seen:,} rows", sum(said.values()), sum(wrong.values()))
+    return table, false
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quiet", action="store_true", help="do not list what was false")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="foltr-truth-") as folder:
+        table, false = measure(Path(folder), n_rows=wanted.rows, seed=wanted.seed)
+    print(machine(), table, "" if wanted.quiet else "\n".join(false), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The day that a name or the beginning of a text tells: ISO, day.month.year, 15mar24, March 2024, 2024-Q1, a year."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date
+from functools import lru_cache
+
+from indexer.text.analysis import fold
+
+_NAMES = (
+    "january jan januar janvier enero gennaio", "february feb februar fevrier febrero febbraio",
+    "march mar marz maerz mars marzo", "april apr avril abril aprile", "may mai mayo maggio",
+    "june jun juni juin junio giugno", "july jul juli juillet julio luglio", "august aug aout agosto",
+    "september sep sept septembre septiembre settembre", "october oct oktober octobre octubre ottobre",
+    "november nov novembre noviembre", "december dec dezember decembre diciembre dicembre",
+)  # fmt: skip
+MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
+"""in English, German, French, Spanish and Italian, folded -> from 1"""
+_DAYS = (
+    "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
+    " montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche"
+    " lunes martes miercoles jueves viernes sabado domingo lunedi martedi mercoledi giovedi venerdi domenica"
+)
+WEEKDAYS = frozenset(_DAYS.split())
+HEAD = 500
+"""characters at the beginning of a text in which its date may stand"""
+
+_YEAR, _MONTH, _DAY = r"((?:19|20)\d\d)", r"(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
+_MONTH_NAME = rf"(?<![^\W\d_])({'|'.join(sorted(MONTHS, key=len, reverse=True))})(?![^\W\d_])\.?"
+_GAP = r"[\s_.,/-]{0,2}"
+_CLOCK = r"(?:[-_. t]{1,2}([01]\d|2[0-3])[-_.:h ]?([0-5]\d)(?:[-_.:m ]?([0-5]\d))?s?)?"
+
+Made = Callable[..., float]
+
+
+def _day(year: str, month: str | int = 1, day: str | int | None = 1, *clock: str | None) -> float:
+    whole = int(year) + (0 if len(year) > 2 else 2000)
+    seconds = sum(int(part or 0) * unit for part, unit in zip(clock, (3600, 60, 1), strict=False))
+    return date(whole, int(month), int(day or 1)).toordinal() + seconds / 86_400
+
+
+def _day_month_year(first: str, second: str, year: str) -> float:
+    day, month = (second, first) if int(second) > 12 else (first, second)
+    return _day(year, month, day)
+
+
+_WHOLE: tuple[tuple[str, Made], ...] = (
+    (rf"{_MONTH_NAME}{_GAP}(\d{{1,2}})(?:st|nd|rd|th)?,?{_GAP}{_YEAR}(?!\d)", lambda m, d, y: _day(y, MONTHS[m], d)),
+    (rf"(?<!\d){_YEAR}{_GAP}{_MONTH_NAME}{_GAP}(\d{{1,2}})(?!\d)", lambda y, m, d: _day(y, MONTHS[m], d)),
+    (rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th|\.)?{_GAP}{_MONTH_NAME}{_GAP}((?:19|20)?\d\d)(?!\d)",
+     lambda d, m, y: _day(y, MONTHS[m], d)),
+    (rf"(?<!\d){_YEAR}([-_. /]?){_MONTH}\2{_DAY}(?!\d){_CLOCK}", lambda y, _, m, d, *clock: _day(y, m, d, *clock)),
+    (rf"(?<!\d){_YEAR}{_MONTH}{_DAY}([01]\d|2[0-3])([0-5]\d)([0-5]\d)?(?!\d)", _day),
+    (rf"(?<![\d.])(\d{{1,2}})([-_. /])(\d{{1,2}})\2{_YEAR}(?!\d)", lambda d, _, m, y: _day_month_year(d, m, y)),
+    (rf"(?<![\w.]){_DAY}\.{_MONTH}\.(\d\d)(?![\w.])", lambda d, m, y: _day(y, m, d)),
+)  # fmt: skip
+"""what a whole date looks like, and the day that it means"""
+_PARTS: tuple[tuple[str, Made], ...] = (
+    (rf"(?<!\d){_YEAR}{_GAP}{_MONTH_NAME}", lambda y, m: _day(y, MONTHS[m])),
+    (rf"{_MONTH_NAME}{_GAP}((?:19|20)?\d\d)(?!\d)", lambda m, y: _day(y, MONTHS[m])),
+    (rf"(?<!\d){_YEAR}[-_. /]?{_MONTH}(?!\d)", _day),
+    (rf"(?<![^\W_])(?<!\.)(0?[1-9]|1[0-2])[-_. /]{_YEAR}(?!\d)", lambda m, y: _day(y, m)),
+    (rf"(?<!\d){_YEAR}{_GAP}q([1-4])(?!\d)", lambda y, q: _day(y, 3 * int(q))),
+    (rf"(?<![^\W_])q([1-4]){_GAP}{_YEAR}(?!\d)", lambda q, y: _day(y, 3 * int(q))),
+    (rf"(?<![^\W_]){_YEAR}(?![^\W_])", _day),
+)
+"""the same of a month, a quarter or a year alone"""
+_COMPILED = [(re.compile(pattern), made) for pattern, made in (*_WHOLE, *_PARTS)]
+
+
+def _first(text: str, patterns: list[tuple[re.Pattern[str], Made]]) -> float | None:
+    for pattern, made in patterns:
+        for match in pattern.finditer(text):
+            try:
+                return made(*match.groups())
+            except ValueError:  # 31 April
+                continue
+    return None
+
+
+@lru_cache(maxsize=10_000)
+def day_of_name(name: str) -> float | None:
+    """The day that a name without its ending tells, counted from the year 1 (parts of a day behind the point).
+
+    Of several ways to read it the most exact; a month or a year stands for its first day. None where there is no date.
+    """
+    return _first(fold(name), _COMPILED)
+
+
+def day_of_text(text: str) -> float | None:
+    """The first whole date at the beginning of a text, as `day_of_name` counts; None where there is none."""
+    return _first(fold(text[:HEAD]), _COMPILED[: len(_WHOLE)])

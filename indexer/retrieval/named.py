@@ -1,0 +1,159 @@
+"""What a query names: the file of this name or of a path that ends so, the document of this title.
+
+A name is read as it is typed and as a shell or a file manager pastes it: in quotes, with backslashes before blanks, as
+a file:// address, from ~ on, with a line number behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+
+import numpy as np
+
+from indexer.postings import Ints, Mask
+from indexer.retrieval.adjacency import among
+from indexer.storage.catalogue import DocumentRow
+from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import fold, words_of
+
+Rows = Callable[[Sequence[int]], Mapping[int, DocumentRow]]
+"""ids of documents -> what the catalogue knows of them"""
+
+STEM_WORDS, STEM, TITLE_WORDS, TITLE, NAME_WORDS, NAME, VERY_NAME = range(1, 8)
+"""how surely a document is named: by its name without ending, its title, its name or the end of its path; each by its
+words alone, or sign by sign (case and accents aside, and at last these too)"""
+MOST_NAMESAKES = 3
+"""a name without its ending that more files have is a word like others"""
+MOST_LOOKED_AT = 300
+"""documents whose names or titles are compared with the text"""
+LONGEST = 1_000
+"""characters; a longer text names nothing"""
+
+_PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
+_LINE = re.compile(r"(?::\d+){1,2}:?$")
+_QUOTES = "\"'“”„«»`"
+
+
+def named(snapshot: Snapshot, text: str, rows: Rows, narrow: Mask | None) -> dict[int, int]:
+    """The numbers of the documents that `text` names, each with how surely (STEM_WORDS to VERY_NAME)."""
+    if not text.strip() or len(text) > LONGEST:
+        return {}
+    levels: dict[int, int] = {}
+    allowed = snapshot.alive if narrow is None else snapshot.alive & narrow
+    meant = names_meant(text)
+    for parts in dict.fromkeys(tuple(path_parts(name)) for name in meant):
+        if parts:
+            _raise(levels, _by_name(snapshot, parts, rows, allowed))
+    _raise(levels, _by_title(snapshot, meant[0], rows, allowed))
+    if sum(level <= STEM for level in levels.values()) > MOST_NAMESAKES:
+        return {number: level for number, level in levels.items() if level > STEM}
+    return levels
+
+
+def _raise(levels: dict[int, int], found: Mapping[int, int]) -> None:
+    for number, level in found.items():
+        levels[number] = max(level, levels.get(number, 0))
+
+
+@lru_cache(maxsize=100)
+def names_meant(text: str) -> tuple[str, ...]:
+    """The names that `text` may stand for, first as it is."""
+    typed = text.strip()
+    found = [typed, typed.strip(_QUOTES)]
+    if not set(typed).isdisjoint("\\'\""):
+        with suppress(ValueError):  # a quote that is not closed
+            words = shlex.split(typed)
+            found += words if len(words) == 1 else ()
+    for name in tuple(found):
+        if name[:7].lower() == "file://":
+            address = os.fsencode(name[name.find("/", 7) :])
+            found.append(os.fsdecode(_PERCENT.sub(lambda match: bytes.fromhex(match[1].decode()), address)))
+        if name.startswith("~"):
+            found.append(os.path.expanduser(name))
+        if _LINE.search(name):
+            found.append(_LINE.sub("", name))
+    return tuple(dict.fromkeys(found))
+
+
+def path_parts(path: str) -> list[str]:
+    """The folders and the name of a path as it may be typed; none for that of a folder."""
+    return [part for part in path.split("/") if part not in ("", ".", "..")] if not path.endswith("/") else []
+
+
+def _holding(snapshot: Snapshot, field: str, words: Sequence[str], allowed: Mask) -> Ints:
+    """The documents that hold all words in a field; none without words."""
+    held = [snapshot.postings(field, word).docs for word in dict.fromkeys(words)]
+    held.sort(key=len)
+    docs: Ints = held[0] if held else np.zeros(0, dtype=np.int64)
+    for others in held[1:]:
+        docs = docs[among(docs, others)]
+    return docs[allowed[docs]]
+
+
+def _by_name(snapshot: Snapshot, parts: tuple[str, ...], rows: Rows, allowed: Mask) -> dict[int, int]:
+    docs = _holding(snapshot, "name", words_of(parts[-1]), allowed)
+    for folder in parts[:-1] if docs.size else ():
+        docs = docs[among(docs, _holding(snapshot, "path", words_of(folder), allowed))] if words_of(folder) else docs
+    shortest = np.argsort(snapshot.documents["n_name"][docs], kind="stable")
+    return _levels(snapshot, docs[shortest], rows, lambda row: name_level(row.path, row.part, parts))
+
+
+def _by_title(snapshot: Snapshot, text: str, rows: Rows, allowed: Mask) -> dict[int, int]:
+    words = words_of(text)
+    docs = _holding(snapshot, "title", words, allowed)
+    docs = docs[snapshot.documents["n_title"][docs] == len(words)]
+    newest = np.argsort(-snapshot.documents["modified"][docs], kind="stable")
+    return _levels(snapshot, docs[newest], rows, lambda row: title_level(row.title, text))
+
+
+def _levels(snapshot: Snapshot, docs: Ints, rows: Rows, level_of: Callable[[DocumentRow], int]) -> dict[int, int]:
+    docs = docs[:MOST_LOOKED_AT]
+    ids = snapshot.documents["doc_id"][docs].tolist()
+    known = rows(ids) if ids else {}
+    levels = {number: level_of(known[i]) for number, i in zip(docs.tolist(), ids, strict=True) if i in known}
+    return {number: level for number, level in levels.items() if level}
+
+
+def name_level(path: str, part: str, parts: Sequence[str]) -> int:
+    """How surely `parts`, the end of a path, mean the file at `path` or the `part` in it; 0 for not at all."""
+    own = path.split(os.sep)
+    ends = [own, [*own, *part.split("/")]] if part else [own]
+    return max(_end_level(end[-len(parts) :], parts) for end in ends)
+
+
+def _end_level(own: Sequence[str], parts: Sequence[str]) -> int:
+    if len(own) < len(parts):
+        return 0
+    if list(own) == list(parts):
+        return VERY_NAME
+    found = _likeness(own, parts)
+    if found:
+        return NAME_WORDS + found - 1
+    stem = os.path.splitext(own[-1])[0]
+    found = _likeness([*own[:-1], stem], parts)
+    return STEM_WORDS + found - 1 if found else 0
+
+
+def _likeness(own: Sequence[str], parts: Sequence[str]) -> int:
+    """2 for the same signs but for case and accents, 1 for the same words, else 0."""
+    if all(fold(a) == fold(b) for a, b in zip(own, parts, strict=True)):
+        return 2
+    return int(all(words_of(a) == words_of(b) != () for a, b in zip(own, parts, strict=True)))
+
+
+def title_level(title: str, text: str) -> int:
+    """How surely `text` means a document of that title; 0 for not at all."""
+    found = _likeness([" ".join(title.split())], [" ".join(text.split())])
+    return TITLE_WORDS + found - 1 if found else 0
+
+
+def named_by(level: int) -> str:
+    """What of a document was typed, for a person; "" for nothing."""
+    if not level:
+        return ""
+    return "exact title" if TITLE_WORDS <= level <= TITLE else "exact file name"

@@ -1,0 +1,61 @@
+"""Days in names and texts."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from indexer.retrieval.dated import HEAD, day_of_name, day_of_text
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [
+        ("2024-03-15 notes", date(2024, 3, 15)),
+        ("IMG_20240315_101112", date(2024, 3, 15)),
+        ("bill 15.03.2024", date(2024, 3, 15)),
+        ("bill 15.03.24", date(2024, 3, 15)),
+        ("12-24-2023", date(2023, 12, 24)),  # no month 24
+        ("bill_15mar24", date(2024, 3, 15)),
+        ("Protokoll 15. März 2024", date(2024, 3, 15)),
+        ("March 15, 2024", date(2024, 3, 15)),
+        ("2024 mars 15", date(2024, 3, 15)),
+        ("minutes March 2024", date(2024, 3, 1)),
+        ("2024-03 bill", date(2024, 3, 1)),
+        ("bill 03-2024", date(2024, 3, 1)),
+        ("report Q3 2024", date(2024, 9, 1)),
+        ("electricity-2013", date(2013, 1, 1)),
+        ("v2.10.3", None),
+        ("rfc2026", None),
+        ("draft 3", None),
+        ("may be 20", None),
+    ],
+)
+def test_a_name_tells_a_day(name: str, day: date | None) -> None:
+    """As people and programs write it; a version, a number or a word that is none tells nothing."""
+    found = day_of_name(name)
+    assert (found and date.fromordinal(int(found))) == day
+
+
+def test_the_time_of_day_counts() -> None:
+    """Two pictures of one day."""
+    early, late = day_of_name("20240315_101112"), day_of_name("20240315_101113")
+    assert early is not None
+    assert late is not None
+    assert early < late
+
+
+def test_a_text_tells_its_first_whole_date() -> None:
+    """At its beginning; a year or a month in a sentence is no date of the text."""
+    assert day_of_text("Since 2019 in May\nDate: 3 March 2024\n1.1.2025") == date(2024, 3, 3).toordinal()
+    assert day_of_text("x" * HEAD + " 3 March 2024") is None
+
+
+@given(st.text(max_size=60))
+def test_any_name_is_taken(name: str) -> None:
+    """No name is too odd, and no day lies outside the centuries that are looked for."""
+    found = day_of_name(name)
+    assert found is None or date(1900, 1, 1).toordinal() <= found < date(2100, 1, 1).toordinal()

@@ -243,9 +243,8 @@ class Search:
         self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
         completions: list[str], now: float, closeness: Closeness | None,
     ) -> Ranked:  # fmt: skip
-        usage = self.picks.usage(
-            terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
-        )
+        documents = [(row.path, row.part, row.type) for row in rows]
+        usage, marks = self.picks.usage(terms, documents, now=now, completions=completions), self.picks.marks(documents)
         names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
@@ -255,8 +254,8 @@ class Search:
         written = written_first(candidates, features, self.learner.prior * ~_USAGE)
         order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        written = written[order]
-        scores = learner.scores(features) + written
+        written, marks = written[order], [marks[i] for i in order]
+        scores = learner.scores(features, marks) + written
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
         fixed = usage.same_query[order] > ONCE
         fixed[list(passages)] = True  # words make documents alike, and these hold none
@@ -266,7 +265,7 @@ class Search:
         )  # fmt: skip
         return Ranked(
             rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [missing_words[i] for i in order],
+            [missing_words[i] for i in order], marks,
             extra={"alike": found.moved, "written": written}, notes={"alike": found.notes},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
@@ -298,7 +297,7 @@ class Search:
         return Reasons(
             ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
             np.fromiter(shown.values(), dtype=np.int64) - 1,
-            extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+            marks=ranked.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
         )  # fmt: skip
 
     def _visit(
@@ -319,6 +318,7 @@ class Search:
             manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
             time=time.time(),
             owners=owners[: len(chosen)],
+            marks=tuple(ranked.marks[i] for i in chosen),
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:

@@ -81,8 +81,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("opened_recently", "absolute", "was opened recently"),
     Feature("same_query", "absolute", "was picked for this very query before"),
     Feature("similar_query", "absolute", "was picked for a similar query before"),
-    Feature("folder_share", "absolute", "lies in a folder you often pick from"),
-    Feature("type_share", "absolute", "is of a type you often pick"),
+    Feature("folder_share", "absolute", "lies in a folder you like to open"),
+    Feature("type_share", "absolute", "is of a type you like to open"),
 )
 
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)

@@ -202,7 +202,12 @@ class LearningSettings(Section, frozen=True):
         Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
     ] = "linear"
     learning_rate: Annotated[
-        float, Meta(gt=0, le=10, description="Step size of each lesson (pairwise differentiable gradient descent).")
+        float,
+        Meta(
+            gt=0,
+            le=10,
+            description="Step size of each lesson of the neural ranker (pairwise differentiable gradient descent).",
+        ),
     ] = 0.5
     bound: Annotated[
         float,

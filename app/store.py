@@ -83,8 +83,7 @@ _FEDERATION = (
 )
 
 _EVIDENCE = (
-    # what the lessons of each query have taught up to one of them (app.learning.evidence): float32 by feature; the
-    # query as in picks
+    # what the lessons of each query have taught up to one of them: float32 by feature; the query as in picks
     """CREATE TABLE query_steps (
         ranker TEXT NOT NULL, query BLOB NOT NULL, manifest_hash TEXT NOT NULL, lesson INTEGER NOT NULL,
         steps BLOB NOT NULL, PRIMARY KEY (ranker, query)) WITHOUT ROWID""",
@@ -106,7 +105,14 @@ _SEALED = (
     "ALTER TABLE privacy_ledger ADD COLUMN against TEXT NOT NULL DEFAULT 'server'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _PAGE_QUERIES, _SEALED)
+_VOTES = (
+    # queries vote within the model's record (app.learning.votes)
+    "DROP TABLE query_steps",
+    # type and hashed folders of a page's documents (app.learning.traits.Marks), packed; empty for pages of before
+    "ALTER TABLE interactions ADD COLUMN marks BLOB NOT NULL DEFAULT x''",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _PAGE_QUERIES, _SEALED, _VOTES)
 
 
 APPLICATION_ID = 0x464F4C54
@@ -276,13 +282,19 @@ class Store:
             if not self._depth:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def add_interaction(self, interaction: Interaction, *, manifest_hash: str, cap: int, query: bytes = b"") -> None:
-        """Keep one page for later learning, and drop the oldest beyond `cap`; `query` is hashed, b"" has no name."""
+    def add_interaction(
+        self, interaction: Interaction, *, manifest_hash: str, cap: int, query: bytes = b"",
+        marks: Sequence[Sequence[str]] = (),
+    ) -> None:  # fmt: skip
+        """Keep one page for later learning, and drop the oldest beyond `cap`; `query` is hashed, b"" has no name.
+
+        `marks` are type and hashed folders of each document.
+        """
         with self.transaction() as db:
             # Features lie in [0, 1], where float16 keeps three decimals at half the space.
             record = encode(interaction, "float16")
-            row = (manifest_hash, record, query)
-            db.execute("INSERT INTO interactions (manifest_hash, record, query) VALUES (?, ?, ?)", row)
+            row = (manifest_hash, record, query, msgspec.msgpack.encode(marks) if marks else b"")
+            db.execute("INSERT INTO interactions (manifest_hash, record, query, marks) VALUES (?, ?, ?, ?)", row)
             trim(db, "interactions", cap)
 
     def interactions(self, manifest_hash: str) -> Iterator[Interaction]:

@@ -57,6 +57,11 @@ class AskedQuery:
     found: Files
     judged: Files
 
+    @property
+    def marks(self) -> list[tuple[str]]:
+        """The type of each candidate, as the device's own learning sees it."""
+        return [(KINDS[kind],) for kind in self.found.kinds]
+
 
 def file_text(document: Document, ending: str) -> str:
     """The document as a file of this kind."""

@@ -14,7 +14,7 @@ import numpy as np
 from app.federation import adoption
 from app.learning.learner import Rehearsal
 from benchmarks.group_pages import AskedQuery, Files, gains
-from foltr.arrays import BoolVector, FloatMatrix, FloatVector, Int64Vector
+from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian
@@ -92,10 +92,10 @@ class Member:
     n_sent: int = 0
     """pages that its answers were learned from"""
 
-    def scores(self, features: FloatMatrix) -> FloatVector:
+    def scores(self, query: AskedQuery) -> FloatVector:
         """What the device ranks by, `[n_docs]`."""
-        own = self.alone.scores(features)
-        return own if self.common is None else (1.0 - self.alpha) * (features @ self.common) + self.alpha * own
+        own = self.alone.scores(query.features, query.marks)
+        return own if self.common is None else (1.0 - self.alpha) * (query.features @ self.common) + self.alpha * own
 
     def searches(self, n_pages: int, rng: np.random.Generator) -> None:
         """Ask until something was opened on so many pages; learn from each."""
@@ -103,14 +103,14 @@ class Member:
         while len(self.pages) < wanted and tries < MOST_TRIES * n_pages:
             tries += 1
             query = self.person.asked[int(rng.integers(len(self.person.asked)))]
-            scores = self.scores(query.features)
+            scores = self.scores(query)
             ranking = np.argsort(-scores, kind="stable")[: self.users.k]
             grades = np.where(self.person.taste.wanted(query.found), query.found.grades, 0)[ranking]
             clicks = self.users.clicks(grades.astype(np.int8), 0, rng)
             if clicks.any():
                 page = Interaction(query.features, ranking, clicks)
-                self.rehearsed.append(self.alone.scores(page.features))
-                self.alone = self.alone.after(page, query.name.encode())
+                self.rehearsed.append(self.alone.scores(page.features, query.marks))
+                self.alone = self.alone.after(page, query.name.encode(), marks=query.marks)
                 self.pages.append(page)
                 self.queries.append(query.name.encode())
 
@@ -142,5 +142,5 @@ class Member:
 
     def served(self) -> tuple[float, float]:
         """Mean nDCG@10 of the person's held-out queries: by what it learned alone, and as the device ranks now."""
-        alone = [self.alone.scores(query.features) for query in self.person.held_out]
-        return self.person.served(alone), self.person.served([self.scores(q.features) for q in self.person.held_out])
+        alone = [self.alone.scores(query.features, query.marks) for query in self.person.held_out]
+        return self.person.served(alone), self.person.served([self.scores(query) for query in self.person.held_out])

@@ -26,8 +26,8 @@ from unittest import mock
 from urllib.parse import quote
 
 import numpy as np
-from app.following.indexing import update_index
 
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import Hit, SearchRequest
 from app.search.search import Search

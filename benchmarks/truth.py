@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from app.following.indexing import update_index
 
 from app.commands.results_text import explanation_lines
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search

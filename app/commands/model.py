@@ -151,19 +151,21 @@ def _show(*, as_json: bool) -> int:
     click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
     click.echo(f"remembered: {count(n_remembered, 'opened document')}, as keyed hashes")
     click.echo(f"versions:   {_versions(days)}")
-    counting = [(name, gain) for name, gain in gains if gain]
-    if model.n_pages and not counting:
-        click.echo("counts yet: nothing but what was opened; a learned weight does when about five queries agree on it")
-    for name, gain in counting[:SHOWN_FEATURES]:
+    if model.n_pages and not gains:
+        click.echo("habits yet: none; there is one when about five queries agree on it")
+    for name, gain in gains[:SHOWN_FEATURES]:
         click.echo(f"{gain:+12.4g}  {name}")
     return 0
 
 
 def _gains(learner: Learner) -> list[tuple[str, float]]:
-    """What was learned and counts about each feature by itself, the strongest first: f(e_i) - f(0) - prior_i."""
+    """What was learned, the strongest first: of each trait the liking (app.learning.votes); of the net about each
+    feature by itself f(e_i) - f(0) - prior_i."""
     import numpy as np
 
-    model = learner.in_force
+    model = learner.model
+    if model.ranker.name == "linear":
+        return sorted(learner.habits.liking.items(), key=lambda gain: -abs(gain[1]))
     n = len(model.feature_names)
     alone = model.learned(np.vstack([np.eye(n), np.zeros((1, n))]))
     gains = zip(model.feature_names, (alone[:n] - alone[n]).tolist(), strict=True)

@@ -153,7 +153,7 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
             chosen = group_ranker.made(offered, tested=verdict.is_tested, now=now)
     if chosen is None:
         return sentence
-    rehearsed = list(learner_of(store, settings).rehearsed(pages, seen.queries))
+    rehearsed = list(learner_of(store, settings).rehearsed(pages, seen.queries, seen.marks))
     alpha = chosen_alpha(pages, common_scores(chosen, pages), rehearsed)
     if present is None or (present.hash, present.alpha, present.tested) != (chosen.hash, alpha, chosen.tested):
         group_ranker.save(store, chosen.record, alpha=alpha, tested=chosen.tested, now=now)

@@ -35,7 +35,8 @@ from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
 from app.federation.terms import method_of
-from app.store import Store
+from app.learning.traits import Marks
+from app.store import StateError, Store, decode_record
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.envelope import SignatureError, open_document, seal
@@ -82,6 +83,8 @@ class ReplayPages:
     interactions: tuple[Interaction, ...]
     queries: tuple[bytes, ...]
     """the hashed query of each, b"" for one of its own"""
+    marks: tuple[Marks, ...]
+    """type and hashed folders of the documents of each, () where they were not noted"""
     last: int
     """the number of the newest, 0 for none"""
 
@@ -92,15 +95,21 @@ def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int, n_
     The share of one round where the newest ones are spread over the next `n_rounds`: for 1 the newest `n`.
     """
     rows = store.rows(
-        "SELECT id, record, query FROM interactions WHERE manifest_hash = ? AND id > ? ORDER BY id DESC LIMIT ?",
+        "SELECT id, record, query, marks FROM interactions WHERE manifest_hash = ? AND id > ? ORDER BY id DESC LIMIT ?",
         (manifest_hash, after, n * n_rounds),
     )
     taken = rows[::-1][: math.ceil(len(rows) / n_rounds)]
     return ReplayPages(
-        tuple(decode_interaction(record) for _, record, _ in taken),
-        tuple(bytes(query) for _, _, query in taken),
+        tuple(decode_interaction(record) for _, record, _, _ in taken),
+        tuple(bytes(query) for _, _, query, _ in taken),
+        tuple(_marks(stored, store) for *_, stored in taken),
         int(taken[-1][0]) if taken else 0,
     )
+
+
+def _marks(stored: bytes, store: Store) -> Marks:
+    what = f"what a page's documents are known by in {store.path}"
+    return decode_record(stored, tuple[tuple[str, ...], ...], StateError, what) if stored else ()
 
 
 def rounds_left(terms: Terms, number: int) -> int:

@@ -1,13 +1,18 @@
 """The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
 
-    r_d = f_theta(x_d) - prior . x_d                                              what was learned and counts
-    s_d = theta0 . x_d + strength * clip(r_d - median(r), -bound/2, +bound/2)     the score
+    t_d = theta0 . x_d without the pick memory                                    the text
+    way_d = u^-1(u(t_d) + strength * what d's habits are worth) - t_d             (app.learning.bonus)
+    s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
+          are cut so that they are no more than the bound apart
 
-So learning reverses two results only if their prior scores differ by less than strength * bound, whatever theta is.
-A learned weight counts in theta once enough different queries agree on it (`app.learning.evidence`).
-The gradient is PDGD's at these scores with the slope of f_theta (straight-through). A pair whose learned difference
-already is the whole bound teaches nothing more: otherwise theta would grow where no score can, and what had been
-learned could hardly be unlearned.
+So learning reverses two results only if their prior scores differ by less than the bound, whatever was learned.
+PDGD's gradients of the pages, parted by query, vote which habits there are (app.learning.votes). Weights of features
+about the text stay as shipped: learned on judged queries by the thousand, they gain nothing by one person's clicks.
+
+The net (setting learning.ranker) has no weights of single traits: it learns by PDGD's steps, all its weights at the
+rates of `app.learning.pace`, and is moved by strength * clip(r_d - median(r), -bound/2, +bound/2) with
+r_d = f_theta(x_d) - prior . x_d. A pair whose learned difference already is the whole bound teaches it nothing more:
+otherwise theta would grow where no score can, and what had been learned could hardly be unlearned.
 
 A page is a pure function of features and theta, unless it is explored (setting learning.exploration): then its first
 k places are a Plackett-Luce sample of score / temperature whose noise depends only on the
@@ -19,9 +24,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from itertools import repeat
@@ -33,9 +38,11 @@ import numpy.typing as npt
 
 from app.learning import models
 from app.learning.blend import Blend
-from app.learning.evidence import forget_steps, keep_steps, squares_after, steps_of
+from app.learning.bonus import moved, raised, scale
 from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
 from app.learning.pace import Pace
+from app.learning.traits import NEW, Marks, Traits, feature_of, wording
+from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
@@ -45,10 +52,8 @@ from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import make_ranker
-from indexer.retrieval.features import DESCRIPTIONS, NAMES
+from indexer.retrieval.features import NAMES, USAGE_NAMES
 
-DATE_FEATURES = ("recent_week", "recent_year", "newer")
-"""all larger for newer documents"""
 IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""
 SMALLEST_TEMPERATURE = 1e-3
@@ -131,6 +136,7 @@ class Learner:
         if self.prior.shape != (len(feature_names),):
             raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.pace = pace or Pace.even(len(self.prior))
+        self._text = self.prior * ~np.isin(feature_names, USAGE_NAMES)
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
@@ -148,35 +154,29 @@ class Learner:
             name = self.settings.ranker
             revision = models.revision(self._store, name)
             if revision != self._revision:
-                stored = models.load(self._store, name) if revision else self._linear_in_this_form()
+                stored = models.load(self._store, name) if revision else None
                 self._model = self._fitted(stored) if stored else self._shipped()
                 self._revision = revision
             return self._model
 
     @property
-    def in_force(self) -> PersonalModel:
-        """The present model with those learned weights alone that are more than chance: what scores are made of."""
-        return self._counted(self.model)
+    def habits(self) -> Votes:
+        """What the queries of this device vote for; nothing where learning is off, and for the net."""
+        return self.model.votes if self.settings.enabled else Votes()
 
     def prefers_older(self) -> bool:
         """Whether this person's clicks say consistently that older documents are better.
 
-        True when the learned weights of the document's date that count (see `in_force`) add up to less than 0: the
-        oldest result then gains over the newest. False on a new device, after a few clicks, while queries contradict
-        each other, and for the net, which has no weights of single features.
+        False on a new device, after a few clicks, while queries contradict each other, and for the net.
         """
-        if not self.settings.enabled or self.settings.ranker != "linear":
-            return False
-        model = self.in_force
-        learned = dict(zip(model.feature_names, (model.theta - model.prior).tolist(), strict=True))
-        return bool(sum(learned.get(name, 0.0) for name in DATE_FEATURES) < 0.0)
+        return self.habits.liking.get(NEW, 0.0) < 0.0
 
-    def scores(self, features: FloatMatrix) -> FloatVector:
-        """s_d for each candidate, `[n_docs]`."""
-        text: FloatVector = features @ self.prior
+    def scores(self, features: FloatMatrix, marks: Marks = ()) -> FloatVector:
+        """s_d for each candidate, `[n_docs]`; `marks` are their folders and types, where they are known."""
         if not (self.settings.enabled and len(features)):
+            text: FloatVector = features @ self.prior
             return text
-        personal = text + self._moved(features, self.in_force)
+        personal = self._personal(features, marks, self.model)
         blend = self._common() if self._common else None
         return blend.scores(features, personal) if blend else personal
 
@@ -184,17 +184,20 @@ class Learner:
         """This learner from the shipped ranker on, without a group and without a memory of its own."""
         return Rehearsal(self, self._shipped())
 
-    def rehearsed(self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None) -> Iterator[FloatVector]:
+    def rehearsed(
+        self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None, marks: Iterable[Marks] | None = None
+    ) -> Iterator[FloatVector]:
         """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
 
         It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
         `queries` names the query of each page, b"" for one of its own; without them each page counts as such.
         """
         state = self.rehearsal()
-        for page, query in zip(pages, repeat(b"") if queries is None else queries, strict=False):
-            scores = state.scores(page.features)
+        names: Iterable[bytes] = repeat(b"") if queries is None else queries
+        for page, query, own in zip(pages, names, repeat(()) if marks is None else marks, strict=False):
+            scores = state.scores(page.features, own)
             yield scores
-            state = state.after(page, query, scores=scores)
+            state = state.after(page, query, marks=own, scores=scores)
 
     def order(
         self,
@@ -226,13 +229,15 @@ class Learner:
         *,
         scores: npt.ArrayLike | None = None,
         query: bytes = b"",
+        marks: Marks = (),
         now: float | None = None,
     ) -> str | None:
         """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
 
-        The lesson in one line for the user: "learned from 1 pick: more weight on folder share, recency". None, and
+        The lesson in one line for the user: "learned from 1 pick: you often open PDFs". None, and
         nothing kept, when nothing was opened or learning is off. `scores` are those the page was ranked by, by
-        default the present ones; `query` names the query (hashed), a page without one counts as a query of its own.
+        default the present ones; `query` names the query (hashed), a page without one counts as a query of its own;
+        `marks` are the folders and types of its documents, where they are known.
         """
         page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
         if not self.settings.enabled or not page.clicks.any():
@@ -240,39 +245,49 @@ class Learner:
         moment = time.time() if now is None else now
         with self._store.transaction():
             former = self.model
-            pairs = self._open_pairs(page, former, self.scores(page.features) if scores is None else scores)
-            before = steps_of(self._store, former, query, keep=self.pace.keep)
-            model, after = self._taught(page, former, pairs, before=before)
+            shown = self.scores(page.features, marks) if scores is None else scores
+            model = self._taught(page, former, query, marks, np.asarray(shown), day=date.fromtimestamp(moment))
             n_picks = int(page.clicks.sum())
             model = replace(model, n_picks=former.n_picks + n_picks, updated=moment)
-            keep_steps(self._store, model, query, after)
             self._save(model, moment)
             cap = self.settings.max_interactions
-            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query)
-        change = document_weights(pairs, page.n_docs) @ self.pace.seen(page.features)
-        return self._sentence(n_picks, change, model)
+            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query, marks=marks)
+        return self._sentence(n_picks, model)
 
-    def contributions(self, features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
+    def contributions(self, features: FloatMatrix, marks: Marks = ()) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, `[n_docs, n_features]` each: from the prior, and from what was learned.
 
         In a group the first are those of the prior and the common ranker together. Both sums
-        together are a candidate's score. The prior's share is theta0 * x; the learned share says how the features in
-        which the document differs from the query's middle one (the median of r) raised or lowered it.
+        together are a candidate's score. The prior's share is theta0 * x; the learned share of a habit stands under
+        the feature that tells of its trait. That of the net says how the features in which the document differs from
+        the query's middle one (the median of r) raised or lowered it.
         """
-        seen = self.pace.seen(features)
-        learned = np.zeros_like(seen)
-        if self.settings.enabled and len(seen):
-            model = self.in_force
-            r = model.learned(seen)
-            middles = _middle_rows(r)
-            for middle in middles:
-                shares = model.ranker.attributions(model.theta, seen, seen[middle])
-                learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
-            free, bounded = r - middle_of(r), self._moved(features, model)
-            learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
+        learned = np.zeros_like(features)
+        if self.settings.enabled and len(features):
+            of_linear = self.model.ranker.name == "linear"
+            learned = self._by_habits(features, marks) if of_linear else self._by_net(features)
         shipped = self.prior * features
         blend = self._common() if self._common and self.settings.enabled else None
         return (shipped, learned) if blend is None else blend.contributions(features, shipped, learned)
+
+    def _by_habits(self, features: FloatMatrix, marks: Marks) -> FloatMatrix:
+        traits, points = self._habitual(features, marks, self.model.votes)
+        learned = np.zeros_like(features)
+        for name, own in zip(traits.names, points.T, strict=True):
+            if own.any():
+                learned[:, self.feature_names.index(feature_of(name))] += own
+        return learned
+
+    def _by_net(self, features: FloatMatrix) -> FloatMatrix:
+        model, seen = self.model, self.pace.seen(features)
+        learned, r = np.zeros_like(seen), model.learned(seen)
+        middles = _middle_rows(r)
+        for middle in middles:
+            shares = model.ranker.attributions(model.theta, seen, seen[middle])
+            learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
+        free, bounded = r - middle_of(r), self._bounded(r)
+        learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
+        return learned
 
     def as_it_is(self) -> Learner:
         """This learner as it scores at this moment, whatever is learned later."""
@@ -290,7 +305,6 @@ class Learner:
             if day is not None:
                 today = date.fromtimestamp(moment)
                 model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
-            forget_steps(self._store, self.settings.ranker)
             self._save(self._fitted(model) if model else self._shipped(), moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
@@ -311,45 +325,49 @@ class Learner:
                 "(setting learning.ranker)"
             )
         with self._store.transaction():
-            forget_steps(self._store, self.settings.ranker)
             self._save(model, time.time() if now is None else now)
 
-    def _counted(self, model: PersonalModel) -> PersonalModel:
-        return model.sure(gate=self.pace.gate, doubt=self.pace.doubt)
+    def _personal(self, features: FloatMatrix, marks: Marks, model: PersonalModel) -> FloatVector:
+        """The scores `[n_docs]` of this model, without a group."""
+        text: FloatVector = features @ self.prior
+        if not len(features):
+            return text
+        if model.ranker.name == "linear":
+            way: FloatVector = self._habitual(features, marks, model.votes)[1].sum(axis=1)
+        else:
+            way = self.settings.strength * self._bounded(model.learned(self.pace.seen(features)))
+        return text + way
 
-    def _moved(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
-        """strength * clip(r - median(r)): how far learning moves each document, `[n_docs]`; `model` is in force."""
-        r = model.learned(self.pace.seen(features))
+    def _habitual(self, features: FloatMatrix, marks: Marks, votes: Votes) -> tuple[Traits, FloatMatrix]:
+        """What the documents are known by, and the points `[n_docs, n_traits]` by which habits move them."""
+        traits = Traits.of(features, self.feature_names, marks)
+        if not any(name in votes.liking for name in traits.names):
+            return traits, np.zeros_like(traits.held)
+        text = features @ self._text
+        points = moved(text, self.settings.strength * raised(traits, votes.liking, text))
+        way = points.sum(axis=1)
+        least, most = min(float(way.min()), 0.0), max(float(way.max()), 0.0)
+        kept = min(1.0, self.settings.bound / max(most - least, 1e-12))
+        bounded = np.clip(way, kept * least, kept * most)
+        return traits, points * np.divide(bounded, way, out=np.zeros_like(way), where=way != 0)[:, None]
+
+    def _bounded(self, r: FloatVector) -> FloatVector:
         half = self.settings.bound / 2
-        return self.settings.strength * np.clip(r - middle_of(r), -half, half) if len(r) else r
-
-    def _rehearsed_scores(self, features: FloatMatrix, model: PersonalModel) -> FloatVector:
-        return features @ self.prior + self._moved(features, self._counted(model))
-
-    def _rehearse(
-        self, page: Interaction, model: PersonalModel, scores: FloatVector, before: FloatVector | None
-    ) -> tuple[PersonalModel, FloatVector]:
-        return self._taught(page, model, self._open_pairs(page, model, scores), before=before)
+        return np.clip(r - middle_of(r), -half, half)
 
     def _taught(
-        self, page: Interaction, model: PersonalModel, pairs: Pairs, *, before: FloatVector | None
-    ) -> tuple[PersonalModel, FloatVector]:
-        """The model after the lesson in these preferences of one page, and what the page's query has taught now.
-
-        `before` is what it had taught before, faded as after this lesson's predecessor; None for a query of its own.
-        The net spreads one preference over many weights, and each would fade before it counts: it keeps them all.
-        """
-        weights, seen = document_weights(pairs, page.n_docs), self.pace.seen(page.features)
-        slope = self.settings.learning_rate * model.ranker.weighted_gradient(model.theta, seen, weights)
-        step, keep, taught = self.pace.step(model.ranker, slope), self.pace.keep, np.zeros(len(self.feature_names))
-        theta, squares = model.theta + step, model.squares
+        self, page: Interaction, model: PersonalModel, query: bytes, marks: Marks, scores: FloatVector, *, day: date
+    ) -> PersonalModel:
+        """The model after one more page, that was ranked by `scores` `[n_docs]`."""
         if model.ranker.name == "linear":
-            before = taught if before is None else keep * before
-            taught = before + step
-            theta = model.prior + keep * (model.theta - model.prior) + step
-            squares = np.minimum(squares_after(model.squares, before, taught, keep=keep), LARGEST_WEIGHT)
-        theta = np.clip(theta, -LARGEST_WEIGHT, LARGEST_WEIGHT)
-        return replace(model, theta=theta, squares=squares, n_pages=model.n_pages + 1), taught
+            traits = Traits.of(page.features, self.feature_names, marks)
+            vote = Vote(query, day.toordinal(), lesson(page, scale(page.features @ self._text), traits))
+            return replace(model, votes=model.votes.after(vote), n_pages=model.n_pages + 1)
+        weights = document_weights(self._open_pairs(page, model, scores), page.n_docs)
+        slope = model.ranker.weighted_gradient(model.theta, self.pace.seen(page.features), weights)
+        step = self.pace.step(model.ranker, self.settings.learning_rate * slope)
+        theta = np.clip(model.theta + step, -LARGEST_WEIGHT, LARGEST_WEIGHT)
+        return replace(model, theta=theta, n_pages=model.n_pages + 1)
 
     def _open_pairs(self, page: Interaction, model: PersonalModel, scores: npt.ArrayLike) -> Pairs:
         """The page's preferences, without those that are already learned as far as the bound allows."""
@@ -370,15 +388,6 @@ class Learner:
             theta = ranker.from_linear(self.prior, np.random.default_rng(0))
         return PersonalModel(ranker, self.manifest_hash, self.feature_names, prior=self.prior, theta=theta)
 
-    def _linear_in_this_form(self) -> PersonalModel | None:
-        """What the linear ranker has learned, as the starting point of another one; None when it learned nothing."""
-        linear = models.load(self._store, "linear")
-        if linear is None:
-            return None
-        ranker = make_ranker(self.settings.ranker, len(linear.feature_names))
-        theta = self._counted(linear).theta
-        return replace(linear, ranker=ranker, theta=ranker.from_linear(theta, np.random.default_rng(0)))
-
     def _fitted(self, model: PersonalModel) -> PersonalModel:
         """A stored model for the features of this program: carried over by name when the manifest has changed."""
         if (model.manifest_hash, model.feature_names) == (self.manifest_hash, self.feature_names):
@@ -389,17 +398,19 @@ class Learner:
         revision = models.save(self._store, model, date.fromtimestamp(moment))
         self._model, self._revision = model, revision
 
-    def _sentence(self, n_picks: int, change: FloatVector, model: PersonalModel) -> str:
-        """Names the features that gained most in this lesson, at most two; of those that count where there are any."""
+    def _sentence(self, n_picks: int, model: PersonalModel) -> str:
+        """What the lesson speaks for, at most two things: habits where there are any in force."""
         picks = "1 pick" if n_picks == 1 else f"{n_picks} picks"
-        gained = [i for i in np.argsort(-change) if change[i] > 1e-9]
-        if not gained:
-            return f"learned from {picks}: nothing new"
-        sure = self._counted(model)
-        counted = [i for i in gained if model.ranker.name != "linear" or sure.theta[i] != sure.prior[i]]
-        chosen = [self.feature_names[i] for i in (counted or gained)[:2]]
-        names = ", ".join(DESCRIPTIONS.get(name, name.replace("_", " ")) for name in chosen)
-        return f"learned from {picks}: {'more weight on' if counted else 'a first sign for'} {names}"
+        if model.ranker.name != "linear":
+            return f"learned from {picks}"
+        votes = model.votes
+        said = {name: r for name, (r, _) in votes.recent[-1].said.items()}
+        for_it = sorted((name for name, r in said.items() if r * votes.liking.get(name, 0.0) > 0), key=said.__getitem__)
+        if not for_it:
+            return f"learned from {picks}: no habit yet"
+        wordings = dict.fromkeys(wording(name, votes.liking[name]) for name in for_it[::-1])
+        often = "often open" if votes.often.issuperset(for_it) else "like to open"
+        return f"learned from {picks}: you {often} {' and '.join(list(wordings)[:2])}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -408,23 +419,19 @@ class Rehearsal:
 
     learner: Learner
     model: PersonalModel
-    taught: Mapping[bytes, tuple[int, FloatVector]] = field(default_factory=dict)
-    """by query the number of its last lesson, and what its lessons had taught up to then `[n_features]`"""
 
-    def scores(self, features: FloatMatrix) -> FloatVector:
+    def scores(self, features: FloatMatrix, marks: Marks = ()) -> FloatVector:
         """s_d for each candidate, `[n_docs]`."""
-        return self.learner._rehearsed_scores(features, self.model)
+        return self.learner._personal(features, marks, self.model)
 
-    def after(self, page: Interaction, query: bytes = b"", *, scores: FloatVector | None = None) -> Rehearsal:
+    def after(
+        self, page: Interaction, query: bytes = b"", *, marks: Marks = (), scores: FloatVector | None = None
+    ) -> Rehearsal:
         """With one more lesson; `scores` are those that the page was ranked by, by default the present ones."""
-        given = self.scores(page.features) if scores is None else scores
-        before = None
-        if query in self.taught:
-            lesson, steps = self.taught[query]
-            before = steps * self.learner.pace.keep ** (self.model.n_pages - lesson)
-        model, after = self.learner._rehearse(page, self.model, given, before)
-        taught = {**self.taught, query: (model.n_pages, after)} if query else self.taught
-        return replace(self, model=model, taught=taught)
+        if not page.clicks.any():
+            return self
+        given = self.scores(page.features, marks) if scores is None else scores
+        return replace(self, model=self.learner._taught(page, self.model, query, marks, given, day=date.min))
 
 
 def _middle_rows(values: FloatVector) -> tuple[int, ...]:

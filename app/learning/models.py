@@ -1,20 +1,22 @@
 """Versions of what was learned: the present model, and one for each day of the last month.
 
-A model is kept with the names of its features, so that it survives a program whose feature manifest has grown.
-What was learned is f_theta(x) - prior . x, where `prior` are the linear weights theta began from: a later shipped
-prior takes their place in the score, and what was learned is added to it unchanged.
+The linear ranker's is what its queries vote for (app.learning.votes); its weights stay as shipped. The net's is kept
+with the names of its features, so that it survives a program whose feature manifest has grown. What it learned is
+f_theta(x) - prior . x, where `prior` are the linear weights theta began from: a later shipped prior takes their place
+in the score, and what was learned is added to it unchanged.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
 import numpy as np
 
+from app.learning.votes import Votes
 from app.store import Store, decode_record
 from console.durable import replace_durably
 from foltr.arrays import FloatMatrix, FloatVector
@@ -24,6 +26,8 @@ from foltr.ranking.rankers import RANKERS, Ranker, make_ranker
 KEPT_DAYS = 31
 LARGEST_WEIGHT = 1e6
 """No weight in use comes near; one beyond it can only be damage, or an attack."""
+
+NO_VOTES = Votes()
 
 FORMAT = "foltr-search model"
 FORMAT_VERSION = 1
@@ -42,7 +46,9 @@ class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     n_pages: int
     n_picks: int
     updated: float
-    squares: tuple[float, ...] = (0.0,)
+    votes: Votes = NO_VOTES
+    squares: tuple[float, ...] = ()
+    """of models of before there were votes: read over"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,20 +69,8 @@ class PersonalModel:
     """results opened on them"""
     updated: float = 0.0
     """seconds since the epoch of the last lesson, 0 for never"""
-    squares: FloatVector = field(default_factory=lambda: np.zeros(1))
-    """[n_features] how far single queries moved the weights (app.learning.evidence); `[1]` where nobody noted it"""
-
-    def sure(self, *, gate: float, doubt: float) -> PersonalModel:
-        """The model with the shipped weight wherever the learned one is within `gate` standard errors of it.
-
-        `doubt` points of error are there from the beginning. The net's parameters are no weights of features: it stays
-        as it is.
-        """
-        if self.ranker.name != "linear":
-            return self
-        learned = self.theta - self.prior
-        counts = np.abs(learned) > gate * np.sqrt(self.squares + doubt**2)
-        return replace(self, theta=np.where(counts, self.theta, self.prior))
+    votes: Votes = NO_VOTES
+    """of the linear ranker: what each query says about a person's habits"""
 
     def learned(self, features: FloatMatrix) -> FloatVector:
         """What was learned about each document, before any bound: f_theta(x_d) - prior . x_d, `[n_docs]`."""
@@ -84,7 +78,6 @@ class PersonalModel:
 
     def carried_over(self, feature_names: tuple[str, ...], manifest_hash: str) -> PersonalModel:
         """The same knowledge for another manifest: known features by name, new ones without any effect."""
-        squares = np.broadcast_to(self.squares, len(self.feature_names))
         columns = [self.feature_names.index(n) if n in self.feature_names else None for n in feature_names]
         return replace(
             self,
@@ -93,7 +86,6 @@ class PersonalModel:
             feature_names=feature_names,
             prior=np.array([0.0 if c is None else self.prior[c] for c in columns]),
             theta=self.ranker.with_features(self.theta, columns),
-            squares=np.array([0.0 if c is None else squares[c] for c in columns]),
         )
 
 
@@ -107,7 +99,7 @@ def to_record(model: PersonalModel) -> StoredModel:
         n_pages=model.n_pages,
         n_picks=model.n_picks,
         updated=model.updated,
-        squares=tuple(model.squares.tolist()),
+        votes=model.votes,
     )
 
 
@@ -122,16 +114,18 @@ def from_record(record: StoredModel, source: str) -> PersonalModel:
     if len(set(names)) != len(names):
         raise ModelError(f"{source}: a feature is named twice")
     ranker = make_ranker(record.ranker, len(names))
+    prior = _weights(record.prior, len(names), f"{source}: prior")
+    theta = _weights(record.theta, ranker.n_params, f"{source}: theta")
     return PersonalModel(
         ranker=ranker,
         manifest_hash=record.manifest_hash,
         feature_names=names,
-        prior=_weights(record.prior, len(names), f"{source}: prior"),
-        theta=_weights(record.theta, ranker.n_params, f"{source}: theta"),
+        prior=prior,
+        theta=prior if record.ranker == "linear" else theta,  # weights of before there were votes begin anew
         n_pages=record.n_pages,
         n_picks=record.n_picks,
         updated=record.updated,
-        squares=_weights(record.squares, 1 if len(record.squares) == 1 else len(names), f"{source}: squares"),
+        votes=record.votes,
     )
 
 
@@ -203,8 +197,12 @@ def _decode(data: bytes, source: str) -> PersonalModel:
 
 
 def export_model(model: PersonalModel, path: Path) -> None:
-    """Write the model as JSON, readable by its owner only; ModelError when that is not possible."""
-    content = msgspec.json.format(msgspec.json.encode(to_record(model)), indent=1) + b"\n"
+    """Write the model as JSON, readable by its owner only; ModelError when that is not possible.
+
+    Without what its folders and queries are known by, keyed hashes that another device could not read anyway.
+    """
+    shared = replace(model, votes=model.votes.unnamed())
+    content = msgspec.json.format(msgspec.json.encode(to_record(shared)), indent=1) + b"\n"
     try:
         replace_durably(path, content)
     except OSError as error:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from app.learning.pick_keys import Hasher, QueryKey, folder_of, move, pack, unpack
+from app.learning.pick_keys import PART_BYTES, Hasher, QueryKey, folder_of, move, pack, unpack
+from app.learning.traits import FOLDER
 from app.store import Store
 from foltr.arrays import FloatVector
 from indexer.retrieval.feature_values import Usage
@@ -142,6 +143,8 @@ SHARE_PRIOR = 8.0
 """picks one must have made before the share of a folder or a type reaches half of its value"""
 BESIDE = 0.25
 """weight of picks from the parent folder and the folders beside, against those from the folder itself"""
+FOLDERS = 3
+"""of the folders above a document so many mark it, the nearest ones"""
 MAX_PICKS = 20_000
 MAX_DOCUMENTS = 10_000
 MAX_COMPLETIONS = 20
@@ -222,6 +225,21 @@ class Picks:
                 folder_share=np.array([_folder_picks(table, folder_of(path), now) for path in paths]) / n_all,
                 type_share=np.array([decay(table.by_type.get(name), now) for name in types]) / n_all,
             )
+
+    def marks(self, documents: Sequence[Document]) -> list[tuple[str, ...]]:
+        """What each document is known by beside its text: its type, and the nearest of its folders, hashed.
+
+        Without folders when switched off.
+        """
+        return [(type_, *self._folders(path)) if self._enabled else (type_,) for path, _, type_ in documents]
+
+    def _folders(self, path: str) -> Iterator[str]:
+        folder = folder_of(self._hasher.path(path))
+        for _ in range(FOLDERS):
+            if not folder:
+                return
+            yield FOLDER + self._hasher.name("folder", folder, PART_BYTES).hex()
+            folder = folder_of(folder)
 
     def times(
         self, query_terms: Sequence[str], path: str, part: str, *, now: float, completions: Sequence[str] = ()

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from app.learning.learner import DECIMALS, Learner
+from app.learning.traits import Marks
 from app.search.results import FacetCount, Facets, Hit, SearchRequest
 from console.printable import display_path
 from foltr.arrays import FloatMatrix, FloatVector
@@ -58,6 +59,8 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
     missing_words: Sequence[tuple[str, ...]]
     """[n_docs] words of a plain query that each does not hold"""
+    marks: Marks = ()
+    """type and hashed folders of each"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part of `app.search.reasons.PARTS` -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from app.learning.learner import Learner
+from app.learning.traits import FOLDER, KINDS, LONG, NEW, SHORT, Marks, wording
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of
@@ -32,13 +33,13 @@ PARTS = {
     "name": "the words in its file name",
     "nearness": "how near its words stand",
     "dates": "how old it is",
-    "size": "its size and how deep it lies",
+    "size": "its size, its length and how deep it lies",
     "type": "its type",
     "this_query": "opened for this search",
     "similar_query": "opened for similar searches",
     "opened": "how often you opened it",
-    "folder": "how often you open its folder",
-    "type_picks": "how often you open its type",
+    "folder": "your liking for its folder",
+    "type_picks": "your liking for its type",
     "meaning": "how close it is in meaning",
     "group": "what your group learned",
     "alike": "newest first among those alike",
@@ -54,7 +55,7 @@ _FEATURES = {
     "name": ("name_exact", "name_share"),
     "nearness": ("body_phrase", "body_ordered", "body_near", "body_early"),
     "dates": ("recent_week", "recent_year", "newer"),
-    "size": ("size", "depth"),
+    "size": ("size", "depth", "body_length"),
     "type": ("is_text", "is_source", "is_html", "is_document", "is_mail"),
     "this_query": ("same_query",),
     "similar_query": ("similar_query",),
@@ -67,12 +68,6 @@ _PART_OF = {feature: part for part, features in _FEATURES.items() for feature in
 _COLUMN = {name: column for column, name in enumerate(PARTS)}
 _GROUPS = np.array([_COLUMN[_PART_OF.get(name, "words")] for name in NAMES])
 """[n_features] the part to which each feature belongs; whatever is about the words is `words`"""
-_KINDS = {
-    "html": "web pages", "pdf": "PDFs", "document": "documents", "presentation": "presentations",
-    "spreadsheet": "spreadsheets", "ebook": "e-books", "text": "plain text", "source": "source code",
-    "notebook": "notebooks", "calendar": "calendar entries", "archive": "archives",
-    "site": "bookmarks and visited pages", "chat": "chats",
-}  # fmt: skip
 
 
 class Reasons(Struct, frozen=True, eq=False, dict=True):
@@ -88,6 +83,8 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     """[n_shown] the candidates in the order shown, copies left out"""
     by_words: IntVector
     """[n_shown] where each would stand by BM25F alone, from 0"""
+    marks: Marks = ()
+    """type and hashed folders of each, the nearest first; () where nobody knows them"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -98,7 +95,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def contributions(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, [n_docs, n_features] each: shipped (in a group, its ranker's too) and learned."""
-        return self.learner.contributions(self.features)
+        return self.learner.contributions(self.features, self.marks)
 
     @cached_property
     def parts(self) -> FloatMatrix:
@@ -170,27 +167,33 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
         if name == "this_query":
             return f"opened {times(self.n_picks(candidate))} for this"
-        if name in ("dates", "size", "type") and not self._is_learned(candidate, name):
-            return ""
-        if name in ("dates", "size"):
-            return f"you often open {self._like(candidate, name, raised=raised)} files"
-        kind = _KINDS.get(type_, type_)
-        return _raised(name, value, kind) if raised else _lowered(name, kind)
+        if name in ("dates", "size", "type", "folder", "type_picks"):
+            return self._habit(candidate, name, KINDS.get(type_, type_), raised=raised)
+        return _raised(name, value) if raised else _lowered(name)
 
-    def _is_learned(self, candidate: int, name: str) -> bool:
-        """Whether a part's points are what this person's openings made of it, and not as shipped."""
+    def _habit(self, candidate: int, name: str, kind: str, *, raised: bool) -> str:
+        """The habit that a part's points come from, in words; "" for points as shipped, and for what others gained."""
         learned = self.contributions[1][candidate, (_COLUMN[name] == _GROUPS)]
-        return bool(abs(learned.sum()) >= LEAST)
+        if abs(learned.sum()) < LEAST:
+            return ""
+        votes, marks = self.learner.habits, self.marks[candidate] if len(self.marks) else ()
+        if name == "dates":
+            trait, what = NEW, wording(NEW, votes.liking.get(NEW, 0.0))
+        elif not raised:
+            return ""
+        elif name == "size":
+            trait = LONG if votes.liking.get(LONG, 0.0) > votes.liking.get(SHORT, 0.0) else SHORT
+            what = wording(trait, 1.0)
+        elif name == "folder":
+            above = [mark for mark in marks if mark.startswith(FOLDER)]
+            trait = max(above, key=lambda mark: votes.liking.get(mark, 0.0), default="")
+            what = wording(trait, 1.0) if above[:1] == [trait] else "a folder above it"
+        else:
+            trait, what = next(iter(marks), ""), kind
+        return f"you often open {what}" if trait in votes.often else f"you like to open {what}"
 
-    def _like(self, candidate: int, name: str, *, raised: bool) -> str:
-        """In what the files differ that learning put forward: newer or older, larger or smaller."""
-        column = NAMES.index("newer" if name == "dates" else "size")
-        much = self.features[candidate, column] >= middle_of(self.features[self.shown, column])
-        wanted = ("newer", "older") if name == "dates" else ("larger", "smaller")
-        return wanted[0] if much == raised else wanted[1]
 
-
-def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
+def _raised(name: str, value: Mapping[str, float]) -> str:
     if name == "title":
         all_words = "all words in the title" if value["title_coverage"] > 0.999 else ""
         return "exact title" if value["title_exact"] == 1 else all_words
@@ -198,10 +201,7 @@ def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
         return "opened recently" if value["opened_recently"] > value["opened"] else "opened often"
     return {
         "name": "exact file name" if value["name_exact"] == 1 else "",
-        "type": f"you often open {kind}",
-        "type_picks": f"you often open {kind}",
         "similar_query": "opened for similar searches",
-        "folder": "you often open this folder",
         "meaning": "close in meaning",
         "group": "ranked higher by your group",
         "alike": "newer of those alike",
@@ -209,11 +209,8 @@ def _raised(name: str, value: Mapping[str, float], kind: str) -> str:
     }.get(name, "")
 
 
-def _lowered(name: str, kind: str) -> str:
+def _lowered(name: str) -> str:
     return {
-        "type": f"you seldom open {kind}",
-        "type_picks": f"you seldom open {kind}",
-        "folder": "you seldom open this folder",
         "group": "ranked lower by your group",
         "alike": "older of those alike",
         "written": "not written as you typed it",

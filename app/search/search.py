@@ -250,9 +250,8 @@ class Search:
         self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
         completions: list[str], now: float, closeness: Closeness | None,
     ) -> Ranked:  # fmt: skip
-        usage = self.picks.usage(
-            terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
-        )
+        documents = [(row.path, row.part, row.type) for row in rows]
+        usage, marks = self.picks.usage(terms, documents, now=now, completions=completions), self.picks.marks(documents)
         names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
@@ -263,7 +262,8 @@ class Search:
         order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
         written, levels, typed = written[order], candidates.named[order], candidates.as_typed[order]
-        scores = learner.scores(features) + written
+        marks = [marks[i] for i in order]
+        scores = learner.scores(features, marks) + written
         names_first = named_first(levels, scores)
         scores += names_first
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
@@ -277,7 +277,7 @@ class Search:
         beside = beside_texts(rows, [not missing_words[i] for i in order], scores + found.moved)
         return Ranked(
             rows, features, scores + found.moved + beside, candidates.bm25f[order], learner, found.contents,
-            [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)],
+            [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)], marks,
             extra={"alike": found.moved, "written": written, "named": names_first, "beside": beside},
             notes={"alike": found.notes, "named": [named_by(level) for level in levels.tolist()]},
             has_words=bool(candidates.concepts), passages=passages,
@@ -310,7 +310,7 @@ class Search:
         return Reasons(
             ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
             np.fromiter(shown.values(), dtype=np.int64) - 1,
-            extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+            marks=ranked.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
         )  # fmt: skip
 
     def _visit(
@@ -331,6 +331,7 @@ class Search:
             manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
             time=time.time(),
             owners=owners[: len(chosen)],
+            marks=tuple(tuple(ranked.marks[i]) for i in chosen),
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:

@@ -1,7 +1,7 @@
 """A page from the moment it is shown until it is left: what was opened on it, and the lesson in it.
 
 The last one that the command line printed is stored, so that `open N` knows what N was and can learn from it: document
-ids, features, ranks, line numbers and hashed query terms; no path and no text.
+ids, features, ranks, line numbers, types, hashed folders and query terms; no path and no text.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
     """of an interleaved page, which team placed each result; else ()"""
     places: tuple[tuple[int, int], ...] = ()
     """(line, page) of the passages that were printed of the first results, 0 where unknown"""
+    marks: tuple[tuple[str, ...], ...] = ()
+    """type and hashed folders of each (app.learning.traits); () where unknown"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -59,6 +61,7 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
             ("learned_ranks", len(self.learned_ranks)),
             ("bm25_ranks", len(self.bm25_ranks)),
             ("owners", len(self.owners) or n),
+            ("marks", len(self.marks) or n),
         ):
             if length != n:
                 raise ShapeError(f"{what} of a page of {n} documents must have {n} entries, not {length}")
@@ -79,6 +82,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     opened: tuple[int, ...]
     owners: tuple[int, ...]
     places: tuple[tuple[int, int], ...] = ()
+    marks: tuple[tuple[str, ...], ...] = ()
 
 
 _KEY = "last page"
@@ -101,6 +105,7 @@ def save_shown(store: Store, page: ShownPage) -> None:
         opened=page.opened,
         owners=page.owners,
         places=page.places,
+        marks=page.marks,
     )
     store.set_value(_KEY, msgspec.msgpack.encode(record))
 
@@ -126,6 +131,7 @@ def load_shown(store: Store) -> ShownPage | None:
             opened=record.opened,
             owners=record.owners,
             places=record.places,
+            marks=record.marks,
         )
     except (msgspec.MsgspecError, ShapeError, ValueError):
         return None  # it can be searched again; nothing that was learned is lost
@@ -159,8 +165,9 @@ class Visits:
         for outcome in self.outcomes_of(visit):
             outcomes.record(self._store, outcome._replace(source=source))
         return self._learner.learn(
-            visit.features, np.arange(len(clicks)), clicks, scores=visit.scores, query=pack(visit.query)
-        )
+            visit.features, np.arange(len(clicks)), clicks,
+            scores=visit.scores, query=pack(visit.query), marks=visit.marks,
+        )  # fmt: skip
 
     def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
         """[k] of the first page, or down to the result after the last one opened."""

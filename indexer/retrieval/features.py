@@ -79,8 +79,8 @@ FEATURES: tuple[Feature, ...] = (
     Feature("opened_recently", "absolute", "how lately you opened it"),
     Feature("same_query", "absolute", "how often you opened it for this search"),
     Feature("similar_query", "absolute", "how often you opened it for similar searches"),
-    Feature("folder_share", "absolute", "how often you open files near it"),
-    Feature("type_share", "absolute", "how often you open files of its type"),
+    Feature("folder_share", "absolute", "how much you like to open files near it"),
+    Feature("type_share", "absolute", "how much you like to open files of its type"),
 )
 
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)

@@ -58,10 +58,10 @@ def test_the_oldest_interactions_go_beyond_the_cap(store: Store) -> None:
     assert store.count_interactions() == 0
 
 
-def test_interactions_hold_features_ranking_clicks_and_a_hash_only(store: Store) -> None:
+def test_interactions_hold_features_ranking_clicks_types_and_hashes_only(store: Store) -> None:
     """The table has no column for a text, a path or a time."""
     columns = [row[1] for row in store.rows("PRAGMA table_info(interactions)")]
-    assert columns == ["id", "manifest_hash", "record", "query"]
+    assert columns == ["id", "manifest_hash", "record", "query", "marks"]
 
 
 def test_pages_of_before_have_no_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

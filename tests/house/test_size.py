@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (167, 23_400),
+    "app": (168, 23_400),
     "console": (6, 755),
     "indexer": (112, 19_070),
     "simulation": (99, 14_150),

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+import pytest
 from sqlalchemy import select
 
 from app.federation.taking_part import newest_pages, rounds_left
 from app.learning.learner import theta_prior
+from app.store import StateError
 from federation_server.database import reading
 from federation_server.settings import SHARED, ServerSettings
 from federation_server.setup import terms_of
@@ -54,6 +56,18 @@ def test_stored_pages_are_taken_newest_last(person: Person) -> None:
         np.testing.assert_array_equal(page.ranking, original.ranking)
     assert newest.last == 30
     assert len(newest_pages(person.store, MANIFEST_HASH, after=28, n=7).interactions) == 2
+
+
+def test_pages_come_with_what_their_documents_are_known_by(person: Person) -> None:
+    """Types and folders as they were noted; () for pages of before; damaged ones are named."""
+    page = pages(1)[0]
+    marks = [("pdf", "folder 3f")] * page.n_docs
+    person.store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=99, marks=marks)
+    assert newest_pages(person.store, MANIFEST_HASH, n=2).marks == ((), tuple(marks))
+    with person.store.transaction() as db:
+        db.execute("UPDATE interactions SET marks = x'c1' WHERE marks != x''")
+    with pytest.raises(StateError, match="known by"):
+        newest_pages(person.store, MANIFEST_HASH, n=1)
 
 
 def test_pages_are_spread_over_the_rounds_left(person: Person) -> None:

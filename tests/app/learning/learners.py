@@ -11,7 +11,7 @@ from app.learning.learner import Learner
 from app.settings import LearningSettings
 from app.store import Store
 
-NAMES = ("title", "body", "recency", "folder")
+NAMES = ("title", "body", "recent_year", "folder_share")
 THETA0 = np.array([3.0, 2.0, 0.5, -0.5])
 NOW = datetime(2026, 5, 20, 12, 0).timestamp()
 DAY = 86400.0

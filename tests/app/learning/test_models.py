@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
+from app import store as store_module
 from app.learning import models
-from app.store import Store
+from app.learning.votes import Votes
+from app.store import MIGRATIONS, Store
 from foltr.errors import ModelError
 from tests.app.learning.learners import DAY, NOW, THETA0, learner, pages, prefer_recent
 
@@ -21,21 +24,21 @@ def store(tmp_path: Path) -> Store:
 
 def test_reset_to_the_prior_and_to_any_day_of_the_last_month(store: Store) -> None:
     """Each day can be gone back to as it ended; days without learning are as the day before; older ones are gone."""
-    device, thetas = learner(store), {}
+    device, votes = learner(store), {}
     today = date.fromtimestamp(NOW)
     for back in (40, 35, 20, 5, 0):
         prefer_recent(device, 2, now=NOW - back * DAY)
-        thetas[back] = device.model.theta.tolist()
+        votes[back] = device.model.votes
     assert device.days(now=NOW) == tuple(today - timedelta(days=d) for d in (20, 5, 0))
     for back, expected in ((5, 5), (6, 20), (20, 20), (31, 35), (0, 0)):
         with Store(store.path) as copy:
             stored = models.as_of(copy, "linear", day=today - timedelta(days=back), today=today)
             assert stored is not None
-            assert stored.theta.tolist() == thetas[expected]
+            assert stored.votes == votes[expected]
     device.reset(today - timedelta(days=6), now=NOW)
-    assert device.model.theta.tolist() == thetas[20]
+    assert device.model.votes == votes[20]
     device.reset(now=NOW)
-    assert device.model.theta.tolist() == THETA0.tolist()
+    assert device.model.votes == Votes()
     assert device.model.n_pages == 0
     for bad in (today + timedelta(days=1), today - timedelta(days=32)):
         with pytest.raises(ModelError, match="versions are kept from 2026-04-19 to 2026-05-20"):
@@ -47,20 +50,27 @@ def test_a_day_before_all_learning_is_the_prior(store: Store) -> None:
     device = learner(store)
     prefer_recent(device, 2)
     device.reset(date.fromtimestamp(NOW) - timedelta(days=3), now=NOW)
-    assert device.model.theta.tolist() == THETA0.tolist()
+    assert device.model.votes == Votes()
 
 
 @pytest.mark.parametrize("ranker", ["linear", "neural"])
 def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
-    """A model goes to another device unchanged, digit by digit."""
+    """A model goes to another device unchanged, digit by digit: weights, and what is liked but for folders."""
     device = learner(store, ranker=ranker)
     prefer_recent(device, 5)
+    for i in range(10):
+        marks = [("pdf", "folder 3f")] + [("html", "folder 40")] * 4
+        device.learn(np.full((5, 4), 0.5), range(5), np.arange(5) == 0, query=b"q%d" % i, marks=marks, now=NOW)
     device.export(tmp_path / "model.json")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere, ranker=ranker)
         other.import_file(tmp_path / "model.json", now=NOW)
         assert other.model.theta.tolist() == device.model.theta.tolist()
-        assert other.model.n_picks == 5
+        assert other.model.n_picks == 15
+        liking = {name: own for name, own in device.habits.liking.items() if not name.startswith("folder")}
+        assert other.habits.liking == pytest.approx(liking)
+        assert ("pdf" in liking) is (ranker == "linear")
+    assert b"folder 3f" not in (tmp_path / "model.json").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -85,37 +95,38 @@ def test_files_that_are_no_model_are_refused(store: Store, tmp_path: Path, old: 
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    before = device.model.theta.tolist()
+    before = models.to_record(device.model)
     with pytest.raises(ModelError, match=match):
         device.import_file(path)
-    assert device.model.theta.tolist() == before
+    assert models.to_record(device.model) == before
 
 
 def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -> None:
     """Another manifest is an error that says how much could be kept; by name, known weights come over."""
     path = tmp_path / "model.json"
-    device = learner(store)
+    device = learner(store, ranker="neural")
     prefer_recent(device, 5)
     device.export(path)
-    names = ("recency", "pages", "title")
+    names = ("recent_year", "pages", "title")
     with Store(tmp_path / "other.sqlite") as elsewhere:
-        other = learner(elsewhere, names=names, theta0=np.array([0.5, 1.0, 3.0]))
+        other = learner(elsewhere, names=names, theta0=np.array([0.5, 1.0, 3.0]), ranker="neural")
         with pytest.raises(ModelError, match="keep 2 of 4 weights"):
             other.import_file(path)
         other.import_file(path, by_name=True, now=NOW)
-        learned = device.model.theta - THETA0
-        np.testing.assert_allclose(other.model.theta - other.model.prior, [learned[2], 0.0, learned[0]])
+        features, wider = np.array([[0.5, 0.0, 0.2, 0.0]]), np.array([[0.2, 0.9, 0.5]])
+        np.testing.assert_allclose(other.model.learned(wider), device.model.learned(features), atol=1e-12)
     with pytest.raises(ModelError, match="cannot read"):
         device.import_file(tmp_path / "missing.json")
     with pytest.raises(ModelError, match=r"setting learning\.ranker"):
-        learner(store, ranker="neural").import_file(path)
+        learner(store).import_file(path)
 
 
 @pytest.mark.parametrize("ranker", ["linear", "neural"])
 def test_learning_survives_an_upgrade_of_the_manifest(store: Store, ranker: str) -> None:
     """With features added, moved and dropped, what was learned about the others moves documents as before."""
-    prefer_recent(learner(store, ranker=ranker), 10)
-    names, theta0 = ("new", "folder", "recency", "title", "body", "newer"), np.array([9.0, -0.5, 0.5, 3.0, 2.0, 1.0])
+    prefer_recent(learner(store, ranker=ranker), 30)
+    names = ("fresh", "folder_share", "recent_year", "title", "body", "newer")
+    theta0 = np.array([9.0, -0.5, 0.5, 3.0, 2.0, 1.0])
     old, grown = learner(store, ranker=ranker), learner(store, ranker=ranker, names=names, theta0=theta0)
     features = pages(1)[0]
     wider = np.column_stack([np.ones(20), features[:, [3, 2, 0, 1]], np.zeros(20)])
@@ -166,3 +177,22 @@ def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path)
         before = date.today()
         third.import_file(tmp_path / "model.json")
         assert before <= third.days()[0] <= date.today()
+
+
+def test_weights_of_before_there_were_votes_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state of that format opens: its counts stay, its weights move nothing, and it learns on."""
+    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS[:5])
+    with Store(tmp_path / "state.sqlite") as old, old.transaction() as db:
+        record = models.to_record(learner(old).model)
+        weighed = msgspec.structs.replace(record, theta=(9.0,) * 4, squares=(0.1,) * 4, n_pages=7, n_picks=8)
+        kept = msgspec.to_builtins(weighed)
+        del kept["votes"]
+        db.execute("INSERT INTO models VALUES ('linear', x'01', ?)", (msgspec.msgpack.encode(kept),))
+        db.execute("INSERT INTO query_steps VALUES ('linear', x'02', 'm', 1, x'00')")
+    monkeypatch.undo()
+    with Store(tmp_path / "state.sqlite") as store:
+        device, features = learner(store), pages(1)[0]
+        assert (device.model.n_pages, device.model.n_picks) == (7, 8)
+        np.testing.assert_array_equal(device.scores(features), features @ THETA0)
+        prefer_recent(device, 1)
+        assert device.model.n_pages == 8

@@ -472,3 +472,15 @@ def test_what_was_opened_last_comes_first_by_trying_the_paths_there_are(tmp_path
         there = ["/c", "/a", "/mbox", "/b"]
         assert picks.lately(there, parts_of, limit=9) == ["/b", "/mboxmessage 3", "/mboxmessage 1", "/a"]
         assert picks.lately([*there, "/gone"], parts_of, limit=3) == ["/b", "/mboxmessage 3", "/gone"]
+
+
+def test_documents_are_marked_by_type_and_the_three_folders_above(store: Store, picks: Picks) -> None:
+    """The nearest folder first, by names that tell nothing; switched off, by the type alone."""
+    near, far = picks.marks([("/home/anna/notes/2026/may/a.md", "", "markdown"), ("/a.pdf", "page 2", "pdf")])
+    assert near[0] == "markdown"
+    assert len(near) == 4
+    above = picks.marks([("/home/anna/notes/2026/b.html", "", "html")])[0]
+    assert near[2:] == above[1:3]
+    assert not any(word in mark for mark in near for word in ("may", "2026", "notes", "anna"))
+    assert len(far) == 2
+    assert Picks(store, b"k" * 32, enabled=False).marks([A]) == [("markdown",)]

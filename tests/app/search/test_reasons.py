@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
+from app.learning.votes import Vote, Votes
 from app.search.explanation import contrast
 from app.search.reasons import LEAST, PARTS, Reasons, times
 from app.search.results import Hit, ResultPage, SearchRequest
@@ -117,6 +119,34 @@ def test_extras_bring_their_own_words(store: Store) -> None:
     assert [first.words(place, "text") for place in range(3)] == ["newest of 2 alike", "", ""]
     drawn = Reasons(still, features, still.scores(features), np.array([2, 0, 1]), np.array([2, 0, 1]))
     assert drawn.words(0, "text") == "drawn by lot"
+
+
+@pytest.mark.parametrize(
+    ("liked", "days", "words"),
+    [
+        ("pdf", 3, "you often open PDFs"),
+        ("pdf", 2, "you like to open PDFs"),
+        ("folder own", 3, "you often open this folder"),
+        ("folder above", 3, "you often open a folder above it"),
+        ("new", 3, "you often open newer files"),
+        ("long", 1, "you like to open longer files"),
+    ],
+)
+def test_a_habit_is_told_as_it_is(tmp_path: Path, liked: str, days: int, words: str) -> None:
+    """By what is liked, and "often" after five queries on three days; who is passed by it is not said to be seldom."""
+    learner = learner_of(Store(tmp_path / "state.sqlite"))
+    votes = Votes(tuple(Vote(b"%d" % i, i % days, {liked: (3.0, 0.1)}) for i in range(9)))
+    learner._save(replace(learner.model, votes=votes), 1.0)
+    features = np.zeros((4, len(NAMES)))
+    features[:, INDEX["bm25f"]] = (1.0, 0.9, 0.5, 0.4)
+    features[:, INDEX["recent_year"]] = features[:, INDEX["body_length"]] = (0.0, 1.0, 0.0, 0.0)
+    marks = [("html", "folder x"), ("pdf", "folder own", "folder above"), ("html", "folder x"), ("html", "folder x")]
+    scores = learner.scores(features, marks)
+    shown = np.argsort(-scores)
+    reasons = Reasons(learner.as_it_is(), features, scores, shown, shown.copy(), marks)
+    assert shown[0] == 1
+    assert (reasons.words(0, "pdf"), reasons.words(1, "html")) == (words, "")
+    np.testing.assert_allclose(reasons.parts.sum(axis=1), scores[shown], atol=1e-9)
 
 
 def test_times() -> None:

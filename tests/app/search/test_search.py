@@ -464,6 +464,18 @@ def test_what_is_clicked_for_one_query_is_not_lifted_in_others(open_search: Open
     assert names(ask(search, "quetzal", explore=False)) == ["zanzibar.md"]
 
 
+def test_one_opening_changes_no_other_page(open_search: Open) -> None:
+    """Opened once, or again and again for one query: pages of other words keep every score to the last bit."""
+    search = open_search(LearningSettings())
+    before = [ask(search, text).hits for text in ("umbrella", "quetzal")]
+    for _ in range(5):
+        pick(search, "heron", names(ask(search, "heron"))[-1])
+    after = [ask(search, text).hits for text in ("umbrella", "quetzal")]
+    assert [[(hit.doc_id, hit.score) for hit in hits] for hits in after] == [
+        [(hit.doc_id, hit.score) for hit in hits] for hits in before
+    ]
+
+
 @pytest.mark.parametrize("learning", [LearningSettings(enabled=False), LearningSettings(strength=0.0, exploration=0.0)])
 def test_learning_off_or_without_strength_is_the_shipped_ranker(open_search: Open, learning: LearningSettings) -> None:
     """However often something is opened, the order stays; switched off, nothing is stored at all."""

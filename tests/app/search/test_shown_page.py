@@ -30,6 +30,7 @@ def page() -> ShownPage:
         time=5.5,
         opened=(1,),
         owners=(0, 1, 0),
+        marks=(("pdf", "folder 3f"), ("html",), ("pdf",)),
     )
 
 

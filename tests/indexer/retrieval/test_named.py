@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from app.following.indexing import update_index
 
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search

@@ -1,0 +1,188 @@
+"""What kind of file a person opens, by votes: each query has one, and the last hundred decide.
+
+A lesson is PDGD's gradient of the page as the text alone would have it, held against what it is when the text alone
+chooses. For an opened row c, S the rows seen (the first five and all down to one below the last opened one, without
+the other opened ones), u the scale of the text (app.learning.bonus), h what the rows have of each trait:
+
+    g_d = PDGD's gradient of h (foltr.online.pdgd) on S at u / 2 if d were the one opened       [n_traits]
+    p = softmax(u / 2);  w = k / (k - 1) * sum_d p_d (weights of d's pairs)
+    r = sum_c (g_c - sum_d p_d g_d) / w;   v = sum_c (sum_d p_d g_d^2 - (sum_d p_d g_d)^2) / w^2
+
+    the vote of a query = (r, v), or ETA (r, v) + (1 - ETA) (its former vote)
+
+Were the text all that a person goes by, r would be 0 in the mean and v its variance. So with r and v added up over
+the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with a doubt that is there before any vote), and
+
+    k = sqrt(KAPPA^2 + ln(1 + n_votes / 10))          who looks again and again finds more by chance
+    liking = r / (v + DOUBT) * max(0, 1 - (k / z)^2)  0 up to k, no jump there; above 0 alone but for `new`
+
+Nothing fades: a vote stays until its query votes again, or WINDOW others have voted. Where the last RECENT lessons by
+themselves speak against a habit in force, a taste has changed: from then on they alone vote. A file that was found
+again at the first row confirms a habit, because the text alone would have had another one there.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cached_property
+from math import log1p, sqrt
+
+import msgspec
+import numpy as np
+
+from app.learning.traits import FOLDER, NEW, Traits
+from foltr.arrays import FloatMatrix, FloatVector
+from foltr.online.pdgd import document_weights, preference_pairs
+from foltr.ranking.interaction import Interaction
+
+WINDOW = 100
+"""queries that vote: the last ones"""
+ETA = 0.3
+"""share of a query's new lesson in its vote"""
+DOUBT = 0.7
+KAPPA = 1.8
+"""standard errors at which a habit begins to count, of few votes"""
+TEMPERATURE = 2.0
+"""of the choice among the rows seen, in units of the scale of the text"""
+SEEN = 5
+"""rows of a page that are seen in any case"""
+RECENT, ALARM = 12, -0.3
+"""lessons that show a change of taste, and how they speak of a habit then, in standard errors"""
+OFTEN, DAYS = 5, 3
+"""queries, and days on which something was opened for them, from which on one may say "often" """
+LEAST = 1e-3
+"""what says less is not kept"""
+
+Said = dict[str, tuple[float, float]]
+"""trait -> (r, v)"""
+
+
+def lesson(page: Interaction, scale: FloatVector, traits: Traits) -> Said:
+    """What one page says about each trait; `scale` `[n_docs]` is that of the text alone (app.learning.bonus)."""
+    shown, clicks = page.ranking, page.clicks
+    n_seen = max(int(np.flatnonzero(clicks)[-1]) + 2, SEEN) if clicks.any() else 0
+    r, v = np.zeros(len(traits.names)), np.zeros(len(traits.names))
+    for place in np.flatnonzero(clicks).tolist():
+        seen = [i for i in range(min(n_seen, len(shown))) if i == place or not clicks[i]]
+        if len(seen) > 1:
+            rows = shown[seen]
+            said, chance = _gradients(scale[rows], traits.held[rows]), _softmax(scale[rows] / TEMPERATURE)
+            mean = chance @ said
+            r += said[seen.index(place)] - mean
+            v += chance @ (said - mean) ** 2
+    values = zip(traits.names, r.tolist(), v.tolist(), strict=True)
+    return {name: (own, spread) for name, own, spread in values if max(abs(own), spread) > LEAST}
+
+
+def _gradients(scale: FloatVector, held: FloatMatrix) -> FloatMatrix:
+    """PDGD's gradient `[k, n_traits]` for each of k rows, were it the one opened.
+
+    In units of w: where all rows are equal by their text, what the opened one has beyond their mean.
+    """
+    k = len(scale)
+    weights = np.empty((k, k))
+    for opened in range(k):
+        page = Interaction(held, np.arange(k), np.arange(k) == opened)
+        pairs = preference_pairs(scale, page, temperature=TEMPERATURE, n_seen=k)
+        weights[opened] = document_weights(pairs, k)
+    unit = k / (k - 1) * (_softmax(scale / TEMPERATURE) @ weights.diagonal())
+    said: FloatMatrix = weights @ held / unit
+    return said
+
+
+def _softmax(x: FloatVector) -> FloatVector:
+    raised: FloatVector = np.exp(x - x.max())
+    chances: FloatVector = raised / raised.sum()
+    return chances
+
+
+class Vote(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What the lessons of one query say."""
+
+    query: bytes
+    """the keyed hashes of its words; b"" for a query of its own"""
+    day: int
+    """proleptic Gregorian ordinal of the last lesson"""
+    said: Said
+
+
+class Votes(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
+    """The votes that count, and the last lessons one by one."""
+
+    votes: tuple[Vote, ...] = ()
+    """oldest first, one for each named query"""
+    recent: tuple[Vote, ...] = ()
+    """the last lessons, not mixed with their query's former ones"""
+
+    def after(self, said: Vote) -> Votes:
+        """With one more lesson."""
+        recent = (*self.recent, said)[-RECENT:]
+        later = Votes(_voted(self.votes, said), recent)
+        if len(recent) == RECENT and _speaks_against(recent, later.liking):
+            later = Votes((), recent[1:])
+            for one in recent[1:]:
+                later = Votes(_voted(later.votes, one), later.recent)
+        return later
+
+    @cached_property
+    def liking(self) -> dict[str, float]:
+        """What each habit in force adds to the scale of the text for a document that has all of its trait."""
+        k = sqrt(KAPPA**2 + log1p(len(self.votes) / 10))
+        found = {}
+        for name, (r, v) in _added(self.votes).items():
+            z = r / sqrt(v + DOUBT)
+            if (abs(z) if name == NEW else z) > k:
+                found[name] = r / (v + DOUBT) * (1 - (k / z) ** 2)
+        return found
+
+    @cached_property
+    def often(self) -> frozenset[str]:
+        """The habits in force for which OFTEN queries on DAYS days speak."""
+        found = set()
+        for name, liking in self.liking.items():
+            for_it = [vote.day for vote in self.votes if vote.said.get(name, (0.0, 0.0))[0] * liking > 0]
+            if len(for_it) >= OFTEN and len(set(for_it)) >= DAYS:
+                found.add(name)
+        return frozenset(found)
+
+    def unnamed(self) -> Votes:
+        """Without anything that tells of a query or a folder: what may leave the device."""
+        return Votes(*(tuple(map(_unnamed, part)) for part in (self.votes, self.recent)))
+
+
+def _voted(votes: tuple[Vote, ...], said: Vote) -> tuple[Vote, ...]:
+    """The votes with one more lesson, which is mixed into its query's former vote."""
+    former = next((vote for vote in votes if vote.query == said.query and said.query), None)
+    if former is None:
+        return (*votes, said)[-WINDOW:]
+    mixed = _added([_weighted(said, ETA), _weighted(former, 1 - ETA)])
+    return (*(vote for vote in votes if vote is not former), Vote(said.query, said.day, mixed))
+
+
+def _weighted(vote: Vote, share: float) -> Vote:
+    return Vote(vote.query, vote.day, {name: (share * r, share * v) for name, (r, v) in vote.said.items()})
+
+
+def _unnamed(vote: Vote) -> Vote:
+    return Vote(b"", vote.day, {name: own for name, own in vote.said.items() if not name.startswith(FOLDER)})
+
+
+def _added(votes: Iterable[Vote]) -> Said:
+    """All that the votes say, added up."""
+    r, v = defaultdict[str, float](float), defaultdict[str, float](float)
+    for vote in votes:
+        for name, (own, spread) in vote.said.items():
+            r[name] += own
+            v[name] += spread
+    return {name: (r[name], v[name]) for name in r}
+
+
+def _speaks_against(recent: Iterable[Vote], liking: dict[str, float]) -> bool:
+    """Whether these lessons by themselves contradict any habit in force."""
+    said = _added(recent)
+    for name, own in liking.items():
+        r, v = said.get(name, (0.0, 0.0))
+        if r * (1 if own > 0 else -1) / sqrt(v + DOUBT) < ALARM:
+            return True
+    return False

@@ -153,17 +153,16 @@ def join_sums(
     if not held:
         length = max(map(l2_norm, means))
         raise ImpossibleMean(f"the mean is {length:.3g} long, and honest members' at most {max(bounds):.3g}")
-    plain = Joining(rule=joining.rule if len(means) > 1 else Mean(), optimizer=joining.optimizer)
-    joined = join_what_is_left(plain, model, model.theta + means[held], np.ones(len(held)))
     noise = privacy.deviation * math.sqrt(math.fsum(1.0 / counts[row] for row in held)) / len(held)
     left_out = len(means) - len(held)
     note = f"; {left_out} of {len(means)} means are longer than honest members' and do not count" if left_out else ""
-    return replace(
-        joined,
-        model=replace(joined.model, noise=math.hypot(model.noise, noise)),
-        rule="sum" if len(means) == 1 else joined.rule,
-        verdict=not_judged(f"the server learns sums alone{note}"),
-    )
+    verdict = not_judged(f"the server learns sums alone{note}")
+    if len(means) == 1:
+        joined = Joined(take_step(joining.optimizer, model, means[0]), means[0], "sum", verdict)
+    else:
+        plain = Joining(rule=joining.rule, optimizer=joining.optimizer)
+        joined = join_what_is_left(plain, model, model.theta + means[held], np.ones(len(held)))
+    return replace(joined, model=replace(joined.model, noise=math.hypot(model.noise, noise)), verdict=verdict)
 
 
 def longest_mean(privacy: Gaussian, n_params: int, n_devices: int) -> float:

@@ -6,7 +6,6 @@ Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FO
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, Group, say
+from app.commands.command import FAILED, INTERRUPTED, NAME, Group, error_line, say
 from console.standard_streams import open_missing, show_everything
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-NAME = "foltr-search"
 PICK = "--pick"
 
 COMMANDS: Mapping[str, str] = {
@@ -197,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("FOLTR_DEBUG"):
             raise
-        say(describe(error))
+        say(error_line(error))
         return FAILED
     return code if isinstance(code, int) else 0
 
@@ -207,29 +205,6 @@ def _usage(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split()).removesuffix(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     return message if context is None or NAME in message else f"{message}; see `{context.command_path} --help`"
-
-
-def describe(error: Exception) -> str:
-    """One line for a person: the message of our own errors, with its kind for any other."""
-    import sqlite3
-
-    from app.opener import OpenError
-    from app.settings import SettingsError
-    from foltr.errors import FoltrError
-    from indexer.errors import IndexDamaged, IndexerError
-
-    message = " ".join(str(error).split())
-    if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
-        return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
-    if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
-        return message
-    if isinstance(error, sqlite3.Error):
-        return f"database: {message}; `{NAME} doctor` looks for the cause"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
 
 
 if __name__ == "__main__":

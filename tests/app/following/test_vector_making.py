@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.following.indexing import update_index, watch
+from app.following.following import follow_changes
+from app.following.indexing import update_index
 from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
@@ -108,7 +109,9 @@ def test_watching_makes_vectors_when_nothing_changes(settings: Settings, paths: 
     mains = msgspec.structs.replace(settings.meaning, pause_on_battery=False)
     chosen = msgspec.structs.replace(settings, meaning=mains)
     thread = threading.Thread(
-        target=watch, args=(chosen, paths), kwargs={"roots": (str(notes),), "on_progress": reports.append, "stop": stop}
+        target=follow_changes,
+        args=(chosen, paths),
+        kwargs={"roots": (str(notes),), "on_progress": reports.append, "stop": stop},
     )
     thread.start()
     try:

@@ -31,21 +31,19 @@ SHOWN = 8
 class FilingAway:
     """Copies, moves and trashes the marked results of a screen, or the selected one where none is marked."""
 
-    def __init__(self, screen: Screen[None], session: Session) -> None:
-        self._screen, self._session = screen, session
+    def __init__(self, screen: Screen[None], session: Session, results: ResultsList) -> None:
+        self._screen, self._session, self._results = screen, session, results
 
     @property
     def marked(self) -> list[Marked]:
         """The marked results in the order of marking, else the selected one."""
-        results = self._screen.query_one(ResultsList)
+        results = self._results
         if len(results.marks) or results.selected is None or results.page is None:
             return list(results.marks)
         return [(results.page, results.selected)]
 
     def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:
         """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
-        from app.tui.filing_away import FilingScreen
-
         marked = self.marked
         if marked:
             act = then or partial(self._begin, what, list(dict.fromkeys(hit.path for _, hit in marked)))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
@@ -52,11 +53,11 @@ class CandidateTable(Struct, frozen=True, eq=False):
 
     def take(self, order: Sequence[int]) -> CandidateTable:
         """The candidates of these places, in this order."""
-        taken = (
-            [values[i] for i in order] if isinstance(values, list) else values[order]
-            for values in (getattr(self, name) for name in self.__struct_fields__)
-        )
-        return CandidateTable(*taken)
+
+        def taken(column: Any) -> Any:
+            return [column[i] for i in order] if isinstance(column, list) else column[order]
+
+        return CandidateTable(**{name: taken(getattr(self, name)) for name in self.__struct_fields__})
 
 
 class Ranked(Struct, frozen=True, eq=False, dict=True):

@@ -179,7 +179,7 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
     paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Started on an empty index, it indexes, follows, and ends when asked."""
-    monkeypatch.setattr("app.following.indexing.give_way", lambda: None)  # there is no way back for this process
+    monkeypatch.setattr("app.following.following.give_way", lambda: None)  # there is no way back for this process
     reports: list[Progress] = []
     stop = threading.Event()
     thread = threading.Thread(

@@ -151,8 +151,8 @@ def of_pictures(tmp_path: Path) -> WorkerPool[Any]:
 def of_recognition(tmp_path: Path) -> WorkerPool[Any]:
     catalogue = SimpleNamespace(generation=0)
     recognising = Recognising(Settings().ocr, Paths(tmp_path, tmp_path), catalogue, lambda progress: None)
-    assert recognising.reader_pool is not None, recognising.why_none
-    return recognising.reader_pool
+    assert recognising._pool is not None, recognising.why_none
+    return recognising._pool
 
 
 @pytest.mark.parametrize("make", [of_index, of_pictures, of_recognition])

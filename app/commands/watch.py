@@ -57,7 +57,6 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
         follow_changes(
             context.settings,
             context.paths,
-            holder="foltr-search watch",
             on_progress=report,
             stop=stop,
             pause_on_battery=pause_on_battery,

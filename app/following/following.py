@@ -26,6 +26,7 @@ from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
 from indexer.watch import Follower, Scan, Work
 
+HOLDER = "foltr-search watch"
 WAIT_SECONDS = 2.0
 """between two attempts while another process follows or writes"""
 UPDATING = ("scanning", "indexing", "merging")
@@ -36,8 +37,6 @@ def follow_changes(
     settings: Settings,
     paths: Paths,
     *,
-    roots: Sequence[str] | None = None,
-    holder: str = "foltr-search watch",
     on_progress: OnProgress = lambda progress: None,
     stop: threading.Event | None = None,
     pause_on_battery: bool = False,
@@ -56,7 +55,7 @@ def follow_changes(
             on_progress(Progress(phase="idle", note=_followed_by(place)))
             if stop.wait(WAIT_SECONDS):
                 return
-        place.write(f"{holder} (process {os.getpid()})")
+        place.write(f"{HOLDER} (process {os.getpid()})")
         if requests is not None:
             ending.enter_context(requests)
         while not stop.is_set():
@@ -69,11 +68,10 @@ def follow_changes(
                 stop.wait(WAIT_SECONDS)
                 continue
             with closing(catalogue), reader_pool(settings, paths) as pool:
-                work = FollowersWork(
-                    settings, paths, roots, on_progress, stop, requests, catalogue, pool, pause_on_battery
-                )
-                updater = make_updater(settings, paths, catalogue, pool, roots=roots, holder=holder)
-                with closing(work):
+                updater = make_updater(settings, paths, catalogue, pool, holder=HOLDER)
+                with closing(
+                    FollowersWork(settings, paths, on_progress, stop, requests, catalogue, pool, pause_on_battery)
+                ) as work:
                     rebuild = not _followed(Follower(updater, work, settings.index.scan_minutes * 60, stop, note))
 
 
@@ -97,7 +95,6 @@ class FollowersWork(Work):
 
     settings: Settings
     paths: Paths
-    roots: Sequence[str] | None
     on_progress: OnProgress
     stop: threading.Event
     requests: IndexRequests | None
@@ -155,12 +152,12 @@ class FollowersWork(Work):
         """As the user has chosen by now, whoever wrote it down; None where that cannot be read."""
         self._seen = self._stamp()
         try:
-            return followed_roots(self.settings, self.paths, self.roots)
+            return followed_roots(self.settings, self.paths)
         except SettingsError:
             return None
 
     def is_chosen_anew(self) -> bool:
-        return self.roots is None and self._stamp() != self._seen
+        return self._stamp() != self._seen
 
     def _stamp(self) -> tuple[int, int]:
         try:
@@ -188,7 +185,7 @@ class FollowersWork(Work):
             settings = Settings.load(paths, variables)
         except SettingsError:
             return False
-        return (paths, settings) == (self.paths, self.settings) and self.roots is None
+        return (paths, settings) == (self.paths, self.settings)
 
     def choose(self, folders: Sequence[str]) -> bool:
         """Remember `folders` as chosen by the user, before the scan; False where one cannot be."""

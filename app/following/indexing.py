@@ -201,7 +201,7 @@ def available_cores() -> int:
 
 def make_updater(
     settings: Settings, paths: Paths, catalogue: Catalogue, pool: WorkerPool[PreparedFile],
-    *, roots: Sequence[str] | None, holder: str,
+    *, holder: str, roots: Sequence[str] | None = None,
 ) -> Updater:  # fmt: skip
     """What brings the index up to date with `roots`, or the folders the user chose; `holder` names it to others."""
     chosen = settings.index
@@ -220,7 +220,7 @@ def make_updater(
     return Updater(job, pool, on_moves=_followed_by_picks(settings, paths), forget=forget)
 
 
-def followed_roots(settings: Settings, paths: Paths, roots: Sequence[str] | None) -> tuple[str, ...]:
+def followed_roots(settings: Settings, paths: Paths, roots: Sequence[str] | None = None) -> tuple[str, ...]:
     """`roots`, or what the user has chosen by now, with the sources that are named."""
     return normal_roots(_with_sources(settings, paths, index_roots(settings, paths) if roots is None else roots))
 

@@ -67,8 +67,9 @@ class Opening:
         if hit is not None and page is not None:
             self._begin(hit, how, page, self._place_of(hit))
 
-    def begin_all(self, how: How, marked: Sequence[Marked]) -> None:
-        """Hand all of these over, one after another."""
+    def begin_all(self, marked: Sequence[Marked]) -> None:
+        """Hand all of these over, one after another, as Enter does."""
+        how = self._setup.settings.open.enter
         for page, hit in sorted(marked, key=lambda one: one[0].page_id):
             self._begin(hit, how, page, Place())
 

@@ -27,7 +27,7 @@ from app.tui.bars.key_line import KeyLine
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_line import StatusLine
 from app.tui.bars.welcome import Welcome
-from app.tui.filing_away import DONE, FilingAway, report
+from app.tui.filing_away import FilingAway
 from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.messages import (
@@ -107,7 +107,7 @@ class SearchScreen(Screen[None]):
         self.facets = FacetBar(self.questions.filters, id="facets")
         self.welcome = Welcome(id="welcome")
         self.opening = Opening(self, setup, self.session, self.box.recall, self.results, self.side.preview, self.line)
-        self.filing = FilingAway(self, self.session, self.results)
+        self.filing = FilingAway(self, self.session, self.results, self.line)
         self.syncing = GroupSyncing(self, self.session, self.line, setup.group)
         self._takers: dict[type[Message], Widget] = {
             SnippetsMade: self.results, PreviewMade: self.side, PageDrawn: self.side, Explained: self.side,
@@ -123,17 +123,18 @@ class SearchScreen(Screen[None]):
 
     def _make_deeds(self) -> dict[str, Callable[[], object]]:
         """What each action of the table does, but for those of a part that has the focus."""
-        side, results, filing, questions = self.side, self.results, self.filing, self.questions
+        side, results, questions = self.side, self.results, self.questions
+        filing, opening = self.filing, self.opening
         return {
             "open": self.open,
-            "edit": partial(self.opening.begin, "editor"),
-            "page": partial(self.opening.begin, "pager"),
-            "folder": partial(self.opening.begin, "folder"),
-            "copy": lambda: self.opening.copy_paths(filing.marked),
-            "mark": partial(self._mark, 1),
-            "mark-back": partial(self._mark, -1),
-            "unmark": self._unmark,
-            "open-all": partial(filing.ask, "open", self._open_marked),
+            "edit": partial(opening.begin, "editor"),
+            "page": partial(opening.begin, "pager"),
+            "folder": partial(opening.begin, "folder"),
+            "copy": lambda: opening.copy_paths(filing.marked),
+            "mark": partial(filing.mark, 1),
+            "mark-back": partial(filing.mark, -1),
+            "unmark": filing.unmark,
+            "open-all": partial(filing.ask, "open", lambda _: opening.begin_all(filing.marked)),
             "copy-files": partial(filing.ask, "copy"),
             "move-files": partial(filing.ask, "move"),
             "trash": partial(filing.ask, "trash"),
@@ -444,19 +445,6 @@ class SearchScreen(Screen[None]):
         self.facets.narrow(message.facet, message.value)
         self.questions.again()
 
-    def _mark(self, step: int) -> None:
-        """Turn the mark of the selected result, and go so many rows on."""
-        self.results.turn_mark()
-        self.results.move(step)
-        self._show_marks()
-
-    def _unmark(self) -> None:
-        self.results.clear_marks()
-        self._show_marks()
-
-    def _show_marks(self) -> None:
-        self.line.show_marked(len(self.results.marks))
-
     def _show_leader(self) -> None:
         from app.tui.panels.action_lists import LeaderPanel
 
@@ -479,19 +467,9 @@ class SearchScreen(Screen[None]):
         else:
             self.app.exit(self.opening.choose(self.setup.picking, self.filing.marked))
 
-    def _open_marked(self, _: str) -> None:
-        self.opening.begin_all(self.settings.open.enter, self.filing.marked)
-
     @on(FilesFiled)
     def _files_filed(self, message: FilesFiled) -> None:
-        """Say what was done and what was not, and ask anew: some rows may be gone or elsewhere now."""
-        done, refused = report(message.what, message.filed, message.folder)
-        self.line.say(done)
-        if refused:
-            title = f"Not {DONE[message.what]}"
-            self.notify(refused, title=title, severity="error", timeout=15, markup=False)
-        self.results.clear_marks(but={one.path for one in message.filed if one.error})
-        self._show_marks()
+        self.filing.take(message)
         self.questions.of_newest()
 
     @on(Copied)

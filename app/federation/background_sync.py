@@ -49,8 +49,8 @@ class BackgroundSync:
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
             spent, now = ledger.entries(store), int(self._clock())
-            told = consent.describe(member, terms, self._settings.federation, spent, now=now)
-            return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *told)
+            meaning = consent.describe(member, terms, self._settings.federation, spent, now=now)
+            return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *meaning)
 
     def answer(self, *, agreed: bool) -> None:
         """Keep the user's answer."""

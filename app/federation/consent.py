@@ -101,13 +101,13 @@ def one_query(protection: Protection) -> str:
             "Nothing bounds what one query shows by itself: a result that you open for the same query again and again "
             "may be read from the notes."
         )
-    told = (
+    shown = (
         "Which of two results you opened for one query, however often, someone who knows everything else can tell with "
         f"AUC at most {share(best_auc(mu))} ({per_cent(best_guess(mu))} of 100 guesses right); chance is .50."
     )
     if best_auc(mu) >= READABLE:
-        return f"{told} So a result that you open for the same query again and again can be read."
-    return told
+        return f"{shown} So a result that you open for the same query again and again can be read."
+    return shown
 
 
 def on_the_whole(protection: Protection) -> Iterator[str]:
@@ -182,18 +182,18 @@ def _who_sees(protection: Protection, *, delta: float) -> str:
             "reveals less."
         )
     parts = "sums over parts of the group" if protection.mode == "grouped" else "the sum of all notes"
-    told = (
+    readers = (
         f"This group is {protection.mode}: no note is opened, the server and the members who add up learn {parts}. "
         "Only more than two thirds of those members together, with the server, could open one"
     )
     if protection.mode == "grouped" or not is_share(protection.mechanism):
-        return f"{told}."
+        return f"{readers}."
     few = LEAST_MEMBERS
     needed, least = threshold(committee_size(few)), least_arrivals(few)
     honest = honest_arrivals(least)
     alone = protection.epsilon_alone(delta, n_honest=honest)
     return (
-        f"{told}: of {few} friends {needed}, not {needed - 1}. They would see your notes with a share of the noise, "
+        f"{readers}: of {few} friends {needed}, not {needed - 1}. They would see your notes with a share of the noise, "
         f"epsilon {at_most(alone)}. The numbers above count on {honest} honest answers of the {least} that must come."
     )
 

@@ -28,15 +28,16 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
+from app.search.facets import facets_of, narrowing
 from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
+    CandidateTable,
     Ranked,
     beside_texts,
     bm25_ranks,
     by_bm25f,
     end_of_day,
-    facets_of,
     highlight_words,
     interleave,
     is_surely_meant,
@@ -44,7 +45,6 @@ from app.search.page import (
     make_hit,
     make_hits,
     named_first,
-    narrowing,
     query_terms,
     remarks,
     sort_rows,
@@ -69,7 +69,7 @@ from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
-from indexer.retrieval.named import TITLE, named, named_by
+from indexer.retrieval.named import named, named_by
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.sqlite_files import cause, is_unwritable
@@ -152,15 +152,14 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        query, candidates, closeness, better = self._found(reading, request, typed, now, tonight)
-        rows = self._rows(reading, candidates)
+        query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
+        ranked = self._rank(reading, candidates, terms, completions, tonight, closeness)
         if not asks_for_threads(query):
-            ranked = structs.replace(ranked, threads=self._threads(ranked.rows))
-        shown, owners = self._arranged(ranked, request)
+            ranked = structs.replace(ranked, threads=self._threads(ranked.table.rows))
+        shown, owners = self._arrange(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
+        by_words = bm25_ranks(ranked.rows_shared, ranked.table.bm25f)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
@@ -178,7 +177,7 @@ class Search:
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
                 roots=self._catalogue.roots, now=tonight,
             ),
-            features=ranked.features[chosen],
+            features=ranked.table.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
             reasons=self._reasons(
@@ -187,7 +186,7 @@ class Search:
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
-    def _found(
+    def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
     ) -> tuple[Query, Candidates, Closeness | None, str]:
         """What a query finds, and its better spelling; where nothing, what is surely meant and what that finds."""
@@ -246,52 +245,60 @@ class Search:
         mails = {row.doc_id: i for i, row in enumerate(rows) if row.type == "mail"}
         return {mails[i]: thread for i, thread in self._catalogue.threads_of(mails).items()} if mails else {}
 
-    def _ranked(
-        self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
-        completions: list[str], now: float, closeness: Closeness | None,
-    ) -> Ranked:  # fmt: skip
+    def _table(
+        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
+        closeness: Closeness | None,
+    ) -> CandidateTable:  # fmt: skip
+        """All that is known of the candidates, in BM25F order."""
+        rows = self._rows(reading, candidates)
         documents = [(row.path, row.part, row.type) for row in rows]
-        usage, marks = self.picks.usage(terms, documents, now=now, completions=completions), self.picks.marks(documents)
+        usage = self.picks.usage(terms, documents, now=now, completions=completions)
         names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
-        written = written_first(candidates, features, self.learner.prior * ~_USAGE)
-        order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
-        rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        written, levels, typed = written[order], candidates.named[order], candidates.as_typed[order]
-        marks = [marks[i] for i in order]
-        scores = learner.scores(features, marks) + written
-        names_first = named_first(levels, scores)
+        return CandidateTable(
+            rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
+            levels=evidence(candidates), missing_words=candidates.missing_words,
+            written=written_first(candidates, features, self.learner.prior * ~_USAGE),
+            named=candidates.named, as_typed=candidates.as_typed, chosen_before=usage.same_query > ONCE,
+            marks=list(self.picks.marks(documents)),
+        ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
+
+    def _rank(
+        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
+        closeness: Closeness | None,
+    ) -> Ranked:  # fmt: skip
+        table = self._table(reading, candidates, terms, completions, now, closeness)
+        learner, fixed = self.learner.as_it_is(), table.chosen_before.copy()
+        scores = learner.scores(table.features, table.marks) + table.written
+        names_first = named_first(table.named, scores)
         scores += names_first
-        passages = passages_without_words(closeness, candidates, order) if closeness else {}
-        fixed = usage.same_query[order] > ONCE
+        passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
-        found = likeness(
-            evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
-            rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
-            apart=2 * levels + typed, text_of=self._catalogue.text,
+        alike = likeness(
+            table, reading.snapshot.documents.take("sketch", table.docs), scores,
+            fixed=fixed, by_age=not learner.prefers_older(), text_of=self._catalogue.text,
         )  # fmt: skip
-        beside = beside_texts(rows, [not missing_words[i] for i in order], scores + found.moved)
+        beside = beside_texts(table.rows, [not words for words in table.missing_words], scores + alike.moved)
         return Ranked(
-            rows, features, scores + found.moved + beside, candidates.bm25f[order], learner, found.contents,
-            [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)], marks,
-            extra={"alike": found.moved, "written": written, "named": names_first, "beside": beside},
-            notes={"alike": found.notes, "named": [named_by(level) for level in levels.tolist()]},
+            table, scores + alike.moved + beside, learner, alike.contents,
+            extra={"alike": alike.moved, "written": table.written, "named": names_first, "beside": beside},
+            notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
-    def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+    def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.rows_shared, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.rows_shared, sort_rows(ranked.table.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.rows_shared, range(len(ranked.rows))), ()
-        keys = [row.doc_id for row in ranked.rows]
+            return without_copies(ranked.rows_shared, range(len(ranked.table.rows))), ()
+        keys = [row.doc_id for row in ranked.table.rows]
         k = self._settings.search.page_size
-        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
+        order = self.learner.order(ranked.table.features, keys, k=k, explore=request.explore, scores=ranked.scores)
         shown = without_copies(ranked.rows_shared, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
@@ -304,13 +311,13 @@ class Search:
         """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
 
         def n_picks(candidate: int) -> float:
-            row = ranked.rows[candidate]
+            row = ranked.table.rows[candidate]
             return times(row.path, row.part)
 
         return Reasons(
-            ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
+            ranked.learner, ranked.table.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
             np.fromiter(shown.values(), dtype=np.int64) - 1,
-            marks=ranked.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+            marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
         )  # fmt: skip
 
     def _visit(
@@ -322,7 +329,7 @@ class Search:
         places[np.argsort(-scores, kind="stable")] = np.arange(1, len(chosen) + 1)
         return ShownPage(
             doc_ids=tuple(hit.doc_id for hit in hits),
-            features=ranked.features[chosen],
+            features=ranked.table.features[chosen],
             scores=scores,
             n_shown=len(hits),
             learned_ranks=tuple(places.tolist()),
@@ -331,7 +338,7 @@ class Search:
             manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
             time=time.time(),
             owners=owners[: len(chosen)],
-            marks=tuple(tuple(ranked.marks[i]) for i in chosen),
+            marks=tuple(tuple(ranked.table.marks[i]) for i in chosen),
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 
-from app import store as store_module
 from app.learning import models
 from app.learning.votes import Votes
-from app.store import MIGRATIONS, Store
+from app.store import Store
 from foltr.errors import ModelError
 from tests.app.learning.learners import DAY, NOW, THETA0, learner, pages, prefer_recent
 
@@ -177,22 +175,3 @@ def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path)
         before = date.today()
         third.import_file(tmp_path / "model.json")
         assert before <= third.days()[0] <= date.today()
-
-
-def test_weights_of_before_there_were_votes_begin_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state of that format opens: its counts stay, its weights move nothing, and it learns on."""
-    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS[:5])
-    with Store(tmp_path / "state.sqlite") as old, old.transaction() as db:
-        record = models.to_record(learner(old).model)
-        weighed = msgspec.structs.replace(record, theta=(9.0,) * 4, squares=(0.1,) * 4, n_pages=7, n_picks=8)
-        kept = msgspec.to_builtins(weighed)
-        del kept["votes"]
-        db.execute("INSERT INTO models VALUES ('linear', x'01', ?)", (msgspec.msgpack.encode(kept),))
-        db.execute("INSERT INTO query_steps VALUES ('linear', x'02', 'm', 1, x'00')")
-    monkeypatch.undo()
-    with Store(tmp_path / "state.sqlite") as store:
-        device, features = learner(store), pages(1)[0]
-        assert (device.model.n_pages, device.model.n_picks) == (7, 8)
-        np.testing.assert_array_equal(device.scores(features), features @ THETA0)
-        prefer_recent(device, 1)
-        assert device.model.n_pages == 8

@@ -1,19 +1,127 @@
-"""Kindle books (.mobi, .azw, .azw3, .prc): the text records of a Palm database, unpacked, as HTML.
+"""E-books: the chapters of EPUB, the text records of Kindle books, what recognition has left in DjVu.
 
-Sources: the Palm database and PalmDOC formats, MobileRead's description of the MOBI and EXTH headers. Books under DRM
-and those packed by Huffman codes (HUFF/CDIC) are named as what they are.
+Sources: for .mobi, .azw, .azw3 and .prc the Palm database and PalmDOC formats, MobileRead's description of the MOBI and
+EXTH headers; books under DRM and those packed by Huffman codes (HUFF/CDIC) are named as what they are. DjVu is read by
+the program djvutxt where it is installed. A chapter is a page.
 """
 
 from __future__ import annotations
 
+import posixpath
 import re
 import struct
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
+from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
+from indexer.extract.markup.xml import parse
 from indexer.extract.source import Limits, Sink, Source
+from indexer.extract.workers.programs import needed, output_of, seconds_left
+from indexer.extract.zipped import Zipped, open_zip
+
+
+def extract_epub(source: Source, limits: Limits) -> Extraction:
+    """One document; a missing or damaged chapter becomes a note, a book under DRM a failure "encrypted"."""
+    notes: list[str] = []
+    with open_zip(source, limits) as parts:
+        package = _Package(parts)
+        protected = _protected(parts)
+        if protected and all(name in protected for name in package.chapters):
+            raise ExtractionError("encrypted", "the chapters are encrypted (DRM)")
+        sink = Sink(limits)
+        for name in package.chapters:
+            try:
+                text = read_html(parts.read(name)).text
+            except ExtractionError as error:
+                notes.append(f"{name}: {error}")
+                continue
+            sink.begin_page()
+            sink.add(text + "\n")
+            if sink.full:
+                break
+    if notes and not sink.pages:
+        raise ExtractionError("malformed", notes[0])
+    document = ExtractedDocument(
+        text=sink.text,
+        type="ebook",
+        title=one_line(package.title),
+        author=one_line(", ".join(package.authors)),
+        pages=tuple(sink.pages),
+        truncated=sink.truncated,
+    )
+    return Extraction(documents=(document,), notes=tuple(notes))
+
+
+class _Package:
+    """The package file: title, authors, and the names of the chapters in order."""
+
+    def __init__(self, parts: Zipped) -> None:
+        self.title = ""
+        self.authors: list[str] = []
+        self._items: dict[str, str] = {}
+        self._spine: list[str] = []
+        self._current = ""
+        self._path = ""
+        path = self._find(parts)
+        self._parse(parts, path)
+        folder = posixpath.dirname(path)
+        names = [self._items[one] for one in self._spine if one in self._items]
+        self.chapters = [posixpath.normpath(posixpath.join(folder, unquote(name))) for name in names]
+
+    def _find(self, parts: Zipped) -> str:
+        if "META-INF/container.xml" in parts:
+            self._parse(parts, "META-INF/container.xml")
+        if self._path in parts:
+            return self._path
+        found = parts.matching("", ".opf")
+        if not found:
+            raise ExtractionError("malformed", "no package file, so the chapters are not known")
+        return found[0]
+
+    def _parse(self, parts: Zipped, name: str) -> None:
+        with parts.open(name) as stream:
+            parse(stream, self._start, self._end, self._text, is_done=lambda: False, entities=True)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._current = name
+        if name == "rootfile" and not self._path:
+            self._path = attributes.get("full-path", "")
+        elif name == "item" and "html" in attributes.get("media-type", ""):
+            self._items[attributes.get("id", "")] = attributes.get("href", "")
+        elif name == "itemref":
+            self._spine.append(attributes.get("idref", ""))
+        elif name == "creator":
+            self.authors.append("")
+        elif name == "title" and self.title:
+            self._current = ""
+
+    def _end(self, name: str) -> None:
+        self._current = ""
+
+    def _text(self, characters: str) -> None:
+        if self._current == "title":
+            self.title += characters
+        elif self._current == "creator":
+            self.authors[-1] += characters
+
+
+def _protected(parts: Zipped) -> frozenset[str]:
+    """Names of the encrypted members; fonts often are without any harm."""
+    names: set[str] = set()
+    if "META-INF/encryption.xml" not in parts:
+        return frozenset()
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if name == "CipherReference":
+            names.add(unquote(attributes.get("URI", "")))
+
+    with parts.open("META-INF/encryption.xml") as stream:
+        parse(stream, start, lambda _: None, lambda _: None, is_done=lambda: False)
+    return frozenset(names)
+
 
 _PLAIN, _PALMDOC = 1, 2
 _UTF_8 = 65001
@@ -26,7 +134,7 @@ _AUTHOR, _SUBJECT, _TITLE = 100, 105, 503
 _PAGE_BREAK = re.compile(rb"<mbp:pagebreak[^<>]*>", re.IGNORECASE)
 
 
-def extract(source: Source, limits: Limits) -> Extraction:
+def extract_mobi(source: Source, limits: Limits) -> Extraction:
     """One document, a part between page breaks is a page; raises "encrypted" for a book under DRM."""
     data = source.read(limits.max_archive_bytes)
     if data[60:68] not in (b"BOOKMOBI", b"TEXtREAd"):
@@ -133,3 +241,16 @@ def _facts(head: bytes, encoding: str) -> dict[int, list[str]]:
         found.setdefault(_number(head, at, ">I"), []).append(value)
         at += size
     return found
+
+
+def extract_djvu(source: Source, limits: Limits) -> Extraction:
+    """One document; a file of pictures alone has no text."""
+    program = needed("djvutxt", "djvulibre-bin")
+    sink = Sink(limits)
+    with output_of([program, "-"], seconds=seconds_left(limits), given=source) as out:
+        text = out.read(limits.max_text_bytes + 1)
+    for page in text.decode("utf-8", "replace").rstrip("\f\n").split("\f"):
+        sink.begin_page()
+        sink.add(clean(page.strip()) + "\n")
+    document = ExtractedDocument(text=sink.text, type="ebook", pages=tuple(sink.pages), truncated=sink.truncated)
+    return Extraction(documents=(document,))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from indexer.errors import IndexDamaged, IndexerError
+from indexer.properties import Properties
 from indexer.storage import sqlite_files, threads
 from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
 
@@ -232,7 +233,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
     type: str
     author: str
     recipients: str
-    properties: tuple[tuple[str, str], ...]
+    properties: Properties
     """see indexer.properties"""
     modified: float
     """seconds since the epoch"""
@@ -562,5 +563,5 @@ def _text(text_z: bytes | None) -> str:
     return zlib.decompress(text_z).decode("utf-8") if text_z else ""
 
 
-def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
-    return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
+def _pairs(properties: bytes) -> Properties:
+    return msgspec.msgpack.decode(properties, type=Properties) if properties else ()

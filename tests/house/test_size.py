@@ -30,7 +30,7 @@ CROWDED = {
 FULL = 20
 NAMED_TWICE = 12
 """file names that more than one file has"""
-SPLINTERS = 13
+SPLINTERS = 10
 """files of less than `SHORT` lines that one other file imports"""
 SHORT = 60
 

@@ -17,6 +17,7 @@ import msgspec
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.markup import texts
 from indexer.extract.source import Limits, Source
+from indexer.properties import Properties
 from indexer.text.markdown import CODE, FRONT_MATTER
 
 MAX_HEAD = 20_000
@@ -25,8 +26,6 @@ MAX_LINKS = 300
 MAX_TAGS = 100
 _SCANNED = 1_000_000
 """characters of a note in which tags and links are looked for"""
-
-Pairs = tuple[tuple[str, str], ...]
 
 
 def extract_markdown(source: Source, limits: Limits) -> Extraction:
@@ -87,7 +86,7 @@ _NAMES = {
 _OF_MAIL = frozenset({"is", "has", "to", "cc", "bcc", "attachment", "message-id"})
 
 
-def without_front_matter(text: str) -> tuple[str, Pairs]:
+def without_front_matter(text: str) -> tuple[str, Properties]:
     """The text with the lines of its front matter empty, and what stood there; all as it is where there is none."""
     found = FRONT_MATTER.match(text[:MAX_HEAD])
     if found is None:

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
@@ -44,15 +44,7 @@ def extract_epub(source: Source, limits: Limits) -> Extraction:
                 break
     if notes and not sink.pages:
         raise ExtractionError("malformed", notes[0])
-    document = ExtractedDocument(
-        text=sink.text,
-        type="ebook",
-        title=one_line(package.title),
-        author=one_line(", ".join(package.authors)),
-        pages=tuple(sink.pages),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return sink.extraction("ebook", one_line(package.title), one_line(", ".join(package.authors)), notes=notes)
 
 
 class _Package:
@@ -159,12 +151,9 @@ def extract_mobi(source: Source, limits: Limits) -> Extraction:
             break
     start, length = _number(head, 84, ">I"), _number(head, 88, ">I")
     titles = [*facts.get(_TITLE, []), head[start : start + length].decode(encoding, "replace")]
-    document = ExtractedDocument(
-        text=sink.text, type="ebook", title=next((one for one in map(one_line, titles) if one), ""),
-        author=one_line("; ".join(facts.get(_AUTHOR, []))), pages=tuple(sink.pages), truncated=sink.truncated,
-        properties=tuple(("tag", tag) for tag in map(one_line, facts.get(_SUBJECT, [])) if tag),
-    )  # fmt: skip
-    return Extraction(documents=(document,))
+    title = next((one for one in map(one_line, titles) if one), "")
+    tags = tuple(("tag", tag) for tag in map(one_line, facts.get(_SUBJECT, [])) if tag)
+    return sink.extraction("ebook", title, one_line("; ".join(facts.get(_AUTHOR, []))), tags)
 
 
 def _records(data: bytes) -> list[memoryview]:
@@ -252,5 +241,4 @@ def extract_djvu(source: Source, limits: Limits) -> Extraction:
     for page in text.decode("utf-8", "replace").rstrip("\f\n").split("\f"):
         sink.begin_page()
         sink.add(clean(page.strip()) + "\n")
-    document = ExtractedDocument(text=sink.text, type="ebook", pages=tuple(sink.pages), truncated=sink.truncated)
-    return Extraction(documents=(document,))
+    return sink.extraction("ebook")

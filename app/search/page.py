@@ -32,8 +32,8 @@ from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.matching import FolderIds
 from indexer.schema import folder_key
 from indexer.storage.catalogue import DocumentRow
+from indexer.storage.mail_threads import Thread
 from indexer.storage.snapshot import Snapshot
-from indexer.storage.threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.sketch import resembling

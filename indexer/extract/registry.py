@@ -61,9 +61,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
             return Extraction(documents=tuple(map(_storable, named.documents)), notes=some_of(named.notes))
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
         known = KINDS.get(kind, KINDS["text"])
-        if (
-            known.holds_files and kind != "ole" and source.depth >= limits.max_depth
-        ):  # of "ole" a mail alone holds files
+        if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         members = (extract_source,) if known.holds_files else ()
         found: Extraction = load(known.reader)(source, limits, *members)
